@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors: one struct that the caller owns, filled once, read by whoever acts on it. */
+#ifndef MILLRACE_ERROR_H
+#define MILLRACE_ERROR_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define MR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args), unused))
+#define MR_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define MR_PRINTF(fmt, args)
+#define MR_MUST_CHECK
+#endif
+
+/* What a slot or a function returns. 0 is success, positive values are MR_AGAIN and the like,
+ * negative ones are failures. An unknown negative code counts as MR_ERR_FATAL.
+ * Spec: reference of error classes in Kafka Connect (RetriableException, DataException, ConnectException, ConfigException). */
+enum mr_code {
+    MR_OK = 0,
+    MR_AGAIN = 1,           /* poll: nothing more now; set through mr_again_in and mr_again_on_fd only */
+    MR_ERR_RETRY = -1,      /* the same call may succeed later; the framework repeats it */
+    MR_ERR_DATA = -2,       /* this record is bad; errors.tolerance decides */
+    MR_ERR_CONFIG = -3,     /* a configuration value is wrong; text names key and remedy */
+    MR_ERR_FATAL = -4,      /* the task or connector fails */
+    MR_ERR_UNSUPPORTED = -5,
+    MR_ERR_NOT_FOUND = -6,
+    MR_ERR_EXISTS = -7,
+    MR_ERR_STATE = -8,      /* not allowed in the present state */
+    MR_ERR_NOMEM = -9,
+    MR_ERR_IO = -10,        /* file, socket or broker failed */
+    MR_ERR_FULL = -11,      /* a bounded queue or budget is full: nothing was taken */
+    MR_ERR_CLOSED = -12,    /* the other side is gone */
+    MR_ERR_TIMEOUT = -13,
+    MR_ERR_TOO_LARGE = -14,
+    MR_ERR_PROTOCOL = -15   /* foreign bytes broke the rules of their format */
+};
+
+/* code            enum mr_code, 0 while nothing failed
+ * flags           0; reserved for the framework
+ * retry_after_ms  with MR_ERR_RETRY: milliseconds to wait before the next call, 0 = the framework's own back-off
+ * text            NUL-terminated UTF-8, one sentence: what, where, what to do
+ *
+ * Owner: whoever declared it (zeroed). A plugin gets it from the host and never creates or copies one. */
+struct mr_error {
+    int32_t code;
+    uint32_t flags;
+    int64_t retry_after_ms;
+    char text[1008];
+};
+
+/* Record a failure and return its code, so that a slot can say `return mr_fail(err, MR_ERR_RETRY, "...")`.
+ *
+ * err   may be NULL; if it already holds an error, the first one stays and its code is returned
+ * code  a negative enum mr_code
+ * fmt   printf format; the text is cut at 1007 bytes
+ *
+ * Thread: the owner of err. Never blocks. */
+MR_PRINTF(3, 4)
+static inline int mr_fail(struct mr_error *err, int code, const char *fmt, ...)
+{
+    va_list args;
+
+    if (err == NULL)
+        return code;
+    if (err->code != 0)
+        return err->code;
+    err->code = code;
+    va_start(args, fmt);
+    vsnprintf(err->text, sizeof(err->text), fmt, args);
+    va_end(args);
+    return code;
+}
+
+/* With a failure of code MR_ERR_RETRY: ask to be called again after ms milliseconds. */
+static inline int mr_retry_after(struct mr_error *err, int64_t ms)
+{
+    if (err == NULL)
+        return MR_ERR_RETRY;
+    err->retry_after_ms = ms;
+    return err->code;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's function table: the first member of every handle points to it. It only grows at the end.
+ * Plugins use the accessors of the other headers and never name a slot. */
+#ifndef MILLRACE_HOST_H
+#define MILLRACE_HOST_H
+
+#include <millrace/config.h>
+#include <millrace/error.h>
+#include <millrace/schema.h>
+#include <millrace/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MR_ABI_MAJOR 0      /* until sources, sinks, emitting sinks, converters and transforms all stand on it */
+#define MR_ABI_MINOR 1
+
+struct mr_arena;
+struct mr_batch;
+struct mr_record;
+struct mr_task;
+struct mr_task_list;
+struct mr_source_partition;
+
+struct mr_host {
+    uint32_t size;          /* bytes of this table */
+    uint16_t abi_major;
+    uint16_t abi_minor;
+
+    void *(*arena_more)(struct mr_arena *arena, size_t size);
+    const char *(*value_text)(struct mr_arena *arena, struct mr_value v, size_t *len);
+
+    struct mr_record *(*batch_add)(struct mr_batch *batch, const char *topic);
+    bool (*batch_full)(const struct mr_batch *batch);
+    int (*batch_again)(struct mr_batch *batch, int64_t ms, int fd);
+    void (*record_key)(struct mr_record *rec, struct mr_value v);
+    void (*record_value)(struct mr_record *rec, struct mr_value v);
+    void (*record_header)(struct mr_record *rec, const char *name, const struct mr_schema *schema, struct mr_value v);
+    void (*record_offset)(struct mr_record *rec, const struct mr_source_partition *part, const char *key, int64_t next);
+
+    const struct mr_schema *(*schema_make)(const struct mr_schema_spec *spec, size_t spec_size, struct mr_error *err);
+
+    const char *(*config_text)(const struct mr_task *task, const char *key);
+    int64_t (*config_long)(const struct mr_task *task, const char *key);
+    double (*config_double)(const struct mr_task *task, const char *key);
+    const char *(*config_secret)(const struct mr_task *task, const char *key);
+    size_t (*config_count)(const struct mr_task *task, const char *key);
+    const char *(*config_item)(const struct mr_task *task, const char *key, size_t i);
+    const char *(*config_raw)(const struct mr_task *task, const char *key);
+
+    void (*log)(const struct mr_task *task, int level, const char *text);
+    int (*stop_fd)(const struct mr_task *task);
+    void (*wake)(struct mr_task *task);
+    int (*task_add)(struct mr_task_list *list);
+    void (*task_set)(struct mr_task_list *list, const char *key, const char *value);
+
+    const struct mr_source_partition *(*source_partition)(const struct mr_host *host, const char *key,
+                                                          const char *value);
+    int (*offset_long)(struct mr_task *task, const struct mr_source_partition *part, const char *key, int64_t fallback,
+                       int64_t *out, struct mr_error *err);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one header a plugin includes: descriptors of the plugin kinds, and the macros that export them.
+ *
+ * A library exports one function, millrace_module, that gives static data. Descriptors begin with their size; the host
+ * reads no further than that, and takes what is missing as NULL. All slots but those marked "must" may be NULL.
+ * Every slot returns MR_OK or a negative enum mr_code with err filled by mr_fail. */
+#ifndef MILLRACE_PLUGIN_H
+#define MILLRACE_PLUGIN_H
+
+#include <millrace/config.h>
+#include <millrace/error.h>
+#include <millrace/record.h>
+#include <millrace/schema.h>
+#include <millrace/task.h>
+#include <millrace/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MR_MODULE_MAGIC 0x3152524du     /* "MRR1" in memory, little endian */
+
+enum mr_plugin_kind { MR_PLUGIN_SOURCE = 1, MR_PLUGIN_SINK = 2, MR_PLUGIN_CONVERTER = 3 };
+
+/* What all descriptors begin with.
+ *
+ * size        bytes of the whole descriptor, as the plugin was compiled
+ * kind        enum mr_plugin_kind
+ * name        the class name: value of connector.class or of *.converter
+ * version     shown in REST
+ * aliases     NULL-terminated list of further names, such as the Java class it stands in for; may be NULL
+ * doc         one sentence
+ * keys        its configuration, ended by a zeroed entry; key_size bytes apart; NULL = no key of its own
+ * state_size  bytes of `self`: allocated zeroed by the host for each instance, and freed by it after stop */
+#define MR_PLUGIN_HEAD                                                                                                 \
+    uint32_t size;                                                                                                     \
+    uint32_t kind;                                                                                                     \
+    const char *name;                                                                                                  \
+    const char *version;                                                                                               \
+    size_t key_size;                                                                                                   \
+    const struct mr_config_key *keys;                                                                                  \
+    size_t state_size;                                                                                                 \
+    const char *const *aliases;                                                                                        \
+    const char *doc;
+
+struct mr_plugin {
+    MR_PLUGIN_HEAD
+};
+
+/* A source connector and its task.
+ *
+ * start      once, before the first poll; what it opens is closed in stop
+ * poll       must: add records to out; they are delivered whenever it returns >= 0, also while stopping. On a negative
+ *            return they are dropped, and self must not have moved on: the next poll is to give them again
+ *            (MR_ERR_RETRY), or there is none (all other codes: the task is FAILED)
+ * committed  after offsets of delivered records were stored; what they cover may be forgotten at the origin
+ * interrupt  the task must stop: end any wait of poll soon. Must not block
+ * stop       once, last, whenever start was called, also if it failed
+ * tasks      the tasks' configurations, at most max, by mr_task_add; NULL = one task
+ *
+ * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time until stop is called;
+ * tasks on the connector's own. Blocking is allowed everywhere but in interrupt.
+ * Spec: org.apache.kafka.connect.source.SourceConnector, SourceTask. */
+struct mr_source {
+    MR_PLUGIN_HEAD
+    int (*start)(void *self, struct mr_task *task, struct mr_error *err);
+    int (*poll)(void *self, struct mr_batch *out, struct mr_error *err);
+    int (*committed)(void *self, struct mr_error *err);
+    void (*interrupt)(void *self);
+    void (*stop)(void *self);
+    int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list, struct mr_error *err);
+};
+
+/* A sink connector and its task.
+ *
+ * put        must: take all records of in, in order. MR_ERR_RETRY: the same batch comes again. Other negative codes:
+ *            the task is FAILED, and no offset of the batch is committed
+ * flush      make durable what put took: offsets are committed only after it returned MR_OK
+ * tasks      NULL = tasks.max tasks, each with the connector's configuration
+ *
+ * The rest as for sources. Spec: org.apache.kafka.connect.sink.SinkConnector, SinkTask. */
+struct mr_sink {
+    MR_PLUGIN_HEAD
+    int (*start)(void *self, struct mr_task *task, struct mr_error *err);
+    int (*put)(void *self, struct mr_batch *in, struct mr_error *err);
+    int (*flush)(void *self, struct mr_error *err);
+    void (*interrupt)(void *self);
+    void (*stop)(void *self);
+    int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list, struct mr_error *err);
+};
+
+/* A converter between values and the bytes in a topic; one instance per task and role.
+ *
+ * start         task gives the converter's own configuration (key.converter.* or value.converter.* without prefix),
+ *               with converter.type = "key", "value" or "header" filled in
+ * from_connect  must: value with schema (NULL = schemaless) → *data, *len in the arena, or borrowed from value;
+ *               *data NULL = a null (tombstone)
+ * to_connect    must: len bytes (data NULL = null) → *value and *schema in the arena; may borrow from data
+ *
+ * MR_ERR_DATA: errors.tolerance decides. Outputs are written on MR_OK only.
+ * Thread: the task's. Spec: org.apache.kafka.connect.storage.Converter. */
+struct mr_converter {
+    MR_PLUGIN_HEAD
+    int (*start)(void *self, struct mr_task *task, struct mr_error *err);
+    int (*from_connect)(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
+                        struct mr_value value, const void **data, size_t *len, struct mr_error *err);
+    int (*to_connect)(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
+                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err);
+    void (*stop)(void *self);
+};
+
+struct mr_module {
+    uint32_t magic;         /* MR_MODULE_MAGIC */
+    uint32_t size;          /* bytes of this struct, as the plugin was compiled */
+    uint16_t abi_major;     /* must equal the host's */
+    uint16_t abi_minor;     /* must not be above the host's */
+    uint32_t plugin_count;
+    const struct mr_plugin *const *plugins;
+};
+
+#if defined(__GNUC__)
+#define MR_EXPORT __attribute__((visibility("default")))
+#else
+#define MR_EXPORT
+#endif
+
+/* Export several plugins: MR_MODULE(&a, &b), each cast to struct mr_plugin by its own macro or by hand. */
+#define MR_MODULE(...)                                                                                                 \
+    MR_EXPORT const struct mr_module *millrace_module(void);                                                           \
+    MR_EXPORT const struct mr_module *millrace_module(void)                                                            \
+    {                                                                                                                  \
+        static const struct mr_plugin *const mr_plugins[] = {__VA_ARGS__};                                             \
+        static const struct mr_module mr_module_data = {                                                               \
+            MR_MODULE_MAGIC, sizeof(struct mr_module), MR_ABI_MAJOR, MR_ABI_MINOR,                                     \
+            sizeof(mr_plugins) / sizeof(mr_plugins[0]), mr_plugins};                                                   \
+        return &mr_module_data;                                                                                        \
+    }
+
+/* Define a descriptor called <name>_plugin; use with MR_MODULE((const struct mr_plugin *)&<name>_plugin, ...). C only:
+ * C++ fills the structs by position. */
+#define MR_DESCRIBE(type, plugin_kind, id, class_name, release, ...)                                                   \
+    static const struct type id##_plugin = {.size = sizeof(struct type),                                               \
+                                            .kind = plugin_kind,                                                       \
+                                            .name = class_name,                                                        \
+                                            .version = release,                                                        \
+                                            .key_size = sizeof(struct mr_config_key),                                  \
+                                            __VA_ARGS__}
+
+#define MR_DEFINE_SOURCE(id, class_name, release, ...)                                                                 \
+    MR_DESCRIBE(mr_source, MR_PLUGIN_SOURCE, id, class_name, release, __VA_ARGS__)
+#define MR_DEFINE_SINK(id, class_name, release, ...)                                                                   \
+    MR_DESCRIBE(mr_sink, MR_PLUGIN_SINK, id, class_name, release, __VA_ARGS__)
+#define MR_DEFINE_CONVERTER(id, class_name, release, ...)                                                              \
+    MR_DESCRIBE(mr_converter, MR_PLUGIN_CONVERTER, id, class_name, release, __VA_ARGS__)
+
+#define MR_PLUGIN(id) ((const struct mr_plugin *)&id##_plugin)
+
+/* A library with one plugin: MR_SOURCE(Ticks, "1.0", .keys = ticks_keys, .poll = ticks_poll) */
+#define MR_SOURCE(id, release, ...)                                                                                    \
+    MR_DEFINE_SOURCE(id, #id, release, __VA_ARGS__);                                                                   \
+    MR_MODULE(MR_PLUGIN(id))
+#define MR_SINK(id, release, ...)                                                                                      \
+    MR_DEFINE_SINK(id, #id, release, __VA_ARGS__);                                                                     \
+    MR_MODULE(MR_PLUGIN(id))
+#define MR_CONVERTER(id, release, ...)                                                                                 \
+    MR_DEFINE_CONVERTER(id, #id, release, __VA_ARGS__);                                                                \
+    MR_MODULE(MR_PLUGIN(id))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

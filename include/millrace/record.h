@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records, batches and the memory they stand in.
+ * Spec: org.apache.kafka.connect.connector.ConnectRecord, source.SourceRecord, sink.SinkRecord. */
+#ifndef MILLRACE_RECORD_H
+#define MILLRACE_RECORD_H
+
+#include <millrace/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bump memory, freed as a whole with the batch it belongs to. Thread: the one that was handed the batch. */
+struct mr_arena {
+    const struct mr_host *host;
+    char *next;             /* first free byte, aligned to 8 */
+    char *end;
+};
+
+struct mr_header {
+    const char *name;       /* name_len bytes, NUL-terminated too */
+    size_t name_len;
+    const struct mr_schema *schema;     /* NULL = schemaless */
+    struct mr_value value;
+};
+
+#define MR_NO_PARTITION (-1)    /* the producer chooses, by key as Java does */
+#define MR_NO_TIMESTAMP (-1)    /* the time of sending */
+
+/* One record. Sinks read it, sources fill it through mr_record_*.
+ *
+ * topic           NUL-terminated; sources: destination
+ * partition       sinks: where it was read; sources: MR_NO_PARTITION or a number
+ * offset          sinks: offset in the topic partition; sources: unused
+ * timestamp       ms since 1970, or MR_NO_TIMESTAMP
+ * *_schema        NULL = schemaless
+ * headers         header_count of them, header_size bytes apart
+ *
+ * Lives as long as its batch. */
+struct mr_record {
+    const struct mr_host *host;
+    const char *topic;
+    int32_t partition;
+    uint32_t header_count;
+    int64_t offset;
+    int64_t timestamp;
+    struct mr_value key;
+    struct mr_value value;
+    const struct mr_schema *key_schema;
+    const struct mr_schema *value_schema;
+    const struct mr_header *headers;
+    size_t header_size;
+};
+
+/* An ordered set of records, at most as many as fit the framework's budget. */
+struct mr_batch {
+    const struct mr_host *host;
+    struct mr_arena *arena;
+    char *records;          /* the first struct mr_record */
+    size_t record_size;     /* bytes from one record to the next */
+    size_t count;
+};
+
+static inline size_t mr_batch_count(const struct mr_batch *batch) { return batch->count; }
+
+/* Record i of 0 to count - 1. */
+static inline struct mr_record *mr_record_at(const struct mr_batch *batch, size_t i)
+{
+    return (struct mr_record *)(void *)(batch->records + i * batch->record_size);
+}
+
+static inline struct mr_value mr_key(const struct mr_record *rec) { return rec->key; }
+static inline struct mr_value mr_value(const struct mr_record *rec) { return rec->value; }
+
+static inline const struct mr_header *mr_header_at(const struct mr_record *rec, size_t i)
+{
+    return (const struct mr_header *)(const void *)((const char *)rec->headers + i * rec->header_size);
+}
+
+/* size bytes of zero or old content, aligned to 8, valid as long as the arena's batch. Never NULL: when memory or the
+ * batch's budget is exhausted the bytes are usable but the batch is marked and the task fails after the call. */
+static inline void *mr_alloc(struct mr_arena *arena, size_t size)
+{
+    char *p = arena->next;
+
+    if (size > (size_t)(arena->end - p))
+        return arena->host->arena_more(arena, size);
+    size = (size + 7) & ~(size_t)7;
+    arena->next = size > (size_t)(arena->end - p) ? arena->end : p + size;
+    return p;
+}
+
+static inline struct mr_value mr_text_copy(struct mr_arena *arena, const char *p, size_t len)
+{
+    void *to = mr_alloc(arena, len);
+
+    memcpy(to, p, len);
+    return mr_text((const char *)to, len);
+}
+
+/* A LIST of n items, a MAP of n pairs, a STRUCT with empty slots: fill what mr_items, mr_pairs, mr_slots point to. */
+static inline struct mr_value mr_list(struct mr_arena *arena, size_t n)
+{
+    void *p = mr_alloc(arena, n * sizeof(struct mr_value));
+
+    memset(p, 0, n * sizeof(struct mr_value));
+    return mr_ptr_of(MR_KIND_LIST, p, n);
+}
+
+static inline struct mr_value mr_map(struct mr_arena *arena, size_t n)
+{
+    void *p = mr_alloc(arena, n * sizeof(struct mr_pair));
+
+    memset(p, 0, n * sizeof(struct mr_pair));
+    return mr_ptr_of(MR_KIND_MAP, p, n);
+}
+
+static inline struct mr_value mr_struct_new(struct mr_arena *arena, const struct mr_schema *schema)
+{
+    size_t size = sizeof(struct mr_struct) + schema->field_count * sizeof(struct mr_value);
+    struct mr_struct *s = (struct mr_struct *)mr_alloc(arena, size);
+
+    memset(s, 0, size);
+    s->schema = schema;
+    return mr_ptr_of(MR_KIND_STRUCT, s, schema->field_count);
+}
+
+static inline struct mr_value *mr_items(struct mr_value v) { return (struct mr_value *)(uintptr_t)v.u.p; }
+static inline struct mr_pair *mr_pairs(struct mr_value v) { return (struct mr_pair *)(uintptr_t)v.u.p; }
+static inline struct mr_value *mr_slots(struct mr_value v) { return ((struct mr_struct *)(uintptr_t)v.u.p)->slots; }
+
+/* The text that Java's toString gives a value, NUL-terminated in the arena, *len bytes ("null" for null).
+ * Text values come back as they are, not copied and not terminated. */
+static inline const char *mr_to_text(struct mr_arena *arena, struct mr_value v, size_t *len)
+{
+    return arena->host->value_text(arena, v, len);
+}
+
+/* --- for sources ------------------------------------------------------------------------------------------------ */
+
+/* Append a record for topic (copied once per batch). Never NULL; see mr_alloc. */
+static inline struct mr_record *mr_batch_add(struct mr_batch *batch, const char *topic)
+{
+    return batch->host->batch_add(batch, topic);
+}
+
+/* The framework has as much as it wants in one batch; adding more is allowed but not wise. */
+static inline bool mr_batch_full(const struct mr_batch *batch) { return batch->host->batch_full(batch); }
+
+/* Values may point into the batch's arena, which is free of cost; anything else is copied there now. */
+static inline void mr_record_key(struct mr_record *rec, struct mr_value v) { rec->host->record_key(rec, v); }
+static inline void mr_record_value(struct mr_record *rec, struct mr_value v) { rec->host->record_value(rec, v); }
+
+/* Schemas of key and value; NULL = schemaless, which is what a record starts with. */
+static inline void mr_record_schema(struct mr_record *rec, const struct mr_schema *key, const struct mr_schema *value)
+{
+    rec->key_schema = key;
+    rec->value_schema = value;
+}
+
+static inline void mr_record_header(struct mr_record *rec, const char *name, const struct mr_schema *schema,
+                                    struct mr_value v)
+{
+    rec->host->record_header(rec, name, schema, v);
+}
+
+/* Where the source stands after this record: partition {"name": name}, offset {key: next}. Kafka Connect's source
+ * offset; it is stored once this record and all before it have been delivered. */
+static inline void mr_record_offset(struct mr_record *rec, const char *name, const char *key, int64_t next)
+{
+    rec->host->record_offset(rec, rec->host->source_partition(rec->host, "name", name), key, next);
+}
+
+/* The general form, for a partition made by mr_source_partition. */
+static inline void mr_record_offset_in(struct mr_record *rec, const struct mr_source_partition *part, const char *key,
+                                       int64_t next)
+{
+    rec->host->record_offset(rec, part, key, next);
+}
+
+/* What a poll returns when there is nothing more to hand over: the records added so far are sent now, and the next poll
+ * comes after ms milliseconds, or when fd is readable (whichever is first; ms < 0 waits for fd alone), or never after a
+ * stop. The framework waits; the plugin needs no loop. */
+static inline int mr_again_in(struct mr_batch *batch, int64_t ms) { return batch->host->batch_again(batch, ms, -1); }
+
+static inline int mr_again_on_fd(struct mr_batch *batch, int fd, int64_t ms)
+{
+    return batch->host->batch_again(batch, ms, fd);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks. Intervals are monotonic; wall time only where it is shown or stored. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_ms(void);         /* CLOCK_MONOTONIC */
+int64_t clock_boot_ms(void);    /* CLOCK_BOOTTIME: counts while suspended; leases */
+int64_t clock_wall_ms(void);    /* CLOCK_REALTIME */
+void clock_iso(int64_t wall_ms, char *out, size_t size);        /* 2026-11-29T14:03:07.123Z; size >= 25 */
+
+#endif

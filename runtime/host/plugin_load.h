@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens plugins. The only file that knows dlfcn.h. */
+#ifndef HOST_PLUGIN_LOAD_H
+#define HOST_PLUGIN_LOAD_H
+
+#include "base/err.h"
+
+#include <millrace/plugin.h>
+
+/* A descriptor copied into the host's own layout: what the plugin's is too short for is NULL. Never unloaded. */
+struct plugin {
+    uint32_t kind;
+    const char *name;
+    const char *version;
+    const char *doc;
+    const char *library;                /* path */
+    const char *const *aliases;         /* ended by NULL, never NULL */
+    struct mr_config_key *keys;         /* copied, key_count and a zeroed entry */
+    size_t key_count;
+    size_t state_size;
+    struct mr_source source;            /* kind says which one is filled */
+    struct mr_sink sink;
+    struct mr_converter converter;
+};
+
+/* Open a library and check, in this order: ELF file of this machine, symbol, magic, ABI major and minor, sizes, each
+ * descriptor, its must slots. One clear line in err; never crashes on a wrong one (but its constructors run).
+ * Gives an array of *count plugins that lives until the process ends. The same path is opened once. */
+const struct plugin *plugin_load(const char *path, size_t *count, struct mr_error *err);
+/* The plugin of this name or alias (also without or with the kind's suffix) and kind in a library. */
+const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name, struct mr_error *err);
+
+#endif

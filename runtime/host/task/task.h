@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One task: a thread that runs a source or a sink between a plugin and Kafka. Made, told and freed by the host's control
+ * thread; it answers by events, which are called on the task's thread and must only post.
+ *
+ *   NEW ─start─► STARTING ─start ok─► RUNNING ⇄ PAUSED ─stop─► STOPPING ─► STOPPED (UNASSIGNED reported)
+ *                    └──────── error ────┴───────────────────────┴──────► FAILED
+ */
+#ifndef HOST_TASK_TASK_H
+#define HOST_TASK_TASK_H
+
+#include "base/json.h"
+#include "host/plugin_load.h"
+#include "link/black_box.h"
+#include "model/state.h"
+
+struct task;
+
+/* The worker's answer to a question of the task, handed in by control. */
+struct task_answer {
+    int64_t id;
+    json_t *entries;                    /* OFFSETS: taken; else NULL */
+    bool ok;                            /* START_CHECKED */
+    char error[512];                    /* "" none */
+};
+
+/* Called on the task's thread; each only posts a frame to the control thread. */
+struct task_events {
+    void (*status)(void *arg, struct task *task, enum state state, const char *trace);  /* UNASSIGNED, FAILED: last */
+    int64_t (*ask_offsets)(void *arg, struct task *task, json_t *partitions);           /* taken; gives the id */
+    int64_t (*put_offsets)(void *arg, struct task *task, json_t *entries);
+    int64_t (*ask_start)(void *arg, struct task *task);
+    void (*ended)(void *arg, struct task *task);        /* the thread's last act: task_free may be called */
+};
+
+/* Where converters are found: class name → library path, from the worker's catalog, in the WELCOME frame's "plugins". */
+struct task_spec {
+    const char *connector;
+    int number;
+    const struct plugin *plugin;        /* source or sink */
+    const struct props *config;         /* the task's, copied */
+    const struct props *connector_config;       /* copied */
+    const struct props *worker;         /* borrowed for the process's life */
+    const json_t *plugins;              /* [{"name","kind","library","aliases"}], borrowed for the process's life */
+    enum target_state target;
+    struct black_box *box;
+    size_t box_slot;
+    const struct task_events *events;
+    void *arg;
+};
+
+struct task *task_new(const struct task_spec *spec, struct mr_error *err);     /* the thread runs when this returns */
+int task_number(const struct task *task);
+const char *task_connector(const struct task *task);
+void task_set_target(struct task *task, enum target_state target);             /* pause waits for the current call */
+/* Ask it to end: the stop descriptor becomes readable, interrupt is called, blocking calls of the thread return EINTR
+ * (repeated each 100 ms by task_nudge until it ended). */
+void task_stop(struct task *task);
+void task_nudge(struct task *task);
+void task_answer_take(struct task *task, struct task_answer *answer);          /* malloc'ed; any order of ids */
+void task_serve(struct task *task);             /* control, each 200 ms: serves a lent consumer during a long put */
+void task_free(struct task **task);             /* after `ended`: joins */
+
+#endif

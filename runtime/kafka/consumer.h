@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A group consumer for one owner thread (a sink task): batch consume, with the owner's ledger as the truth.
+ *
+ * librdkafka before 2.13.2 may skip or repeat messages next to pause, seek and rebalance when batches are consumed. So:
+ * partitions are assigned at explicit positions, every resume comes after a seek to the owner's next offset, and what
+ * arrives below the position that was asked for is dropped here. Commits are of the owner's offsets only. */
+#ifndef KAFKA_CONSUMER_H
+#define KAFKA_CONSUMER_H
+
+#include "kafka/client_conf.h"
+
+struct consumer;
+
+struct consumer_header {
+    const char *name;
+    const void *value;                  /* NULL = null */
+    size_t value_len;
+};
+
+/* Pointers lead into the fetch buffer and live until consumer_release of the batch. */
+struct consumer_msg {
+    const char *topic;                  /* one pointer per topic, valid for the consumer's life */
+    int32_t partition;
+    int64_t offset;
+    int64_t timestamp_ms;               /* -1: none */
+    const void *key;
+    size_t key_len;
+    const void *value;
+    size_t value_len;
+    size_t header_count;
+    void *handle;                       /* for consumer_header_at */
+};
+
+struct consumer_partition {
+    const char *topic;
+    int32_t partition;
+    int64_t offset;                     /* next to read; -1: unknown (by auto.offset.reset) */
+};
+
+/* Called inside consumer_poll and consumer_close, on the owner's thread. Offsets of `assigned` are where reading starts:
+ * the committed ones, or -1. revoked: commit inside it (consumer_commit with sync); lost: the group gave them away
+ * already, do not commit. */
+struct consumer_events {
+    void (*assigned)(void *arg, const struct consumer_partition *parts, size_t count);
+    void (*revoked)(void *arg, const struct consumer_partition *parts, size_t count, bool lost);
+};
+
+struct consumer *consumer_new(const struct props *java, const struct consumer_events *events, client_conf_warn warn,
+                              void *arg, struct mr_error *err);
+/* topics ended by NULL; an entry that starts with ^ is a regular expression. */
+int consumer_subscribe(struct consumer *c, const char *const *topics, struct mr_error *err);
+
+/* Up to max messages, waiting at most timeout_ms for the first. Gives the count, or a negative code for a failure of the
+ * client (MR_ERR_FATAL: no retry helps; MR_ERR_RETRY: logged by the caller, polling goes on). Messages of one call are
+ * held until consumer_release, which must come before the next poll. */
+int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int64_t timeout_ms, struct mr_error *err);
+void consumer_release(struct consumer *c);
+struct consumer_header consumer_header_at(const struct consumer_msg *msg, size_t i);
+
+/* Commit these next-to-read offsets. sync: wait for the answer, at most timeout_ms. Else it is sent and forgotten; the
+ * outcome comes by consumer_commit_result (0 pending or none, 1 done, negative code failed). */
+int consumer_commit(struct consumer *c, const struct consumer_partition *parts, size_t count, bool sync,
+                    int64_t timeout_ms, struct mr_error *err);
+int consumer_commit_result(struct consumer *c, struct mr_error *err);
+
+/* Stop and restart delivery of everything assigned. parts: the owner's next offsets, sought before delivery restarts. */
+int consumer_pause(struct consumer *c, struct mr_error *err);
+int consumer_resume(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err);
+int consumer_seek(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err);
+
+/* End a consumer_poll that waits now, or the next one. Any thread. */
+void consumer_wake(struct consumer *c);
+/* While the owner is inside a long put: another thread keeps membership alive. The owner lends it (all partitions paused)
+ * and takes it back; between the two only consumer_keep_alive may be called, by the borrower. */
+int consumer_lend(struct consumer *c, struct mr_error *err);
+void consumer_keep_alive(struct consumer *c);
+int consumer_take_back(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err);
+
+const char *consumer_member_id(struct consumer *c);     /* malloc'ed by librdkafka, copied here; "" before joining */
+void consumer_close(struct consumer **c);               /* revoked runs, the group is left */
+
+#endif

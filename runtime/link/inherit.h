@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a host process is born with. */
+#ifndef LINK_INHERIT_H
+#define LINK_INHERIT_H
+
+#define INHERIT_LINK_FD 3       /* stream socket pair end to the worker: frames of link/msg.h */
+#define INHERIT_BOX_FD 4        /* memfd of link/black_box.h, sealed against shrinking and growing */
+/* 0 is /dev/null; 1 and 2 are pipes to the worker, non-blocking. argv: millrace host <connector name> (for ps only).
+ * Signals: all unblocked, default handlers; a process group of its own. */
+
+#define INHERIT_LINK_VERSION 1  /* of the frames; worker and host of different builds talk if this is equal */
+
+#endif

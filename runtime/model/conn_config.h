@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the framework itself reads of a connector's configuration. Pure.
+ * Spec: org.apache.kafka.connect.runtime.ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig. */
+#ifndef MODEL_CONN_CONFIG_H
+#define MODEL_CONN_CONFIG_H
+
+#include "model/config_def.h"
+
+/* The framework's keys, ended by a zeroed entry, in Connect's order (reference: connector-config.md 1 and 10). */
+extern const struct mr_config_key conn_config_common[];
+extern const struct mr_config_key conn_config_sink[];           /* appended for sinks */
+extern const struct mr_config_key conn_config_source[];         /* appended for sources */
+
+/* Refuse what librdkafka alone knows and what a connector must not set: keys below producer.override., consumer.override.
+ * and admin.override. that are not Java client names are warned about, never passed on (kafka/client_conf does both). */
+
+/* Connector name: not empty after trimming, no control characters. The text is Connect's. */
+int conn_config_check_name(const char *name, struct mr_error *err);
+
+/* "connect-<name>", or consumer.override.group.id. Copied into out. */
+int conn_config_group_id(const char *name, const struct props *config, char *out, size_t size);
+
+#endif

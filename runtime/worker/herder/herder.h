@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The herder: owns all state of connectors and tasks, decides what runs, answers REST. Never blocks.
+ * Owner: the worker's loop; every function is called there and every callback runs there.
+ * Spec: org.apache.kafka.connect.runtime.Herder. */
+#ifndef WORKER_HERDER_H
+#define WORKER_HERDER_H
+
+#include "base/json.h"
+#include "base/loop.h"
+#include "model/state.h"
+#include "worker/supervisor/catalog.h"
+#include "worker/worker_config.h"
+
+struct herder;
+
+/* How a change ended. body: what REST shows (borrowed, may be NULL). err: set when it failed; its code gives the status
+ * (rest/entities has the table). created: the connector is new. */
+struct herder_answer {
+    const struct mr_error *err;
+    const json_t *body;
+    bool created;
+};
+typedef void (*herder_done)(void *arg, const struct herder_answer *answer);
+
+struct herder *herder_new(struct loop *loop, const struct worker_config *config, const struct catalog *catalog,
+                          struct mr_error *err);
+void herder_free(struct herder **herder);
+/* Stop everything in order and flush; then fn runs. */
+void herder_shutdown(struct herder *herder, loop_fn fn, void *arg);
+
+/* Reads: from memory, at once. New references; NULL when the connector (or task) is unknown or has no status yet. */
+json_t *herder_root(struct herder *herder);                     /* {"version","commit","kafka_cluster_id","millrace"} */
+bool herder_ready(const struct herder *herder);                 /* for /health */
+const char *herder_stage(const struct herder *herder);          /* "reading connector files", … for time-outs */
+json_t *herder_names(struct herder *herder);
+json_t *herder_info(struct herder *herder, const char *conn);
+json_t *herder_config(struct herder *herder, const char *conn);
+json_t *herder_status(struct herder *herder, const char *conn);
+json_t *herder_tasks(struct herder *herder, const char *conn);
+json_t *herder_task_status(struct herder *herder, const char *conn, int task);
+json_t *herder_plugins(struct herder *herder, bool connectors_only);
+bool herder_knows(struct herder *herder, const char *conn);
+
+/* Changes: validate, then act; done is called exactly once, perhaps before the call returns.
+ * Standalone answers create and update after the connector started and its tasks were made; a failed start is
+ * MR_ERR_FATAL. Deadlines are the caller's. */
+struct herder_put {
+    const char *conn;                   /* "" is refused by validation */
+    const struct props *config;         /* copied */
+    enum target_state initial;          /* for a new connector */
+    bool create_only;                   /* POST: MR_ERR_EXISTS when it exists */
+};
+void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg);
+void herder_delete(struct herder *herder, const char *conn, herder_done done, void *arg);
+void herder_set_target(struct herder *herder, const char *conn, enum target_state target, herder_done done, void *arg);
+/* Plain restart (both false): done after the connector restarted, no body. With a flag: body = the state with
+ * RESTARTING, at once. */
+void herder_restart(struct herder *herder, const char *conn, bool include_tasks, bool only_failed, herder_done done,
+                    void *arg);
+void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done, void *arg);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Source offsets of a standalone worker: one file, written by the store thread only.
+ * Spec: org.apache.kafka.connect.storage.FileOffsetBackingStore; the format is our own and told at the top of the .c. */
+#ifndef WORKER_LOCAL_STORE_H
+#define WORKER_LOCAL_STORE_H
+
+#include "base/json.h"
+#include "base/loop.h"
+
+struct local_store;
+
+/* Read the file (absent = empty) and start the thread. MR_ERR_PROTOCOL names file and byte of damage; a file of the Java
+ * worker is refused with the remedy. */
+struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err);
+void local_store_close(struct local_store **store);     /* waits for what is queued */
+
+/* Answers run on the loop. entries: [[partition, offset|null]]. */
+typedef void (*local_store_read_fn)(void *arg, json_t *entries /* taken */, const char *error);
+typedef void (*local_store_written_fn)(void *arg, const char *error);
+
+/* The stored offsets of these partitions of a connector (those unknown are left out), after all writes before. Partitions
+ * match as values: member order and integer width do not count. */
+void local_store_get(struct local_store *store, const char *conn, const json_t *partitions, local_store_read_fn fn,
+                     void *arg);
+/* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old file and says why. */
+void local_store_put(struct local_store *store, const char *conn, const json_t *entries, local_store_written_fn fn,
+                     void *arg);
+
+/* Pure halves, for tests and the fuzzer. */
+json_t *local_store_parse(const char *data, size_t len, const char *name, struct mr_error *err);
+int local_store_render(const json_t *offsets, struct buf *out);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker process. */
+#ifndef WORKER_WORKER_H
+#define WORKER_WORKER_H
+
+/* `millrace standalone WORKER.properties [CONNECTOR...]`: runs until SIGTERM or SIGINT; gives the exit code:
+ * 0 stopped in order, 1 usage, 2 bad configuration or failed initialisation, 3 failed start or connector file. */
+int worker_standalone(int argc, char **argv);
+
+#endif
