@@ -21,7 +21,8 @@ enum msg_kind {
     MSG_PONG,               /* id */
     MSG_DRAINED,            /* every task has stopped; the host exits with 0 */
     /* worker → host */
-    MSG_WELCOME,            /* version, worker: {worker properties}, plugins: [{name, kind, library, aliases: []}],
+    MSG_WELCOME,            /* version, worker: {worker properties}, plugins: [{name, kind, library, aliases: []}]
+                             * (kind: enum mr_plugin_kind as a number),
                              * lock: path of the lock file the host holds while it lives: answer to HELLO */
     MSG_CONNECTOR_START,    /* conn, library: path, class, config: {}, target */
     MSG_CONNECTOR_TARGET,   /* conn, target: STARTED | PAUSED | STOPPED */
