@@ -6,6 +6,8 @@
 
 #include "base/err.h"
 
+struct map;
+
 struct props_entry {
     char *key;
     char *value;            /* NULL = null */
@@ -17,6 +19,7 @@ struct props {
     struct props_entry *entries;
     size_t count;
     size_t cap;
+    struct map *index;      /* private */
 };
 
 void props_init(struct props *p);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs on struct mr_error. Any thread: an error belongs to whoever declared it. The first failure wins; callers on the way
+ * up only put words before it. */
+#include "base/err.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void err_prefix(struct mr_error *err, const char *fmt, ...)
+{
+    char words[sizeof(err->text)];
+    char text[sizeof(err->text)];
+    va_list args;
+
+    if (err == NULL || err->code == 0)
+        return;
+    va_start(args, fmt);
+    vsnprintf(words, sizeof(words), fmt, args);
+    va_end(args);
+    memcpy(text, err->text, sizeof(text));
+    snprintf(err->text, sizeof(err->text), "%.500s: %.500s", words, text);
+}
+
+int err_errno(struct mr_error *err, const char *fmt, ...)
+{
+    int saved = errno;
+    char words[512];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(words, sizeof(words), fmt, args);
+    va_end(args);
+    mr_fail(err, MR_ERR_IO, "%s: %s", words, strerror(saved));
+    errno = saved;
+    return MR_ERR_IO;
+}
+
+void err_clear(struct mr_error *err)
+{
+    memset(err, 0, offsetof(struct mr_error, text) + 1);
+}
+
+void err_copy(struct mr_error *to, const struct mr_error *from)
+{
+    if (to != NULL && to->code == 0)
+        *to = *from;
+}
+
+const char *err_code_name(int code)
+{
+    static const char *const names[] = {
+        "OK",    "RETRY", "DATA", "CONFIG", "FATAL",  "UNSUPPORTED", "NOT_FOUND", "EXISTS",
+        "STATE", "NOMEM", "IO",   "FULL",   "CLOSED", "TIMEOUT",     "TOO_LARGE", "PROTOCOL",
+    };
+
+    if (code == MR_AGAIN)
+        return "AGAIN";
+    return code <= 0 && -code < (int)(sizeof(names) / sizeof(names[0])) ? names[-code] : "FATAL";
+}
+
+void err_assert_failed(const char *expr, const char *file, int line)
+{
+    fprintf(stderr, "millrace: a bug: %s does not hold at %s:%d\n", expr, file, line);
+    abort();
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log. A line is built on the stack and handed to the kernel in one write, so lines of threads do not mix and nothing
+ * is locked. The level, the descriptor and the count of lost lines are the only globals of the runtime besides the signal
+ * pipe; all are atomics.
+ *
+ * Worker form:  2026-11-29T14:03:07.123Z INFO  worker.herder [src|0] message
+ * Relay form:   \x01<level digit>\t<logger>\t<task>\tmessage      (a host to its worker, which knows the connector)
+ */
+#include "base/log.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 4000         /* below PIPE_BUF: one write is one line */
+#define RELAY_MARK '\x01'
+#define WORKER_WAIT_MS 1000         /* how long a full terminal or pipe may hold up the worker's own line */
+
+static atomic_int log_level = LOG_INFO;
+static atomic_int relay_fd = -1;
+static atomic_ullong dropped;
+static _Thread_local const char *context_connector;
+static _Thread_local int context_task = -1;
+
+static const char *const level_names[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"};
+
+void log_relay_to(int fd)
+{
+    atomic_store(&relay_fd, fd);
+}
+
+void log_set_level(enum log_level level)
+{
+    atomic_store(&log_level, level);
+}
+
+bool log_level_from(const char *name, enum log_level *out)
+{
+    for (int i = 0; i <= LOG_OFF; i++)
+        if (strcasecmp(name, level_names[i]) == 0) {
+            *out = (enum log_level)i;
+            return true;
+        }
+    return false;
+}
+
+const char *log_level_name(enum log_level level)
+{
+    return level <= LOG_OFF ? level_names[level] : "OFF";
+}
+
+uint64_t log_dropped(void)
+{
+    return atomic_load(&dropped);
+}
+
+void log_context(const char *connector, int task)
+{
+    context_connector = connector;
+    context_task = task;
+}
+
+/* Control bytes become visible escapes, so that one event stays one line whatever a plugin or a client put into it. */
+static size_t put_escaped(char *to, size_t room, const char *from)
+{
+    size_t n = 0;
+
+    for (; *from != '\0' && n + 4 < room; from++) {
+        unsigned char c = (unsigned char)*from;
+
+        if (c >= 0x20 && c != 0x7f) {
+            to[n++] = (char)c;
+        } else if (c == '\n' || c == '\t' || c == '\r') {
+            to[n++] = '\\';
+            to[n++] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
+        } else {
+            n += (size_t)snprintf(to + n, room - n, "\\x%02x", c);
+        }
+    }
+    return n;
+}
+
+static size_t put_head(char *line, size_t size, enum log_level level, const char *logger, const char *connector,
+                       int task)
+{
+    char when[32];
+    char name[128] = "";
+    int n;
+
+    clock_iso(clock_wall_ms(), when, sizeof(when));
+    n = snprintf(line, size, "%s %-5s %s ", when, log_level_name(level), logger);
+    if (connector != NULL) {
+        name[put_escaped(name, sizeof(name) - 1, connector)] = '\0';
+        if (task >= 0)
+            n += snprintf(line + n, size - (size_t)n, "[%s|%d] ", name, task);
+        else
+            n += snprintf(line + n, size - (size_t)n, "[%s] ", name);
+    }
+    return (size_t)n;
+}
+
+static void emit(int fd, const char *line, size_t len, bool may_wait)
+{
+    ssize_t n = write(fd, line, len);
+
+    if (n < 0 && errno == EAGAIN && may_wait) {
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+        if (poll(&p, 1, WORKER_WAIT_MS) == 1)
+            n = write(fd, line, len);
+    }
+    if (n < 0)
+        atomic_fetch_add(&dropped, 1);
+}
+
+static void write_line(enum log_level level, const char *logger, const char *connector, int task, const char *message)
+{
+    char line[LINE_MAX_BYTES];
+    int relay = atomic_load(&relay_fd);
+    size_t n;
+
+    if (relay >= 0)
+        n = (size_t)snprintf(line, 200, "%c%d\t%.100s\t%d\t", RELAY_MARK, (int)level, logger, task);
+    else
+        n = put_head(line, 400, level, logger, connector, task);
+    n += put_escaped(line + n, sizeof(line) - n - 1, message);
+    line[n++] = '\n';
+    emit(relay >= 0 ? relay : STDERR_FILENO, line, n, relay < 0);
+}
+
+void log_write(enum log_level level, const char *logger, const char *fmt, ...)
+{
+    char message[LINE_MAX_BYTES];
+    va_list args;
+
+    if ((int)level < atomic_load(&log_level))
+        return;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    write_line(level, logger, context_connector, context_task, message);
+}
+
+void log_write_for(enum log_level level, const char *logger, const char *connector, int task, const char *fmt, ...)
+{
+    char message[LINE_MAX_BYTES];
+    va_list args;
+
+    if ((int)level < atomic_load(&log_level))
+        return;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    if (connector == NULL)
+        connector = context_connector;
+    if (task < 0 && connector == context_connector)
+        task = context_task;
+    write_line(level, logger, connector, task, message);
+}
+
+bool log_parse_relayed(char *line, struct log_relayed *out)
+{
+    char *logger;
+    char *task;
+    char *message;
+    char *end;
+    long number;
+
+    if (line[0] != RELAY_MARK || line[1] < '0' || line[1] > '0' + LOG_FATAL || line[2] != '\t')
+        return false;
+    logger = line + 3;
+    task = strchr(logger, '\t');
+    if (task == NULL || task == logger || task - logger > 100)
+        return false;
+    message = strchr(task + 1, '\t');
+    if (message == NULL)
+        return false;
+    number = strtol(task + 1, &end, 10);
+    if (end != message || end == task + 1 || number < -1 || number > 1000000)
+        return false;
+    *task = '\0';
+    out->level = (enum log_level)(line[1] - '0');
+    out->logger = logger;
+    out->task = (int)number;
+    out->message = message + 1;
+    return true;
+}
