@@ -6,34 +6,44 @@
 #include "base/props.h"
 #include "host/plugin_load.h"
 
-/* An instance of a plugin: what struct mr_task points to. Its owner (task, connector or converter stage) embeds it.
+#define INSTANCE_MAGIC 0x696e7374u
+
+/* An instance of a plugin: what struct mr_task points to. Its owner (task, connector or converter stage) embeds it,
+ * calls instance_init, and then fills in the members that are marked "owner".
  * values: parsed configuration, one per plugin->keys entry. */
 struct instance {
     struct mr_task pub;                 /* first */
+    uint32_t magic;                     /* INSTANCE_MAGIC while it lives */
     const struct plugin *plugin;
     void *self;                         /* state_size bytes, zeroed */
     struct props raw;
     struct config_value *values;
-    int stop_fd;                        /* eventfd, -1 none; borrowed */
-    int wake_fd;                        /* eventfd, -1 none; borrowed */
+    int stop_fd;                        /* owner: eventfd, -1 none; borrowed */
+    int wake_fd;                        /* owner: eventfd, -1 none; borrowed */
     struct mr_error misuse;             /* first mistake of the plugin (undeclared key …): fail after the call */
-    /* Reading offsets; NULL where there are none (MR_ERR_UNSUPPORTED). Blocks. entries come as offset_long needs them. */
+    /* Owner. Reading offsets; NULL where there are none (MR_ERR_UNSUPPORTED). Blocks. entries come as offset_long needs them. */
     int (*offset_read)(void *arg, const struct mr_source_partition *part, const char *key, bool *found, int64_t *out,
                        struct mr_error *err);
     void *offset_arg;
-    const char *connector;              /* for logs; borrowed */
-    int task;                           /* -1 none */
+    const char *connector;              /* owner: for logs; borrowed */
+    int task;                           /* owner: -1 none */
 };
 
 extern const struct mr_host host_api_table;
 
-/* Parse config by the plugin's keys (MR_ERR_CONFIG lists every problem), allocate self. */
+#define INSTANCE_STATE_MAX (64u * 1024 * 1024)  /* bytes of self */
+#define INSTANCE_TASKS_MAX 10000                /* entries of a task list, whatever tasks.max says */
+
+/* Zero inst, parse config by the plugin's keys (MR_ERR_CONFIG lists every problem), allocate self (never NULL).
+ * On failure there is nothing to deinit. */
 int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config, struct mr_error *err);
 void instance_deinit(struct instance *inst);
 
 /* .tasks of a connector: run it (or the default) into configs[*count], each initialised props holding the connector's
- * configuration overlaid with what the plugin set. Caller frees. */
+ * configuration overlaid with what the plugin set, task.class, and for sinks topics or topics.regex. *count may be above
+ * max: the caller judges. Caller frees with instance_task_configs_free. */
 int instance_task_configs(struct instance *connector, int max, struct props **configs, size_t *count,
                           struct mr_error *err);
+void instance_task_configs_free(struct props *configs, size_t count);
 
 #endif

@@ -18,6 +18,7 @@ struct mr_source_partition {
 /* A record with the host's own tail. */
 struct record {
     struct mr_record pub;
+    struct batch *batch;                /* the one it stands in */
     const struct mr_source_partition *partition;        /* sources: NULL = no offset */
     const char *offset_key;             /* interned */
     int64_t offset_next;
@@ -38,6 +39,8 @@ struct batch {
     int64_t again_ms;                   /* what mr_again_in asked for */
     int again_fd;
     bool over;                          /* memory or budget ran out: fail the task after the call */
+    struct mr_error misuse;             /* first mistake of the plugin with it: fail the task after the call; cleared
+                                         * when the batch is taken */
     void *blocks;                       /* private */
     size_t record_cap;
 };
