@@ -1,79 +1,334 @@
 # SPDX-License-Identifier: Apache-2.0
-# Millrace: one Makefile, no configure step. `make` builds, `make deps` installs what is missing, `make check` tests.
-VARIANT ?= $(if $(SAN),$(SAN),release)
-BUILD := build/$(VARIANT)
-V ?= 0
-Q := $(if $(filter 0,$(V)),@)
+# Millrace: one Makefile, no configure step. `make` builds, `make deps` installs what is missing, `make check` tests;
+# `make help` lists the rest. SAN=address|undefined|thread and FUZZING=1 are variants in build/ folders of their own.
+VERSION := 0.1.0
 
-CC ?= cc
-CFLAGS ?= -O2 -g
+SAN ?=
+FUZZING ?=
+WERROR ?=
+V ?= 0
+VARIANT ?= $(if $(FUZZING),fuzz,$(if $(SAN),$(SAN),release))
+BUILD := build/$(VARIANT)
+Q := $(if $(filter 0,$(V)),@)
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+# Plain `make` uses every core; -j on the command line wins.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(JOBS) --no-print-directory
+endif
+
+# --- what must be installed -------------------------------------------------------------------------------------------
+
+# One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI all of it.
+DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev
+DEPS_DEMO := openjdk-17-jdk-headless maven curl
+DEPS_CHECK := libcmocka-dev libcurl4-openssl-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
+DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK)
+
 PKGS := rdkafka libmicrohttpd jansson
-STD := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-       -Wwrite-strings -Wvla -Wundef -fvisibility=hidden -fno-common -fPIC $(if $(WERROR),-Werror)
-SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+TEST_PKGS := cmocka libcurl
+DEBIAN_rdkafka := librdkafka-dev
+DEBIAN_libmicrohttpd := libmicrohttpd-dev
+DEBIAN_jansson := libjansson-dev
+DEBIAN_cmocka := libcmocka-dev
+DEBIAN_libcurl := libcurl4-openssl-dev
+
+# --- flags ------------------------------------------------------------------------------------------------------------
+
+CC := $(if $(filter default,$(origin CC)),$(if $(FUZZING),clang-14,gcc),$(CC))
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wundef \
+        $(if $(WERROR),-Werror)
+STD := -std=c11 -D_GNU_SOURCE $(WARN) -fvisibility=hidden -fno-common -fPIC -MMD -MP
+SANFLAGS := $(if $(FUZZING),-fsanitize=fuzzer-no-link -fsanitize=address -fsanitize=undefined,$(if $(SAN),-fsanitize=$(SAN)))
+SANFLAGS += $(if $(SANFLAGS),-fno-omit-frame-pointer -fno-sanitize-recover=all)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS = $(shell pkg-config --libs $(PKGS)) -ldl -lpthread -lm
-RUNTIME_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -include runtime/base/ban.h -MMD -MP $(PKG_CFLAGS)
-PLUGIN_FLAGS = $(STD) $(SANFLAGS) -Iinclude -MMD -MP -Wno-unused-parameter
-TEST_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -Iplugins -Itests -MMD -MP -Wno-unused-parameter $(PKG_CFLAGS)
+TEST_LIBS = $(shell pkg-config --libs $(TEST_PKGS))
 
-ROOMS := base kafka model link worker host
-sources = $(shell find runtime/$(1) -name '*.c' | sort)
-objects = $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(1)))
-archives = $(patsubst %,$(BUILD)/%.a,$(1))
-PLUGINS := $(patsubst plugins/%/,%,$(sort $(dir $(wildcard plugins/*/*.c))))
+RUNTIME_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -include runtime/base/ban.h \
+                -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+PLUGIN_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Wno-unused-parameter
+# Tests know where the tree and the build are, so that each runs from any folder.
+TEST_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -Iplugins -Itests -Wno-unused-parameter \
+             -DTEST_SOURCE='"$(CURDIR)"' -DTEST_BUILD='"$(CURDIR)/$(BUILD)"' -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 
-all: $(BUILD)/millrace $(patsubst %,$(BUILD)/plugins/%.so,$(PLUGINS))
+# --- sources ----------------------------------------------------------------------------------------------------------
 
-$(BUILD)/millrace: $(BUILD)/runtime/main.o $(call archives,worker host link model kafka base)
+ROOMS := base kafka wire model link worker host
+BELOW_base := base
+BELOW_kafka := kafka base
+BELOW_wire := wire base
+BELOW_model := model base
+BELOW_link := link model base
+BELOW_worker := worker link model wire kafka base
+BELOW_host := host link model wire kafka base
+
+sources = $(shell find runtime/$(1) -name '*.c' 2>/dev/null | sort)
+to_objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+$(foreach room,$(ROOMS),$(eval SOURCES_$(room) := $(call sources,$(room))))
+HAVE := $(foreach room,$(ROOMS),$(if $(SOURCES_$(room)),$(room)))
+archives = $(patsubst %,$(BUILD)/%.a,$(filter $(HAVE),$(1)))
+
+PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
+PLUGIN_FILES := $(patsubst %,$(BUILD)/plugins/%.so,$(PLUGINS))
+TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard tests/plugins/*.c))
+
+UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/plugins/*/test_*.c))
+FUZZERS := $(patsubst %.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+INTEGRATION := $(patsubst %.c,%,$(wildcard tests/integration/test_*.c))
+SUPPORT := $(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c))
+
+HEADERS := $(shell find include runtime plugins tests -name '*.h' 2>/dev/null | sort)
+ALL_C := $(shell find runtime plugins tests examples -name '*.c' 2>/dev/null | sort)
+
+# --- the binary and its plugins ---------------------------------------------------------------------------------------
+
+.DEFAULT_GOAL := all
+all: $(BUILD)/millrace plugins
+
+plugins: $(PLUGIN_FILES)
+
+$(BUILD)/millrace: $(BUILD)/runtime/main.o $(call archives,$(ROOMS))
 	@echo "  LD    $@"
-	$(Q)$(CC) $(SANFLAGS) -o $@ $(BUILD)/runtime/main.o -Wl,--start-group $(call archives,worker host link model kafka base) -Wl,--end-group $(LIBS) $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) $(LDFLAGS)
 
 define room_rule
-$(BUILD)/$(1).a: $(call objects,$(1))
+$(BUILD)/$(1).a: $(call to_objects,$(SOURCES_$(1)))
 	@echo "  AR    $$@"
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
+$(foreach room,$(HAVE),$(eval $(call room_rule,$(room))))
 
-$(BUILD)/runtime/%.o: runtime/%.c
+$(BUILD)/runtime/%.o: runtime/%.c | libraries
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
-	$(Q)$(CC) $(CFLAGS) $(RUNTIME_FLAGS) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(RUNTIME_FLAGS) -c -o $@ $<
 
 $(BUILD)/plugins/%.o: plugins/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
-	$(Q)$(CC) $(CFLAGS) $(PLUGIN_FLAGS) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PLUGIN_FLAGS) -c -o $@ $<
+
+# A plugin links against nothing of ours: -z defs proves it (a sanitizer's own symbols come from the binary).
+SHARED = $(CC) $(CFLAGS) $(SANFLAGS) -shared -Wl,-z,now $(if $(SANFLAGS),,-Wl,-z,defs) -o $@ $^ -lpthread -lm $(LDFLAGS)
 
 define plugin_rule
-$(BUILD)/plugins/$(1).so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard plugins/$(1)/*.c))
+$(BUILD)/plugins/$(1).so: $(call to_objects,$(wildcard plugins/$(1)/*.c))
 	@echo "  SO    $$@"
-	$$(Q)$$(CC) $$(SANFLAGS) -shared -o $$@ $$^ -Wl,-z,now -lm
+	$$(Q)$$(SHARED)
 endef
 $(foreach plugin,$(PLUGINS),$(eval $(call plugin_rule,$(plugin))))
 
-# Unit tests: tests/unit/<room>/test_<file>.c links the room's archive and those below it.
-UNIT := $(wildcard tests/unit/*/test_*.c)
-BELOW_base := base
-BELOW_kafka := kafka base
-BELOW_model := model base
-BELOW_link := link model base
-BELOW_worker := worker link model kafka base
-BELOW_host := host link model kafka base
+# Libraries that are missing are named before the compiler stumbles over them.
+missing = $(strip $(foreach pkg,$(1),$(shell pkg-config --exists $(pkg) 2>/dev/null || echo $(DEBIAN_$(pkg)))))
+libraries:
+	$(if $(shell command -v pkg-config),,$(error pkg-config is missing: make deps))
+	$(if $(shell command -v $(firstword $(CC))),,$(error $(firstword $(CC)) is missing: make deps))
+	$(foreach package,$(call missing,$(PKGS)),$(error $(package) is missing: make deps))
+test-libraries: libraries
+	$(foreach package,$(call missing,$(TEST_PKGS)),$(error $(package) is missing: make deps))
 
-$(BUILD)/tests/unit/%: tests/unit/%.c
-$(BUILD)/tests/unit/%: tests/unit/%.c
+# --- tests: building --------------------------------------------------------------------------------------------------
+
+$(BUILD)/tests/%.o: tests/%.c | test-libraries
 	@mkdir -p $(@D)
-	@$(MAKE) --no-print-directory $(call archives,$(BELOW_$(word 1,$(subst /, ,$*))))
-	@echo "  TEST  $@"
-	$(Q)$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $< -Wl,--start-group $(call archives,$(BELOW_$(word 1,$(subst /, ,$*)))) -Wl,--end-group $(LIBS) -lcmocka
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -c -o $@ $<
 
-unit: $(patsubst %.c,$(BUILD)/%,$(UNIT))
-	@for t in $^; do $$t || exit 1; done
+$(BUILD)/tests/plugins/%.o: tests/plugins/%.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PLUGIN_FLAGS) -c -o $@ $<
+
+$(BUILD)/tests/plugins/%.so: $(BUILD)/tests/plugins/%.o
+	@echo "  SO    $@"
+	$(Q)$(SHARED)
+
+test-plugins: $(TEST_PLUGINS)
+
+# TEST_LINK: what one test needs besides, such as -Wl,--wrap=write; set it for that target.
+LINK_TEST = $(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+            $(TEST_LINK) $(TEST_LIBS) $(LIBS) $(LDFLAGS)
+
+# Objects of the plugin that has the file $(1).c. (File names are unique in the tree.)
+plugin_of = $(patsubst plugins/%/,%,$(dir $(firstword $(wildcard plugins/*/$(1).c))))
+plugin_objects = $(if $(1),$(call to_objects,$(wildcard plugins/$(1)/*.c)))
+
+# tests/unit/<room>/test_<file>: the room's archive, those below it, and the helpers of its folder (files that are no test).
+# tests/unit/plugins/test_<file>, tests/unit/plugins/<plugin>/test_<what>: that plugin's own objects, and the host's room.
+room_of = $(word 3,$(subst /, ,$(1)))
+about = $(patsubst test_%,%,$(patsubst fuzz_%,%,$(notdir $(1))))
+unit_rooms = $(if $(filter plugins,$(call room_of,$(1))),$(BELOW_host),$(BELOW_$(call room_of,$(1))))
+unit_plugin = $(if $(filter plugins,$(call room_of,$(1))),$(if $(word 5,$(subst /, ,$(1))),$(word 4,$(subst /, ,$(1))),$(call plugin_of,$(call about,$(1)))))
+helpers = $(filter-out $(dir $(1))test_%,$(wildcard $(dir $(1))*.c))
+
+define unit_rule
+$(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) \
+               $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1)))
+	@echo "  TEST  $$@"
+	$$(Q)$$(LINK_TEST)
+endef
+$(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
+
+# A fuzzer links the rooms whose headers it includes, and the plugin that has the file it is named after. With FUZZING=1
+# clang's fuzzer drives it; otherwise a plain main replays the seeds.
+fuzz_rooms = $(sort $(foreach room,$(shell sed -n 's:^\#include "\([a-z]*\)/.*:\1:p' $(1).c),$(BELOW_$(room))))
+define fuzz_rule
+$(BUILD)/$(1): $(BUILD)/$(1).o $(if $(FUZZING),,$(BUILD)/tests/support/fuzz_main.o) \
+               $(call plugin_objects,$(call plugin_of,$(call about,$(1)))) $(call archives,$(call fuzz_rooms,$(1)))
+	@echo "  FUZZ  $$@"
+	$$(Q)$$(LINK_TEST) $(if $(FUZZING),-fsanitize=fuzzer)
+endef
+$(foreach fuzzer,$(FUZZERS),$(eval $(call fuzz_rule,$(fuzzer))))
+
+define integration_rule
+$(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT))
+	@echo "  TEST  $$@"
+	$$(Q)$$(LINK_TEST)
+endef
+$(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
+
+# --- tests: running ---------------------------------------------------------------------------------------------------
+
+# T=word runs only the tests whose path has the word.
+T ?=
+chosen = $(if $(T),$(foreach test,$(1),$(if $(findstring $(T),$(test)),$(test))),$(1))
+built = $(patsubst %,$(BUILD)/%,$(call chosen,$(1)))
+# A crash must look like one: with handle_segv=1 a sanitizer would turn signals into exit codes and spoil obituaries.
+SANITIZER_ENV := ASAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigill=0:handle_sigfpe=0:handle_sigbus=0:detect_leaks=1 \
+                 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=handle_segv=0:halt_on_error=1
+RUN := $(SANITIZER_ENV) tests/support/run-tests.sh $(BUILD)/logs
+
+check: deps
+	$(Q)rm -rf $(BUILD)/logs
+	$(Q)rc=0; for suite in check-unit check-seeds check-integration; do $(MAKE) $$suite || rc=1; done; \
+	    tests/support/run-tests.sh $(BUILD)/logs summary; exit $$rc
+
+check-unit: $(call built,$(UNIT)) | plugins test-plugins
+	$(Q)$(RUN) unit $(JOBS) 120 $^
+
+check-seeds: $(call built,$(FUZZERS))
+	$(Q)$(RUN) seeds $(JOBS) 120 $^
+
+check-integration: $(call built,$(INTEGRATION)) | all test-plugins
+	$(Q)$(SANITIZER_ENV) tests/integration/run.sh $(BUILD)/logs $^
+
+# Unit tests, seeds, and the tests of hosts with the whole binary, under each sanitizer.
+asan:
+	$(Q)$(MAKE) SAN=address check-unit check-seeds && $(MAKE) SAN=address T=test_host check-integration
+ubsan:
+	$(Q)$(MAKE) SAN=undefined check-unit check-seeds && $(MAKE) SAN=undefined T=test_host check-integration
+tsan:
+	$(Q)$(MAKE) SAN=thread check-unit
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	$(Q)$(MAKE) FUZZING=1 fuzz-run
+fuzz-run: $(call built,$(FUZZERS))
+	$(Q)tests/support/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $^
+
+demo: deps
+	$(Q)$(MAKE) all && tests/demo.sh $(BUILD)/millrace
+
+# --- checks of the source ---------------------------------------------------------------------------------------------
+
+FORMATTED := $(HEADERS) $(ALL_C)
+format:
+	$(Q)clang-format-14 -i $(FORMATTED)
+format-check:
+	$(Q)clang-format-14 --dry-run -Werror $(FORMATTED) && echo "format-check: $(words $(FORMATTED)) files are as clang-format leaves them"
+
+doors:
+	$(Q)tests/doors.sh
+
+# Every header compiles alone; public ones as C++17 too.
+PUBLIC_HEADERS := $(filter include/%,$(HEADERS))
+CHECK_HEADERS := $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS)) $(patsubst %,$(BUILD)/headers/%.cpp-ok,$(PUBLIC_HEADERS))
+headers: $(CHECK_HEADERS)
+	@echo "headers: $(words $(HEADERS)) compile alone, $(words $(PUBLIC_HEADERS)) public ones also as C++17"
+$(BUILD)/headers/include/%.ok: include/% | libraries
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -pedantic $(WARN) -Werror -Iinclude -fsyntax-only -x c $< && touch $@
+$(BUILD)/headers/%.ok: % | test-libraries
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(TEST_FLAGS)) -Werror -Wno-unused-function -fsyntax-only -x c $< && touch $@
+$(BUILD)/headers/%.cpp-ok: %
+	@mkdir -p $(@D)
+	$(Q)g++ -std=c++17 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ $< && touch $@
+$(CHECK_HEADERS): $(HEADERS)
+
+# clang-tidy: one stamp a file, so that a second run looks only at what changed. Which checks, and why: .clang-tidy.
+LINTED := $(filter runtime/% plugins/% tests/support/% tests/integration/%,$(ALL_C))
+lint: $(patsubst %,$(BUILD)/lint/%.ok,$(LINTED))
+	$(Q)cppcheck -q -j $(JOBS) --std=c11 --language=c --error-exitcode=1 --inline-suppr \
+	    --enable=warning,performance,portability --suppressions-list=tests/cppcheck.txt -Iinclude -Iruntime $(filter runtime/% plugins/%,$(LINTED))
+	@echo "lint: $(words $(LINTED)) files are clean"
+TIDY_FLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -Iruntime -Iplugins -Itests -DTEST_SOURCE='""' -DTEST_BUILD='""' \
+             -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+$(BUILD)/lint/%.ok: % .clang-tidy $(HEADERS) | test-libraries
+	@mkdir -p $(@D)
+	@echo "  TIDY  $<"
+	$(Q)clang-tidy-14 --quiet $< -- $(TIDY_FLAGS) 2>$@.log || { cat $@.log; exit 1; }
+	@mv $@.log $@
+
+# --- installation -----------------------------------------------------------------------------------------------------
+
+# Nothing but what is missing is installed; what is done is printed first. apt-get only gets new lists when it must.
+deps:
+	$(Q)command -v dpkg-query >/dev/null || { echo "deps: no Debian here; needed are: $(DEPS)"; exit 0; }; \
+	have=" $$(dpkg-query -W -f '$${Package} $${db:Status-Status}\n' $(DEPS) 2>/dev/null | sed -n 's/ installed$$//p' | tr '\n' ' ') "; \
+	want=; for package in $(DEPS); do case "$$have" in *" $$package "*) ;; *) want="$$want $$package" ;; esac; done; \
+	[ -n "$$want" ] || exit 0; \
+	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=$$(command -v sudo) || { echo "deps: run as root: apt-get install$$want" >&2; exit 1; }; fi; \
+	get="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o=Dpkg::Use-Pty=0"; \
+	apt-cache show $$want >/dev/null 2>&1 || { echo "deps: apt-get update"; $$get update || exit 1; }; \
+	echo "deps: apt-get install$$want"; \
+	$$get install -y --no-install-recommends $$want >/dev/null || { $$get update && $$get install -y --no-install-recommends $$want >/dev/null; }
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DOCDIR ?= $(PREFIX)/share/doc/millrace
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+PLUGINDIR := $(PREFIX)/lib/millrace/plugins
+INSTALL := install -D -m
+install: all
+	$(Q)$(INSTALL) 755 $(BUILD)/millrace $(DESTDIR)$(BINDIR)/millrace
+	$(Q)for file in $(PLUGIN_FILES); do $(INSTALL) 644 $$file $(DESTDIR)$(PLUGINDIR)/$${file##*/} || exit 1; done
+	$(Q)for file in $(wildcard include/millrace/*.h); do $(INSTALL) 644 $$file $(DESTDIR)$(INCLUDEDIR)/millrace/$${file##*/} || exit 1; done
+	$(Q)mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$(INCLUDEDIR)' 'plugindir=$(PLUGINDIR)' '' 'Name: millrace' \
+	    'Description: Headers for plugins of Millrace, a Kafka Connect worker' 'Version: $(VERSION)' \
+	    'Cflags: -I$${includedir}' >$(DESTDIR)$(LIBDIR)/pkgconfig/millrace.pc
+	$(Q)for file in $(wildcard config/*.properties); do $(INSTALL) 644 $$file $(DESTDIR)$(SYSCONFDIR)/millrace/$${file##*/} || exit 1; done
+	$(Q)for file in README.md LICENSE; do $(INSTALL) 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done
+	@echo "install: millrace $(VERSION) in $(DESTDIR)$(PREFIX)"
 
 clean:
-	rm -rf build
+	$(Q)rm -rf build
 
-.PHONY: all unit clean
+help:
+	@printf '%s\n' \
+	    'make                 the binary and its plugins, in build/release' \
+	    'make deps            install the missing Debian packages (root or sudo)' \
+	    'make demo            a file through a real Kafka into another file, managed with curl' \
+	    'make check           all tests: unit, seeds of the fuzzers, integration; T=word chooses' \
+	    '                     alone: check-unit check-seeds check-integration' \
+	    'make asan ubsan tsan unit and host tests under a sanitizer' \
+	    'make fuzz            every fuzzer for FUZZ_SECONDS=60; T=word chooses' \
+	    'make lint format-check doors headers     checks of the source; format mends the layout' \
+	    'make install         PREFIX=/usr/local DESTDIR=' \
+	    'make clean' '' \
+	    'V=1 shows commands; WERROR=1 makes warnings errors; SAN=address|undefined|thread builds that variant'
+
+# Goals that are named together run in that order, each using all cores.
+SERIAL := all deps demo check check-unit check-seeds check-integration asan ubsan tsan fuzz lint format format-check doors headers install
+chain = $(if $(word 2,$(1)),$(eval $(word 2,$(1)): | $(word 1,$(1)))$(call chain,$(wordlist 2,$(words $(1)),$(1))))
+$(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
+
+.PHONY: $(SERIAL) plugins test-plugins fuzz-run libraries test-libraries clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
