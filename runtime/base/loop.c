@@ -35,6 +35,7 @@ struct posted {
 struct loop {
     int epoll;
     int wake_fd;
+    struct loop_fd *wake;
     bool stopped;
     pthread_t owner;
     int64_t now_ms;
@@ -288,8 +289,10 @@ struct loop *loop_new(struct mr_error *err)
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (loop->epoll < 0 || loop->wake_fd < 0) {
         err_errno(err, "cannot make an event loop");
-    } else if (loop_fd_add(loop, loop->wake_fd, EPOLLIN, drain_wake, loop, err) != NULL) {
-        return loop;
+    } else {
+        loop->wake = loop_fd_add(loop, loop->wake_fd, EPOLLIN, drain_wake, loop, err);
+        if (loop->wake != NULL)
+            return loop;
     }
     loop_free(&loop);
     return NULL;
@@ -307,6 +310,8 @@ void loop_free(struct loop **lp)
     pthread_mutex_unlock(&loop->lock);
     while (run_posted(loop))
         continue;
+    loop->owner = pthread_self();
+    loop_fd_remove(&loop->wake);
     bury_watches(loop);
     if (loop->epoll >= 0)
         close(loop->epoll);
