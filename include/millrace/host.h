@@ -59,6 +59,8 @@ struct mr_host {
                                                           const char *value);
     int (*offset_long)(struct mr_task *task, const struct mr_source_partition *part, const char *key, int64_t fallback,
                        int64_t *out, struct mr_error *err);
+
+    struct mr_value (*text_from)(struct mr_arena *arena, const void *bytes, size_t len);
 };
 
 #ifdef __cplusplus

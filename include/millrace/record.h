@@ -98,6 +98,28 @@ static inline struct mr_value mr_text_copy(struct mr_arena *arena, const char *p
     return mr_text((const char *)to, len);
 }
 
+/* Only bytes below 128? Eight at a time. */
+static inline bool mr_is_ascii(const void *bytes, size_t len)
+{
+    const char *p = (const char *)bytes;
+    uint64_t seen = 0, word;
+
+    for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
+        memcpy(&word, p, sizeof(word));
+        seen |= word;
+    }
+    for (; len > 0; p++, len--)
+        seen |= (unsigned char)*p;
+    return (seen & 0x8080808080808080u) == 0;
+}
+
+/* Bytes from outside as text. UTF-8 is borrowed as it is; anything else is copied into the arena with one U+FFFD for each
+ * malformed part, as Java's decoder counts them. */
+static inline struct mr_value mr_text_from(struct mr_arena *arena, const void *bytes, size_t len)
+{
+    return mr_is_ascii(bytes, len) ? mr_text((const char *)bytes, len) : arena->host->text_from(arena, bytes, len);
+}
+
 /* A LIST of n items, a MAP of n pairs, a STRUCT with empty slots: fill what mr_items, mr_pairs, mr_slots point to. */
 static inline struct mr_value mr_list(struct mr_arena *arena, size_t n)
 {

@@ -12,6 +12,7 @@ extern "C" {
 
 struct mr_host;
 
+/* Both frozen for ever, like struct mr_value: plugins make arrays of them. */
 struct mr_param {
     const char *name;
     const char *value;
