@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches of records and the arenas under them.
+ *
+ * In the flow: a task takes a batch from its pool, the plugin (or the sink's consumer) fills it, converters write into its
+ * arena, the producer sends from it without copying, and the batch goes back when every record in it is settled. Thread:
+ * the task's.
+ *
+ * Memory of one batch:
+ * - blocks: chained, the first in the list is the one that the arena bumps through. They come from the pool's cache and
+ *   go back to it. What is larger than a quarter block gets a block of its own, freed when the batch is given back.
+ * - records: one contiguous run, since plugins step from record to record by a stride. Its addresses must not move while
+ *   the plugin holds a record, so the largest run allowed is reserved as address space, and pages are opened as needed.
+ *
+ * Invariants: pool->held is the sum of `bytes` over batches that are out; a batch that broke a rule (`over`) still gives
+ * usable memory, so that plugin code which checks nothing does no harm before the task fails. */
+#include "host/data/record_arena.h"
+
+#include "host/data/values.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define LOGGER "host.data.record_arena"
+#include "base/log.h"
+
+#define FIRST_BLOCK ((size_t)16 * 1024)
+#define BLOCK ((size_t)256 * 1024)
+#define RECORD_PAGES ((size_t)64 * 1024)        /* opened at a time, at least */
+#define KEEP_RECORDS ((size_t)1024 * 1024)      /* bytes of records that a cached batch may keep */
+#define FIRST_HEADERS 4
+
+enum block_kind { BLOCK_FIRST, BLOCK_NORMAL, BLOCK_OWN, BLOCK_SCRAP };
+
+struct block {
+    struct block *next;
+    size_t size;                        /* of the data */
+    enum block_kind kind;
+    uint64_t pad;
+    char data[];
+};
+
+_Static_assert(sizeof(struct block) % 16 == 0, "block data is aligned");
+
+struct batch_pool {
+    const struct mr_host *host;
+    size_t budget;
+    size_t hard;                        /* bytes of one batch */
+    size_t max_records;
+    size_t held;
+    size_t out;
+    struct batch *cached;
+    struct block *blocks;               /* cached, BLOCK_NORMAL */
+};
+
+static struct batch *batch_of(const struct mr_arena *arena)
+{
+    return (struct batch *)(void *)((char *)(uintptr_t)arena - offsetof(struct batch, arena));
+}
+
+void batch_fault(struct batch *batch, const char *fault)
+{
+    batch->over = true;
+    if (batch->fault == NULL)
+        batch->fault = fault;
+}
+
+static void charge(struct batch *batch, size_t bytes)
+{
+    batch->bytes += bytes;
+    batch->pool->held += bytes;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------ */
+
+static struct block *block_new(enum block_kind kind, size_t size)
+{
+    struct block *block = malloc(sizeof(*block) + size);
+
+    if (block == NULL)
+        return NULL;
+    block->kind = kind;
+    block->size = size;
+    return block;
+}
+
+/* Memory for a request that the batch's rules refuse: the plugin may write to it. Pages cost nothing until then. */
+static void *scrap_new(struct batch *batch, size_t size)
+{
+    size_t whole = sizeof(struct block) + size;
+    struct block *block = MAP_FAILED;
+    struct block *first = batch->blocks;
+
+    if (whole > size)
+        block = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) {
+        log_write(LOG_FATAL, LOGGER, "the plugin asked for %zu bytes in one piece, which no memory can give", size);
+        abort();
+    }
+    block->kind = BLOCK_SCRAP;
+    block->size = size;
+    block->next = first->next;
+    first->next = block;
+    return block->data;
+}
+
+static void block_free(struct batch_pool *pool, struct block *block)
+{
+    switch (block->kind) {
+    case BLOCK_NORMAL:
+        block->next = pool->blocks;
+        pool->blocks = block;
+        break;
+    case BLOCK_SCRAP:
+        munmap(block, sizeof(*block) + block->size);
+        break;
+    default:
+        free(block);
+        break;
+    }
+}
+
+static void arena_use(struct batch *batch, struct block *block)
+{
+    block->next = batch->blocks;
+    batch->blocks = block;
+    batch->arena.next = block->data;
+    batch->arena.end = block->data + block->size;
+}
+
+/* A further normal block becomes the current one. */
+static bool arena_grow(struct batch *batch)
+{
+    struct batch_pool *pool = batch->pool;
+    struct block *block = pool->blocks;
+
+    if (block != NULL)
+        pool->blocks = block->next;
+    else
+        block = block_new(BLOCK_NORMAL, BLOCK);
+    if (block == NULL)
+        return false;
+    arena_use(batch, block);
+    charge(batch, block->size);
+    return true;
+}
+
+/* A block for one large piece, behind the current one. */
+static void *arena_own(struct batch *batch, size_t size)
+{
+    struct block *block = block_new(BLOCK_OWN, size);
+    struct block *first = batch->blocks;
+
+    if (block == NULL)
+        return NULL;
+    block->next = first->next;
+    first->next = block;
+    charge(batch, size);
+    return block->data;
+}
+
+/* size bytes, or NULL and `over`. */
+static void *arena_take(struct batch *batch, size_t size)
+{
+    struct mr_arena *arena = &batch->arena;
+    size_t whole = (size + 7) & ~(size_t)7;
+    void *p;
+
+    if (whole >= size && whole <= (size_t)(arena->end - arena->next)) {
+        p = arena->next;
+        arena->next += whole;
+        return p;
+    }
+    if (whole < size || whole > batch->pool->hard || batch->bytes > batch->pool->hard - whole) {
+        batch_fault(batch, "the records of one call take more memory than a batch may hold");
+        return NULL;
+    }
+    if (whole > BLOCK / 4)
+        p = arena_own(batch, whole);
+    else
+        p = arena_grow(batch) ? arena_take(batch, whole) : NULL;
+    if (p == NULL)
+        batch_fault(batch, "out of memory for records");
+    return p;
+}
+
+void *record_arena_more(struct mr_arena *arena, size_t size)
+{
+    struct batch *batch = batch_of(arena);
+    void *p = arena_take(batch, size);
+
+    return p != NULL ? p : scrap_new(batch, size);
+}
+
+/* --- pool -------------------------------------------------------------------------------------------------------- */
+
+struct batch_pool *batch_pool_new(const struct mr_host *host, size_t budget_bytes, size_t max_records)
+{
+    struct batch_pool *pool = calloc(1, sizeof(*pool));
+
+    mr_assert(pool != NULL);
+    pool->host = host;
+    pool->budget = budget_bytes;
+    pool->hard = budget_bytes > BATCH_MAX_BYTES / 2 ? 2 * budget_bytes : BATCH_MAX_BYTES;
+    pool->max_records = max_records;
+    return pool;
+}
+
+static size_t records_reserved(const struct batch *batch)
+{
+    return batch->record_max * sizeof(struct record);
+}
+
+static void batch_free(struct batch *batch)
+{
+    munmap(batch->pub.records, records_reserved(batch));
+    free(batch->blocks);                /* the first one, all others went to the pool */
+    free(batch);
+}
+
+static struct batch *batch_new(struct batch_pool *pool)
+{
+    struct batch *batch = calloc(1, sizeof(*batch));
+    struct block *block = block_new(BLOCK_FIRST, FIRST_BLOCK);
+    void *records = MAP_FAILED;
+
+    if (batch != NULL && block != NULL) {
+        batch->record_max = pool->hard / sizeof(struct record);
+        records = mmap(NULL, records_reserved(batch), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    if (records == MAP_FAILED) {
+        free(batch);
+        free(block);
+        return NULL;
+    }
+    batch->pool = pool;
+    batch->pub.host = pool->host;
+    batch->pub.arena = &batch->arena;
+    batch->pub.records = records;
+    batch->pub.record_size = sizeof(struct record);
+    batch->arena.host = pool->host;
+    block->next = NULL;
+    batch->blocks = block;
+    return batch;
+}
+
+static void batch_reset(struct batch *batch)
+{
+    struct block *first = batch->blocks;
+
+    batch->pub.count = 0;
+    batch->arena.next = first->data;
+    batch->arena.end = first->data + first->size;
+    batch->next = NULL;
+    batch->bytes = 0;
+    batch->unsettled = 0;
+    batch->again = false;
+    batch->again_ms = 0;
+    batch->again_fd = -1;
+    batch->over = false;
+    batch->fault = NULL;
+    batch->topic_count = 0;
+}
+
+struct batch *batch_pool_take(struct batch_pool *pool)
+{
+    struct batch *batch = pool->cached;
+
+    if (pool->held >= pool->budget || pool->out >= BATCH_POOL_MAX)
+        return NULL;
+    if (batch != NULL)
+        pool->cached = batch->next;
+    else
+        batch = batch_new(pool);
+    if (batch == NULL)
+        return NULL;
+    batch_reset(batch);
+    charge(batch, FIRST_BLOCK);
+    pool->out++;
+    return batch;
+}
+
+/* A poll of very many records leaves no more than KEEP_RECORDS behind. */
+static void records_shrink(struct batch *batch, size_t keep_bytes)
+{
+    size_t mapped = batch->record_cap * sizeof(struct record);
+
+    keep_bytes &= ~(RECORD_PAGES - 1);
+    if (mapped <= keep_bytes)
+        return;
+    mapped = (mapped + RECORD_PAGES - 1) & ~(RECORD_PAGES - 1);
+    madvise(batch->pub.records + keep_bytes, mapped - keep_bytes, MADV_DONTNEED);
+    if (mprotect(batch->pub.records + keep_bytes, mapped - keep_bytes, PROT_NONE) == 0)
+        batch->record_cap = keep_bytes / sizeof(struct record);
+}
+
+void batch_pool_give(struct batch_pool *pool, struct batch *batch)
+{
+    struct block *block = batch->blocks;
+
+    mr_assert(batch->pool == pool && pool->out > 0 && pool->held >= batch->bytes);
+    pool->held -= batch->bytes;
+    pool->out--;
+    while (block->kind != BLOCK_FIRST) {
+        struct block *next = block->next;
+
+        block_free(pool, block);
+        block = next;
+    }
+    batch->blocks = block;
+    while (block->next != NULL) {       /* large pieces taken while the first block was the current one */
+        struct block *next = block->next;
+
+        block->next = next->next;
+        block_free(pool, next);
+    }
+    records_shrink(batch, KEEP_RECORDS);
+    batch->next = pool->cached;
+    pool->cached = batch;
+}
+
+size_t batch_pool_bytes(const struct batch_pool *pool)
+{
+    return pool->held;
+}
+
+static void blocks_trim(struct batch_pool *pool)
+{
+    while (pool->blocks != NULL) {
+        struct block *block = pool->blocks;
+
+        pool->blocks = block->next;
+        free(block);
+    }
+}
+
+void batch_pool_trim(struct batch_pool *pool)
+{
+    blocks_trim(pool);
+    if (pool->cached == NULL)
+        return;
+    while (pool->cached->next != NULL) {        /* one stays, for the next poll */
+        struct batch *batch = pool->cached->next;
+
+        pool->cached->next = batch->next;
+        batch_free(batch);
+    }
+    records_shrink(pool->cached, RECORD_PAGES);
+}
+
+void batch_pool_free(struct batch_pool **pool)
+{
+    struct batch_pool *p = *pool;
+
+    if (p == NULL)
+        return;
+    mr_assert(p->out == 0);
+    blocks_trim(p);
+    while (p->cached != NULL) {
+        struct batch *batch = p->cached;
+
+        p->cached = batch->next;
+        batch_free(batch);
+    }
+    free(p);
+    *pool = NULL;
+}
+
+/* --- records ----------------------------------------------------------------------------------------------------- */
+
+/* Open at least one more record; twice as many as before where that is allowed. */
+static bool records_grow(struct batch *batch)
+{
+    size_t have = (batch->record_cap * sizeof(struct record) + RECORD_PAGES - 1) & ~(RECORD_PAGES - 1);
+    size_t want = have == 0 ? RECORD_PAGES : have * 2;
+    size_t room = records_reserved(batch) & ~(RECORD_PAGES - 1);
+
+    if (want > room)
+        want = room;
+    if (want <= have)
+        return false;
+    if (mprotect(batch->pub.records + have, want - have, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    batch->record_cap = want / sizeof(struct record);
+    return true;
+}
+
+static const char *topic_copy(struct batch *batch, const char *topic)
+{
+    size_t size = strlen(topic) + 1;
+    char *copy = arena_take(batch, size);
+
+    return copy == NULL ? "" : memcpy(copy, topic, size);
+}
+
+/* The batch's own copy of a topic name; equal names are one pointer as long as there are few of them. */
+static const char *topic_own(struct batch *batch, const char *topic)
+{
+    size_t room = sizeof(batch->topics) / sizeof(batch->topics[0]);
+    const char *copy;
+
+    if (topic == NULL || topic[0] == '\0') {
+        batch_fault(batch, "a record without a topic");
+        return "";
+    }
+    for (size_t i = batch->topic_count; i > 0; i--)
+        if (batch->topics[i - 1] == topic || strcmp(batch->topics[i - 1], topic) == 0)
+            return batch->topics[i - 1];
+    copy = topic_copy(batch, topic);
+    if (batch->topic_count < room && copy[0] != '\0')
+        batch->topics[batch->topic_count++] = copy;
+    return copy;
+}
+
+struct record *batch_add(struct batch *batch, const char *topic)
+{
+    struct record *rec;
+
+    if (batch->pub.count >= batch->record_cap && !records_grow(batch)) {
+        batch_fault(batch, "more records in one call than a batch may hold");
+        if (batch->record_cap == 0)
+            abort();                    /* not one page of memory for a first record */
+        batch->pub.count = batch->record_cap - 1;       /* the last one is written over; the call fails anyhow */
+    }
+    if (batch->bytes > batch->pool->hard)
+        batch_fault(batch, "the records of one call take more memory than a batch may hold");
+    rec = batch_at(batch, batch->pub.count++);
+    charge(batch, sizeof(*rec));
+    *rec = (struct record){
+        .pub = {.host = batch->pub.host,
+                .topic = topic_own(batch, topic),
+                .partition = MR_NO_PARTITION,
+                .timestamp = MR_NO_TIMESTAMP,
+                .header_size = sizeof(struct mr_header)},
+        .batch = batch,
+    };
+    return rec;
+}
+
+struct mr_record *record_arena_add(struct mr_batch *batch, const char *topic)
+{
+    return &batch_add((struct batch *)batch, topic)->pub;
+}
+
+bool record_arena_full(const struct mr_batch *pub)
+{
+    const struct batch *batch = (const struct batch *)pub;
+
+    return pub->count >= batch->pool->max_records || batch->bytes >= BATCH_FULL_BYTES;
+}
+
+int record_arena_again(struct mr_batch *pub, int64_t ms, int fd)
+{
+    struct batch *batch = (struct batch *)pub;
+
+    batch->again = true;
+    batch->again_ms = ms < 0 && fd < 0 ? 0 : ms;
+    batch->again_fd = fd;
+    return MR_AGAIN;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------ */
+
+static bool block_holds(const struct block *block, const char *p, size_t len)
+{
+    return p >= block->data && len <= block->size && p <= block->data + (block->size - len);
+}
+
+static bool batch_holds(const struct batch *batch, const void *p, size_t len)
+{
+    for (const struct block *block = batch->blocks; block != NULL; block = block->next)
+        if (block_holds(block, p, len))
+            return true;
+    return false;
+}
+
+void *batch_copy(struct batch *batch, const void *data, size_t len)
+{
+    void *copy = arena_take(batch, len);
+
+    if (copy == NULL)
+        return NULL;
+    if (len > 0)
+        memcpy(copy, data, len);
+    return copy;
+}
+
+static struct mr_value own(struct batch *batch, struct mr_value v, int depth);
+
+/* v with its memory (len bytes at v.u.p) inside the arena. */
+static bool own_memory(struct batch *batch, struct mr_value *v, size_t len)
+{
+    const void *copy;
+
+    if (len == 0 || batch_holds(batch, v->u.p, len))
+        return true;
+    if (v->u.p == NULL) {
+        batch_fault(batch, "a value with a length and no pointer");
+        return false;
+    }
+    copy = batch_copy(batch, v->u.p, len);
+    if (copy == NULL)
+        return false;
+    v->u.p = copy;
+    return true;
+}
+
+static bool own_list(struct batch *batch, struct mr_value *v, int depth)
+{
+    struct mr_value *items;
+
+    if (!own_memory(batch, v, v->len * sizeof(struct mr_value)))
+        return false;
+    items = mr_items(*v);
+    for (uint32_t i = 0; i < v->len; i++)
+        items[i] = own(batch, items[i], depth + 1);
+    return true;
+}
+
+static bool own_map(struct batch *batch, struct mr_value *v, int depth)
+{
+    struct mr_pair *pairs;
+
+    if (!own_memory(batch, v, v->len * sizeof(struct mr_pair)))
+        return false;
+    pairs = mr_pairs(*v);
+    for (uint32_t i = 0; i < v->len; i++) {
+        pairs[i].key = own(batch, pairs[i].key, depth + 1);
+        pairs[i].value = own(batch, pairs[i].value, depth + 1);
+    }
+    return true;
+}
+
+static bool own_struct(struct batch *batch, struct mr_value *v, int depth)
+{
+    const struct mr_struct *s = v->u.p;
+    struct mr_value *slots;
+
+    if (s == NULL || s->schema == NULL || s->schema->kind != MR_KIND_STRUCT || s->schema->field_count != v->len) {
+        batch_fault(batch, "a struct value whose schema does not fit it");
+        return false;
+    }
+    if (!own_memory(batch, v, offsetof(struct mr_struct, slots) + v->len * sizeof(struct mr_value)))
+        return false;
+    slots = mr_slots(*v);
+    for (uint32_t i = 0; i < v->len; i++)
+        slots[i] = own(batch, slots[i], depth + 1);
+    return true;
+}
+
+static bool own_decimal(struct batch *batch, struct mr_value *v)
+{
+    const struct mr_decimal *d = v->u.p;
+
+    if (d == NULL || d->len == 0) {
+        batch_fault(batch, "a decimal value without digits");
+        return false;
+    }
+    return own_memory(batch, v, offsetof(struct mr_decimal, bytes) + d->len);
+}
+
+static bool own_pointers(struct batch *batch, struct mr_value *v, int depth)
+{
+    switch (v->kind) {
+    case MR_KIND_STRING:
+    case MR_KIND_BYTES:
+        return own_memory(batch, v, v->len);
+    case MR_KIND_LIST:
+        return own_list(batch, v, depth);
+    case MR_KIND_MAP:
+        return own_map(batch, v, depth);
+    case MR_KIND_STRUCT:
+        return own_struct(batch, v, depth);
+    case MR_KIND_DECIMAL:
+        return own_decimal(batch, v);
+    default:
+        batch_fault(batch, "a value of an unknown kind");
+        return false;
+    }
+}
+
+static bool is_scalar(uint8_t kind)
+{
+    return kind <= MR_KIND_FLOAT64 || (kind >= MR_KIND_DATE && kind <= MR_KIND_TIMESTAMP);
+}
+
+static struct mr_value own(struct batch *batch, struct mr_value v, int depth)
+{
+    if (is_scalar(v.kind))
+        return v;
+    if (depth > VALUES_MAX_DEPTH) {
+        batch_fault(batch, "a value nested deeper than 1000 levels");
+        return mr_null();
+    }
+    return own_pointers(batch, &v, depth) ? v : mr_null();
+}
+
+struct mr_value batch_own(struct batch *batch, struct mr_value v)
+{
+    const struct block *current = batch->blocks;
+
+    if (is_scalar(v.kind))
+        return v;
+    if ((v.kind == MR_KIND_STRING || v.kind == MR_KIND_BYTES) && block_holds(current, v.u.p, v.len))
+        return v;                       /* the usual case */
+    return own(batch, v, 0);
+}
+
+void record_arena_key(struct mr_record *pub, struct mr_value v)
+{
+    pub->key = batch_own(((struct record *)pub)->batch, v);
+}
+
+void record_arena_value(struct mr_record *pub, struct mr_value v)
+{
+    pub->value = batch_own(((struct record *)pub)->batch, v);
+}
+
+/* Room for one more header: arrays of 4, 8, 16 … */
+static struct mr_header *headers_grow(struct batch *batch, struct mr_record *pub)
+{
+    uint32_t count = pub->header_count;
+    struct mr_header *old = (struct mr_header *)(uintptr_t)pub->headers;
+    struct mr_header *headers;
+
+    if (count != 0 && (count < FIRST_HEADERS || (count & (count - 1)) != 0))
+        return old;
+    if (count > UINT32_MAX / 2)
+        return NULL;
+    headers = arena_take(batch, (count == 0 ? FIRST_HEADERS : (size_t)count * 2) * sizeof(*headers));
+    if (headers != NULL && count > 0)
+        memcpy(headers, old, count * sizeof(*headers));
+    return headers;
+}
+
+void record_arena_header(struct mr_record *pub, const char *name, const struct mr_schema *schema, struct mr_value v)
+{
+    struct batch *batch = ((struct record *)pub)->batch;
+    struct mr_header *headers;
+    const char *copy;
+    size_t len;
+
+    if (name == NULL) {
+        batch_fault(batch, "a header without a name");
+        return;
+    }
+    len = strlen(name);
+    copy = batch_copy(batch, name, len + 1);
+    headers = headers_grow(batch, pub);
+    if (copy == NULL || headers == NULL)
+        return;
+    headers[pub->header_count] =
+        (struct mr_header){.name = copy, .name_len = len, .schema = schema, .value = batch_own(batch, v)};
+    pub->headers = headers;
+    pub->header_count++;
+}
+
+void record_arena_offset(struct mr_record *pub, const struct mr_source_partition *part, const char *key, int64_t next)
+{
+    struct record *rec = (struct record *)pub;
+
+    rec->offset_key = part == NULL ? NULL : source_partition_key(key);
+    rec->partition = rec->offset_key == NULL ? NULL : part;
+    rec->offset_next = next;
+    if (rec->partition == NULL)
+        batch_fault(rec->batch, "a source offset without a partition or key, or too many different ones");
+}
