@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks the arrows between rooms over the include lines, "one library, one door", and that file names are unique.
+# The rules are the tables below; a line that breaks one is printed as file:line: what. Exit 1 when there is one.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+# who (longest prefix of the including file wins) : prefixes of what it may include, besides libc and its own folder
+rules='
+include/millrace/           : millrace/
+runtime/main.c              : base/ worker/worker.h host/host.h millrace/error.h millrace/plugin.h
+runtime/base/               : base/ jansson.h millrace/error.h
+runtime/kafka/              : base/ kafka/ librdkafka/
+runtime/wire/               : base/ wire/ openssl/ sasl/
+runtime/model/              : base/ model/ millrace/config.h
+runtime/link/               : base/ model/ link/
+runtime/worker/             : base/ kafka/ wire/ model/ link/ worker/ millrace/config.h millrace/plugin.h
+runtime/worker/rest/        : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h millrace/config.h
+runtime/worker/rest/server. : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h millrace/config.h microhttpd.h
+runtime/worker/herder/      : base/ kafka/ model/ link/ worker/herder/ worker/store/ worker/group/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h
+runtime/worker/store/       : base/ kafka/ model/ worker/store/ worker/worker_config.h
+runtime/worker/group/       : base/ kafka/ wire/ model/ worker/group/ worker/worker_config.h
+runtime/worker/supervisor/  : base/ model/ link/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h
+runtime/host/               : base/ kafka/ wire/ model/ link/ host/ millrace/
+runtime/host/plugin_load.c  : base/ model/ link/ host/ millrace/ dlfcn.h
+runtime/host/task/          : base/ kafka/ model/ link/ host/task/ host/data/ host/plugin_load.h host/host_api.h millrace/
+runtime/host/data/          : base/ model/ host/data/ millrace/
+plugins/                    : millrace/
+examples/                   : millrace/
+tests/plugins/              : millrace/
+'
+# Headers that are no part of libc: a file may include one only where a rule above names it.
+libraries='librdkafka/ jansson.h microhttpd.h dlfcn.h curl/ openssl/ sasl/ pcre2.h zlib.h'
+# What a plugin author sees must compile anywhere.
+plain_c=' assert.h errno.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h time.h '
+
+find include runtime plugins examples tests/plugins -name '*.[ch]' 2>/dev/null | sort |
+    xargs awk -v rules="$rules" -v libraries="$libraries" -v plain_c="$plain_c" '
+function starts(text, prefix) { return substr(text, 1, length(prefix)) == prefix }
+function bad(why) { printf "%s:%d: %s: %s\n", FILENAME, FNR, why, $0; found = 1 }
+function any(text, list,    n, i, words) {
+    n = split(list, words, " ")
+    for (i = 1; i <= n; i++)
+        if (starts(text, words[i])) return 1
+    return 0
+}
+function folder(path) { sub(/[^\/]*$/, "", path); return path }
+BEGIN {
+    count = split(rules, lines, "\n")
+    for (i = 1; i <= count; i++)
+        if (split(lines[i], part, " *: *") == 2) may[part[1]] = part[2]
+}
+FNR == 1 {
+    who = ""
+    for (prefix in may)
+        if (starts(FILENAME, prefix) && length(prefix) > length(who)) who = prefix
+}
+/^[ \t]*#[ \t]*include[ \t]/ {
+    name = $0
+    sub(/^[^<"]*[<"]/, "", name)
+    sub(/[>"].*$/, "", name)
+    quoted = ($0 ~ /include[ \t]*"/)
+    if (quoted && name !~ /\// || starts("runtime/" name, folder(FILENAME)) && quoted) next          # own folder
+    if (name ~ /_private\.h$/ && folder("runtime/" name) != folder(FILENAME)) bad("a private header stays in its folder")
+    if (quoted || starts(name, "millrace/") || any(name, libraries)) {
+        if (!any(name, may[who])) bad("no door here")
+    } else if (starts(FILENAME, "include/") && index(plain_c, " " name " ") == 0)
+        bad("a public header includes standard C only")
+}
+END { exit found }' || exit 1
+
+twice=$(find runtime plugins tests -name '*.[ch]' | sed 's:.*/::' | sort | uniq -d)
+[ -z "$twice" ] || { echo "file names that stand twice in the tree:" $twice; exit 1; }
+echo "doors: $(find include runtime plugins examples tests/plugins -name '*.[ch]' 2>/dev/null | wc -l) files keep the arrows"

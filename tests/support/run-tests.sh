@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs test programs, a bounded time each, and says what came of it.
+#
+#   run-tests.sh LOGS SUITE JOBS SECONDS TEST...    run these, JOBS at a time; a test's output goes to LOGS/SUITE/<name>.log
+#   run-tests.sh LOGS summary                       one line a suite that left its result in LOGS, and the sum
+#
+# A fuzzer (fuzz_<what>) gets its seeds as arguments. Exit 1 when a test failed. A program that dies without cmocka's
+# summary counts as one failed test.
+set -uo pipefail
+logs=$1
+suite=$2
+
+result_line() { printf '%-12s %4d passed, %d failed  %3d.%d s\n' "$1" "$2" "$3" $(($4 / 1000)) $(($4 % 1000 / 100)); }
+now_ms() { local t=${EPOCHREALTIME/[.,]/}; echo $((t / 1000)); }
+
+summary() {
+    local name passed failed ms sum_passed=0 sum_failed=0 sum_ms=0
+    echo "--- time per suite"
+    while read -r name passed failed ms; do
+        result_line "$name" "$passed" "$failed" "$ms"
+        sum_passed=$((sum_passed + passed)) sum_failed=$((sum_failed + failed)) sum_ms=$((sum_ms + ms))
+    done < <(cat "$logs"/*.result 2>/dev/null)
+    result_line all "$sum_passed" "$sum_failed" "$sum_ms"
+    echo "$sum_passed passed, $sum_failed failed"
+    [ "$sum_failed" = 0 ] && [ "$sum_passed" -gt 0 ]
+}
+
+seeds_of() { find "tests/fuzz/seeds/${1#fuzz_}" -type f 2>/dev/null; }
+
+run_one() { # seconds test
+    local name=${2#*/tests/} out from ms passed failed rc=0 args=()
+    out=$logs/$suite/$(basename "$2").log
+    [[ $(basename "$2") == fuzz_* ]] && mapfile -t args < <(seeds_of "$(basename "$2")")
+    from=$(now_ms)
+    timeout -k 5 "$1" "$2" ${args[@]+"${args[@]}"} >"$out" 2>&1 </dev/null || rc=$?
+    ms=$(($(now_ms) - from))
+    passed=$(grep -c '^\[       OK \]' "$out")
+    failed=$(sed -n 's:^\[  FAILED  \] \([^0-9 ][^ ]*\).*:\1:p' "$out" | sort -u | wc -l)
+    if [ "$rc" != 0 ]; then
+        [ "$rc" = 124 ] && echo "run-tests.sh: not done after $1 s" >>"$out"
+        [ "$failed" -gt 0 ] || failed=1
+        printf '  FAIL  %-44s %3d.%02d s  (exit %d; %s)\n' "$name" $((ms / 1000)) $((ms % 1000 / 10)) "$rc" "$out"
+        sed 's/^/        | /' "$out" | tail -n 40
+    else
+        [[ $(basename "$2") == fuzz_* ]] && passed=1
+        printf '  ok    %-44s %3d.%02d s\n' "$name" $((ms / 1000)) $((ms % 1000 / 10))
+    fi
+    echo "$passed $failed" >"$out.counts"
+}
+
+if [ "$suite" = summary ]; then summary; exit; fi
+jobs=$3
+seconds=$4
+shift 4
+rm -rf "${logs:?}/$suite"
+mkdir -p "$logs/$suite"
+from=$(now_ms)
+for test in "$@"; do
+    while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do wait -n; done
+    run_one "$seconds" "$test" &
+done
+wait
+passed=0 failed=0
+while read -r p f; do passed=$((passed + p)) failed=$((failed + f)); done < <(cat "$logs/$suite"/*.counts 2>/dev/null)
+ms=$(($(now_ms) - from))
+result_line "$suite" "$passed" "$failed" "$ms"
+echo "$suite $passed $failed $ms" >"$logs/$suite.result"
+[ "$failed" = 0 ]
