@@ -10,6 +10,7 @@
 #   kafka.sh standalone NAME [FILE...]    a Java standalone worker with these connector files; prints its URL
 #   kafka.sh end NAME                     end what `connect` or `standalone` started
 #   kafka.sh read TOPIC COUNT             print the values of the first COUNT records, by Kafka's console consumer
+#   kafka.sh libs                         print the folder of the jars
 #   kafka.sh tool CLASS [ARGS]            run one of Kafka's tools: tool org.apache.kafka.tools.TopicCommand --list ...
 #   kafka.sh logs FOLDER                  copy all logs there
 #   kafka.sh stop                         end what was started in this folder, and remove the folder
@@ -320,7 +321,7 @@ stop() {
     rm -rf "$run"
 }
 
-usage() { sed -n '3,25s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '3,26s/^# \{0,1\}//p' "$0"; }
 want() { [ "$1" -ge "$2" ] || { usage >&2; exit 1; }; }
 
 case ${1:-help} in
@@ -335,6 +336,7 @@ connect) want $# 2; connect "$2" ;;
 standalone) want $# 2; shift; standalone "$@" ;;
 end) want $# 2; end "$2" ;;
 read) want $# 3; read_topic "$2" "$3" ;;
+libs) fetch; echo "$libs" ;;
 tool) want $# 2; shift; tool "$@" ;;
 logs) want $# 2; logs "$2" ;;
 stop) stop ;;
