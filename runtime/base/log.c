@@ -25,6 +25,7 @@
 static atomic_int log_level = LOG_INFO;
 static atomic_int relay_fd = -1;
 static atomic_ullong dropped;
+static _Atomic(void (*)(const char *line, size_t len)) witness;
 static _Thread_local const char *context_connector;
 static _Thread_local int context_task = -1;
 
@@ -33,6 +34,11 @@ static const char *const level_names[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERR
 void log_relay_to(int fd)
 {
     atomic_store(&relay_fd, fd);
+}
+
+void log_witness(void (*fn)(const char *line, size_t len))
+{
+    atomic_store(&witness, fn);
 }
 
 void log_set_level(enum log_level level)
@@ -119,12 +125,30 @@ static void emit(int fd, const char *line, size_t len, bool may_wait)
         atomic_fetch_add(&dropped, 1);
 }
 
+static void tell_witness(enum log_level level, const char *logger, int task, const char *message)
+{
+    void (*fn)(const char *line, size_t len) = atomic_load(&witness);
+    char line[512];
+    size_t n;
+
+    if (fn == NULL)
+        return;
+    if (task >= 0)
+        n = (size_t)snprintf(line, sizeof(line) / 2, "%s %.100s [%d]: ", log_level_name(level), logger, task);
+    else
+        n = (size_t)snprintf(line, sizeof(line) / 2, "%s %.100s: ", log_level_name(level), logger);
+    n += put_escaped(line + n, sizeof(line) - n - 1, message);
+    line[n++] = '\n';
+    fn(line, n);
+}
+
 static void write_line(enum log_level level, const char *logger, const char *connector, int task, const char *message)
 {
     char line[LINE_MAX_BYTES];
     int relay = atomic_load(&relay_fd);
     size_t n;
 
+    tell_witness(level, logger, task, message);
     if (relay >= 0)
         n = (size_t)snprintf(line, 200, "%c%d\t%.100s\t%d\t", RELAY_MARK, (int)level, logger, task);
     else

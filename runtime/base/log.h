@@ -6,12 +6,17 @@
 
 #include <millrace/error.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_FATAL, LOG_OFF };
 
 /* Where lines go. Worker: stderr as text. Host: log_relay_to(fd) writes lines that log_parse_relayed understands. */
 void log_relay_to(int fd);
+
+/* Hand a short form of every line, "WARN host.task [0]: message\n", to fn as well: a host's black box. Called on the thread
+ * that logs; fn must neither block nor log. Once, before other threads exist. */
+void log_witness(void (*fn)(const char *line, size_t len));
 
 void log_set_level(enum log_level level);
 bool log_level_from(const char *name, enum log_level *out);     /* any case */

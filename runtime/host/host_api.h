@@ -21,7 +21,7 @@ struct instance {
     int stop_fd;                        /* owner: eventfd, -1 none; borrowed */
     int wake_fd;                        /* owner: eventfd, -1 none; borrowed */
     struct mr_error misuse;             /* first mistake of the plugin (undeclared key …): fail after the call */
-    /* Owner. Reading offsets; NULL where there are none (MR_ERR_UNSUPPORTED). Blocks. entries come as offset_long needs them. */
+    /* Owner. Reading offsets; NULL where there are none (MR_ERR_UNSUPPORTED). Blocks. */
     int (*offset_read)(void *arg, const struct mr_source_partition *part, const char *key, bool *found, int64_t *out,
                        struct mr_error *err);
     void *offset_arg;
@@ -31,7 +31,9 @@ struct instance {
 
 extern const struct mr_host host_api_table;
 
-#define INSTANCE_STATE_MAX (64u * 1024 * 1024)  /* bytes of self */
+/* Note a mistake of the plugin; the first one stays. Any thread. */
+MR_PRINTF(2, 3) void instance_misused(struct instance *inst, const char *fmt, ...);
+
 #define INSTANCE_TASKS_MAX 10000                /* entries of a task list, whatever tasks.max says */
 
 /* Zero inst, parse config by the plugin's keys (MR_ERR_CONFIG lists every problem), allocate self (never NULL).

@@ -27,7 +27,8 @@ struct plugin {
  * descriptor, its must slots. One clear line in err; never crashes on a wrong one (but its constructors run).
  * Gives an array of *count plugins that lives until the process ends. The same path is opened once. */
 const struct plugin *plugin_load(const char *path, size_t *count, struct mr_error *err);
-/* The plugin of this name or alias (also without or with the kind's suffix) and kind in a library. */
+/* The plugin of this name or alias (also without or with the kind's suffix) and kind in a library; kind 0: a source or a
+ * sink. Runs code of the library's: never on the control thread. */
 const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name, struct mr_error *err);
 
 #endif
