@@ -14,9 +14,11 @@
 struct herder;
 
 /* How a change ended. body: what REST shows (borrowed, may be NULL). err: set when it failed; its code gives the status
- * (rest/entities has the table). created: the connector is new. */
+ * (rest/entities has the table). message: what the client reads when err is set, never cut (a list of problems may be
+ * longer than err->text). created: the connector is new. */
 struct herder_answer {
     const struct mr_error *err;
+    const char *message;
     const json_t *body;
     bool created;
 };
@@ -51,6 +53,8 @@ struct herder_put {
     bool create_only;                   /* POST: MR_ERR_EXISTS when it exists */
 };
 void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg);
+/* Merge into the configuration that is there (null removes a key), validate, then as herder_put of an existing one. */
+void herder_patch(struct herder *herder, const char *conn, const struct props *changes, herder_done done, void *arg);
 void herder_delete(struct herder *herder, const char *conn, herder_done done, void *arg);
 void herder_set_target(struct herder *herder, const char *conn, enum target_state target, herder_done done, void *arg);
 /* Plain restart (both false): done after the connector restarted, no body. With a flag: body = the state with
