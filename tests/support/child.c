@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes of a test: spawn, wait, find, end. Found by a mark in the environment rather than by parent or name, so that
+ * orphans and what plugins forked are seen as well, and nobody else's processes are. */
+#include "support/child.h"
+
+#include "support/scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MARK "MILLRACE_TEST_MARK"
+
+extern char **environ;
+
+static void end(void *arg)
+{
+    struct child *child = arg;
+
+    if (!child->reaped) {
+        kill(-child->pid, SIGKILL);
+        waitpid(child->pid, &child->status, 0);
+    }
+    free(child);
+}
+
+struct child *child_start(const char *const *argv, const char *log, const char *mark)
+{
+    struct child *child = calloc(1, sizeof(*child));
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int rc;
+
+    assert_non_null(child);
+    child->log = log;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+    if (mark != NULL)
+        setenv(MARK, mark, 1);
+    rc = posix_spawnp(&child->pid, argv[0], &actions, &attr, (char *const *)argv, environ);
+    unsetenv(MARK);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc != 0) {
+        free(child);
+        fail_msg("%s: %s", argv[0], strerror(rc));
+    }
+    scratch_at_end(end, child);
+    return child;
+}
+
+bool child_running(struct child *child)
+{
+    if (!child->reaped && waitpid(child->pid, &child->status, WNOHANG) == child->pid)
+        child->reaped = true;
+    return !child->reaped;
+}
+
+void child_signal(struct child *child, int signal)
+{
+    if (child_running(child))
+        kill(child->pid, signal);
+}
+
+int child_wait(struct child *child, int ms)
+{
+    wait_until(ms, !child_running(child));
+    return WIFEXITED(child->status) ? WEXITSTATUS(child->status) : 128 + WTERMSIG(child->status);
+}
+
+int child_run(const char *const *argv, int ms, char **output)
+{
+    static unsigned runs;
+    const char *log = scratch_path(scratch_text("run-%u.out", ++runs));
+    int rc = child_wait(child_start(argv, log, NULL), ms);
+
+    if (output != NULL)
+        *output = scratch_read(log, NULL);
+    return rc;
+}
+
+int child_shell(const char *command, int ms, char **output)
+{
+    const char *argv[] = {"bash", "-c", scratch_text("cd '%s' && %s", TEST_SOURCE, command), NULL};
+
+    return child_run(argv, ms, output);
+}
+
+/* The whole of a small /proc file; how many bytes were read. */
+static size_t read_proc(const char *pid, const char *name, char *data, size_t size)
+{
+    char path[300];
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, data, size);
+    close(fd);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+static bool is_marked(const char *pid, const char *entry)
+{
+    static char data[131072];
+    size_t len = read_proc(pid, "environ", data, sizeof(data) - 1);
+
+    data[len] = '\0';
+    for (size_t at = 0; at < len; at += strlen(data + at) + 1)
+        if (strcmp(data + at, entry) == 0)
+            return true;
+    return false;
+}
+
+size_t child_marked(const char *mark, pid_t *pids, size_t max)
+{
+    DIR *proc = opendir("/proc");
+    char entry[300];
+    size_t count = 0;
+    struct dirent *at;
+
+    assert_non_null(proc);
+    snprintf(entry, sizeof(entry), MARK "=%s", mark);
+    while ((at = readdir(proc)) != NULL) {
+        if (at->d_name[0] < '0' || at->d_name[0] > '9' || !is_marked(at->d_name, entry))
+            continue;
+        if (count < max)
+            pids[count] = (pid_t)strtol(at->d_name, NULL, 10);
+        count++;
+    }
+    closedir(proc);
+    return count;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brokers for integration tests, by tests/kafka/kafka.sh. */
+#include "support/kafka_run.h"
+
+#include "support/child.h"
+#include "support/scratch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define START_MS 300000     /* the jars may have to be fetched first */
+
+struct kafka_run {
+    char folder[4096];
+    char servers[256];
+};
+
+static struct kafka_run shared;
+
+static void take_servers(struct kafka_run *kafka, const char *output)
+{
+    const char *at = output == NULL ? NULL : strstr(output, "bootstrap.servers=");
+
+    if (at == NULL || sscanf(at, "bootstrap.servers=%255s", kafka->servers) != 1)
+        fail_msg("kafka.sh did not start a broker: %s", output);
+}
+
+static void script(const struct kafka_run *kafka, const char *env, const char *verb, char **output)
+{
+    const char *command = scratch_text("%s KAFKA_RUN='%s' tests/kafka/kafka.sh %s", env, kafka->folder, verb);
+    int rc = child_shell(command, START_MS, output);
+
+    if (rc != 0)
+        fail_msg("%s: exit %d: %s", command, rc, output == NULL ? "" : *output);
+}
+
+/* After the last test: no scratch functions here. */
+static void stop_shared(void)
+{
+    char command[8400];
+
+    snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop", shared.folder, TEST_SOURCE);
+    if (system(command) != 0)
+        fprintf(stderr, "could not stop the broker in %s\n", shared.folder);
+}
+
+const char *kafka_run_servers(void)
+{
+    const char *given = getenv("MILLRACE_TEST_KAFKA");
+    char *output;
+
+    if (given != NULL && *given != '\0')
+        return given;
+    if (shared.servers[0] == '\0') {
+        snprintf(shared.folder, sizeof(shared.folder), "/tmp/millrace-test-kafka-%d", (int)getpid());
+        atexit(stop_shared);
+        script(&shared, "", "start 1", &output);
+        take_servers(&shared, output);
+    }
+    return shared.servers;
+}
+
+static void stop_own(void *arg)
+{
+    struct kafka_run *kafka = arg;
+    char command[8400];
+
+    snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' logs '%s/kafka-logs'; "
+             "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop", kafka->folder, TEST_SOURCE, scratch_dir(),
+             kafka->folder, TEST_SOURCE);
+    if (system(command) != 0)
+        fprintf(stderr, "could not stop the broker in %s\n", kafka->folder);
+    free(kafka);
+}
+
+struct kafka_run *kafka_run_start(const char *env)
+{
+    struct kafka_run *kafka = calloc(1, sizeof(*kafka));
+    char *output;
+
+    assert_non_null(kafka);
+    snprintf(kafka->folder, sizeof(kafka->folder), "%s", scratch_path("kafka"));
+    scratch_at_end(stop_own, kafka);
+    script(kafka, env, "start 1", &output);
+    take_servers(kafka, output);
+    return kafka;
+}
+
+const char *kafka_run_servers_of(const struct kafka_run *kafka)
+{
+    return kafka->servers;
+}
+
+void kafka_run_do(const struct kafka_run *kafka, const char *verb)
+{
+    script(kafka, "", verb, NULL);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An independent reader and writer of topics: handles live for one call, so nothing is buffered between two looks. */
+#include "support/topic.h"
+
+#include "support/scratch.h"
+
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTITIONS_MAX 64
+#define CALL_MS 10000
+
+static void set(rd_kafka_conf_t *conf, const char *key, const char *value)
+{
+    char text[256];
+
+    if (rd_kafka_conf_set(conf, key, value, text, sizeof(text)) != RD_KAFKA_CONF_OK)
+        fail_msg("%s", text);
+}
+
+static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char *group)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char text[256];
+    rd_kafka_t *rk;
+
+    set(conf, "bootstrap.servers", servers);
+    set(conf, "log_level", "0");
+    set(conf, "topic.metadata.refresh.sparse", "true");
+    if (type == RD_KAFKA_CONSUMER) {
+        set(conf, "group.id", group);
+        set(conf, "enable.auto.commit", "false");
+        set(conf, "isolation.level", "read_committed");
+        set(conf, "enable.partition.eof", "true");
+        set(conf, "check.crcs", "true");
+        set(conf, "fetch.wait.max.ms", "20");
+    } else {
+        set(conf, "enable.idempotence", "true");
+        set(conf, "linger.ms", "0");
+    }
+    rk = rd_kafka_new(type, conf, text, sizeof(text));
+    if (rk == NULL)
+        fail_msg("%s", text);
+    return rk;
+}
+
+void topic_create(const char *servers, const char *topic, int partitions)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    char text[256];
+    rd_kafka_NewTopic_t *spec = rd_kafka_NewTopic_new(topic, partitions, 1, text, sizeof(text));
+    const rd_kafka_topic_result_t **results;
+    rd_kafka_event_t *event;
+    size_t count;
+
+    assert_non_null(spec);
+    rd_kafka_CreateTopics(rk, &spec, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, CALL_MS * 3);
+    assert_non_null(event);
+    results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
+    if (count != 1 || rd_kafka_topic_result_error(results[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail_msg("creating %s: %s", topic, rd_kafka_event_error_string(event));
+    rd_kafka_event_destroy(event);
+    rd_kafka_NewTopic_destroy(spec);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(rk);
+}
+
+static void produce(rd_kafka_t *rk, const char *topic, int partition, const char *key, const char *value)
+{
+    size_t key_len = key == NULL ? 0 : strlen(key), len = value == NULL ? 0 : strlen(value);
+    rd_kafka_resp_err_t rc;
+
+    do {
+        rc = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
+                               RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key, key_len),
+                               RD_KAFKA_V_VALUE((void *)value, len), RD_KAFKA_V_END);
+        rd_kafka_poll(rk, rc == RD_KAFKA_RESP_ERR__QUEUE_FULL ? 100 : 0);
+    } while (rc == RD_KAFKA_RESP_ERR__QUEUE_FULL);
+    if (rc != RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail_msg("producing to %s: %s", topic, rd_kafka_err2str(rc));
+}
+
+static void finish(rd_kafka_t *rk, const char *topic)
+{
+    if (rd_kafka_flush(rk, CALL_MS * 3) != RD_KAFKA_RESP_ERR_NO_ERROR || rd_kafka_outq_len(rk) != 0)
+        fail_msg("producing to %s: not acknowledged", topic);
+    rd_kafka_destroy(rk);
+}
+
+void topic_produce(const char *servers, const char *topic, int partition, const char *key, const char *value)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+
+    produce(rk, topic, partition, key, value);
+    finish(rk, topic);
+}
+
+void topic_produce_lines(const char *servers, const char *topic, const char *const *values, size_t count)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+
+    for (size_t i = 0; i < count; i++)
+        produce(rk, topic, 0, NULL, values[i]);
+    finish(rk, topic);
+}
+
+/* How many partitions; 0 when there is no such topic. */
+static int partitions_of(rd_kafka_t *rk, const char *topic)
+{
+    const struct rd_kafka_metadata *meta;
+    rd_kafka_topic_conf_t *conf = rd_kafka_topic_conf_new();
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, conf);
+    int count = 0;
+
+    assert_non_null(handle);
+    if (rd_kafka_metadata(rk, 0, handle, &meta, CALL_MS) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        if (meta->topic_cnt == 1 && meta->topics[0].err == RD_KAFKA_RESP_ERR_NO_ERROR)
+            count = meta->topics[0].partition_cnt;
+        rd_kafka_metadata_destroy(meta);
+    }
+    rd_kafka_topic_destroy(handle);
+    return count;
+}
+
+static int64_t span(rd_kafka_t *rk, const char *topic, int partition)
+{
+    int64_t low, high;
+
+    if (rd_kafka_query_watermark_offsets(rk, topic, partition, &low, &high, CALL_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return 0;
+    return high - low;
+}
+
+int64_t topic_count(const char *servers, const char *topic)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers, "test-reader");
+    int partitions = partitions_of(rk, topic);
+    int64_t count = 0;
+
+    for (int i = 0; i < partitions; i++)
+        count += span(rk, topic, i);
+    rd_kafka_destroy(rk);
+    return count;
+}
+
+static const char *copy(const void *data, size_t len)
+{
+    char *text;
+
+    if (data == NULL)
+        return NULL;
+    text = malloc(len + 1);
+    assert_non_null(text);
+    if (len > 0)
+        memcpy(text, data, len);
+    text[len] = '\0';
+    return scratch_keep(text);
+}
+
+static struct topic_record take(const rd_kafka_message_t *msg)
+{
+    return (struct topic_record){
+        .key = copy(msg->key, msg->key_len),
+        .key_len = msg->key_len,
+        .value = copy(msg->payload, msg->len),
+        .value_len = msg->len,
+        .offset = msg->offset,
+        .partition = msg->partition,
+        .timestamp_ms = rd_kafka_message_timestamp(msg, NULL),
+    };
+}
+
+/* Everything from the start of one partition to its end as it is now. */
+static void read_partition(rd_kafka_t *rk, const char *topic, int partition, FILE *out)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    bool more = true;
+
+    rd_kafka_topic_partition_list_add(list, topic, partition)->offset = RD_KAFKA_OFFSET_BEGINNING;
+    rd_kafka_assign(rk, list);
+    while (more) {
+        rd_kafka_message_t *msg = rd_kafka_consumer_poll(rk, CALL_MS);
+
+        if (msg == NULL)
+            fail_msg("reading %s: nothing for %d ms", topic, CALL_MS);
+        if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            struct topic_record rec = take(msg);
+
+            fwrite(&rec, sizeof(rec), 1, out);
+        } else if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+            more = false;
+        }
+        rd_kafka_message_destroy(msg);
+    }
+    rd_kafka_assign(rk, NULL);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+static struct topic_records read_all(const char *servers, const char *topic)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers, "test-reader");
+    int partitions = partitions_of(rk, topic);
+    char *data = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&data, &len);
+
+    assert_non_null(out);
+    for (int i = 0; i < partitions; i++)
+        read_partition(rk, topic, i, out);
+    fclose(out);
+    rd_kafka_consumer_close(rk);
+    rd_kafka_destroy(rk);
+    return (struct topic_records){scratch_keep(data), len / sizeof(struct topic_record)};
+}
+
+struct topic_records topic_read(const char *servers, const char *topic, size_t want, int ms)
+{
+    int64_t from = scratch_now_ms();
+    struct topic_records got = read_all(servers, topic);
+
+    while (got.count < want && scratch_since(from) < ms) {
+        scratch_pause(20);
+        if (topic_count(servers, topic) >= (int64_t)want)
+            got = read_all(servers, topic);
+    }
+    if (got.count < want)
+        fail_msg("%s has %zu records after %d ms, not %zu", topic, got.count, ms, want);
+    return got;
+}
+
+int64_t topic_committed(const char *servers, const char *group, const char *topic, int partition)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers, group);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    int64_t offset = -1;
+
+    rd_kafka_topic_partition_list_add(list, topic, partition);
+    if (rd_kafka_committed(rk, list, CALL_MS) == RD_KAFKA_RESP_ERR_NO_ERROR && list->elems[0].offset >= 0)
+        offset = list->elems[0].offset;
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_destroy(rk);
+    return offset;
+}

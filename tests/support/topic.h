@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Topics as they really are: produced to and read by a librdkafka client that shares no code with Millrace. */
+#ifndef TESTS_TOPIC_H
+#define TESTS_TOPIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct topic_record {
+    const char *key;        /* NUL-terminated; NULL: null */
+    size_t key_len;
+    const char *value;
+    size_t value_len;
+    int64_t offset;
+    int32_t partition;
+    int64_t timestamp_ms;
+};
+
+struct topic_records {
+    const struct topic_record *records;
+    size_t count;
+};
+
+void topic_create(const char *servers, const char *topic, int partitions);
+
+/* One record, acknowledged by all in-sync replicas. NULL key or value: null. partition -1: by key. */
+void topic_produce(const char *servers, const char *topic, int partition, const char *key, const char *value);
+/* Many text values at once, to partition 0. */
+void topic_produce_lines(const char *servers, const char *topic, const char *const *values, size_t count);
+
+/* All records now in the topic, partition after partition; waits up to ms until there are at least want. Live until the
+ * test ends. */
+struct topic_records topic_read(const char *servers, const char *topic, size_t want, int ms);
+
+/* Records in the topic now (end minus start offsets of all partitions); 0 when there is no such topic. */
+int64_t topic_count(const char *servers, const char *topic);
+
+/* Committed offset of a group, -1 none. */
+int64_t topic_committed(const char *servers, const char *group, const char *topic, int partition);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts, watches and ends `millrace standalone` for a test. What it starts carries a mark in the environment; when the
+ * test ends, everything with that mark is killed, whoever its parent is by then. */
+#include "support/worker_run.h"
+
+#include "support/kafka_run.h"
+#include "support/scratch.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FILES_MAX 16
+#define START_MS 15000
+#define STOP_MS 15000
+
+static bool port_is_free(int port)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET,
+                               .sin_port = htons((uint16_t)port),
+                               .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_free = fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0;
+
+    close(fd);
+    return is_free;
+}
+
+int worker_run_free_port(void)
+{
+    static unsigned seed;
+    int port;
+
+    if (seed == 0)
+        seed = (unsigned)getpid() * 2654435761u;
+    do
+        port = 10000 + rand_r(&seed) % 10000;
+    while (!port_is_free(port));
+    return port;
+}
+
+static void end_marked(void *arg)
+{
+    pid_t pids[256];
+    size_t count = child_marked(arg, pids, 256);
+
+    for (size_t i = 0; i < count && i < 256; i++)
+        kill(pids[i], SIGKILL);
+}
+
+static void write_config(const struct worker_run *worker, const char *more)
+{
+    const char *text = scratch_text("bootstrap.servers=%s\n"
+                                    "listeners=http://127.0.0.1:%d\n"
+                                    "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
+                                    "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
+                                    "offset.storage.file.filename=%s\n"
+                                    "offset.flush.interval.ms=200\n"
+                                    "plugin.path=%s/tests/plugins\n"
+                                    "millrace.run.dir=%s\n"
+                                    "%s",
+                                    worker->servers, worker->port, worker->offsets, TEST_BUILD, scratch_path("run"),
+                                    more == NULL ? "" : more);
+
+    scratch_write_text(worker->config, text);
+}
+
+static void launch(struct worker_run *worker)
+{
+    const char *argv[FILES_MAX + 4] = {TEST_BUILD "/millrace", "standalone", worker->config};
+
+    for (size_t i = 0; worker->files != NULL && worker->files[i] != NULL; i++) {
+        assert_true(i < FILES_MAX);
+        argv[3 + i] = worker->files[i];
+    }
+    worker->child = child_start(argv, worker->log, worker->mark);
+}
+
+static bool answers(struct worker_run *worker)
+{
+    if (!child_running(worker->child))
+        fail_msg("the worker ended with status %d: %s", worker->child->status, scratch_read(worker->log, NULL));
+    return http_get(scratch_text("%s/", worker->url)).status == 200;
+}
+
+struct worker_run *worker_run_start(const struct worker_run_options *options)
+{
+    struct worker_run *worker = scratch_keep(calloc(1, sizeof(*worker)));
+    const char *name = options->name == NULL ? "worker" : options->name;
+
+    worker->servers = options->servers == NULL ? kafka_run_servers() : options->servers;
+    worker->config = scratch_path(scratch_text("%s.properties", name));
+    worker->log = scratch_path(scratch_text("%s.log", name));
+    worker->offsets = scratch_path(scratch_text("%s.offsets", name));
+    worker->mark = scratch_name("worker");
+    worker->port = worker_run_free_port();
+    worker->url = scratch_text("http://127.0.0.1:%d", worker->port);
+    worker->files = options->files;
+    write_config(worker, options->props);
+    scratch_at_end(end_marked, (void *)worker->mark);
+    launch(worker);
+    if (!options->dont_wait)
+        wait_until(START_MS, answers(worker));
+    return worker;
+}
+
+void worker_run_again(struct worker_run *worker)
+{
+    launch(worker);
+    wait_until(START_MS, answers(worker));
+}
+
+void worker_run_kill(struct worker_run *worker)
+{
+    child_signal(worker->child, SIGKILL);
+    child_wait(worker->child, STOP_MS);
+}
+
+int worker_run_stop(struct worker_run *worker)
+{
+    child_signal(worker->child, SIGTERM);
+    return child_wait(worker->child, STOP_MS);
+}
+
+size_t worker_run_processes(const struct worker_run *worker)
+{
+    return child_marked(worker->mark, NULL, 0);
+}
+
+struct http_reply worker_run_call(const struct worker_run *worker, const char *method, const char *path,
+                                  const char *body)
+{
+    return http_call(method, scratch_text("%s%s", worker->url, path), body);
+}
+
+struct http_reply worker_run_expect(const struct worker_run *worker, int status, const char *method, const char *path,
+                                    const char *body)
+{
+    struct http_reply reply = worker_run_call(worker, method, path, body);
+
+    if (reply.status != status)
+        fail_msg("%s %s: %d, not %d: %s", method, path, reply.status, status, reply.body);
+    return reply;
+}
+
+void worker_run_put(const struct worker_run *worker, const char *conn, const char *fields)
+{
+    const char *path = scratch_text("/connectors/%s/config", conn);
+    struct http_reply reply = worker_run_call(worker, "PUT", path, scratch_text("{%s}", fields));
+
+    if (reply.status != 200 && reply.status != 201)
+        fail_msg("PUT %s: %d: %s", path, reply.status, reply.body);
+}
+
+const char *worker_run_state(const struct worker_run *worker, const char *conn, const char *path)
+{
+    struct http_reply reply = worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL);
+
+    return reply.status == 200 ? http_at(reply.json, path) : "";
+}
+
+static bool all_in_state(const struct worker_run *worker, const char *conn, const char *state, int tasks)
+{
+    struct http_reply reply = worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL);
+
+    if (reply.status != 200 || strcmp(http_at(reply.json, "connector.state"), state) != 0)
+        return false;
+    if ((int)json_array_size(json_object_get(reply.json, "tasks")) != tasks)
+        return false;
+    for (int i = 0; i < tasks; i++)
+        if (strcmp(http_at(reply.json, scratch_text("tasks.%d.state", i)), state) != 0)
+            return false;
+    return true;
+}
+
+void worker_run_await(const struct worker_run *worker, const char *conn, const char *state, int tasks, int ms)
+{
+    int64_t from = scratch_now_ms();
+
+    while (!all_in_state(worker, conn, state, tasks)) {
+        if (scratch_since(from) > ms)
+            fail_msg("%s is not %s with %d tasks after %d ms: %s", conn, state, tasks, ms,
+                     worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL).body);
+        scratch_pause(5);
+    }
+}
