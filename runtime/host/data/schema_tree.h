@@ -8,8 +8,19 @@
 
 #include <millrace/schema.h>
 
-/* spec_size: as the plugin was compiled; what it lacks is zero. NULL with err. A cap on the number of schemas (100 000)
- * turns a plugin that makes a new one for each record into an error. */
+#define SCHEMA_TREE_MAX 100000                          /* schemas in one process */
+#define SCHEMA_TREE_MAX_BYTES ((size_t)256 * 1024 * 1024)
+
+/* The schema that spec describes; borrowed by the caller for ever.
+ *
+ * spec       as in millrace/schema.h; every pointer is copied but those to schemas, which must come from here
+ * spec_size  sizeof(struct mr_schema_spec) as the plugin was compiled; what it lacks is zero
+ * err        filled on failure; may be NULL
+ *
+ * NULL with err: MR_ERR_DATA and SchemaBuilder's text when a rule is broken, MR_ERR_FULL at the caps above (a plugin that
+ * makes a new schema for each record), MR_ERR_NOMEM. No lock is taken for a schema that is known. */
 const struct mr_schema *schema_tree_make(const struct mr_schema_spec *spec, size_t spec_size, struct mr_error *err);
+
+size_t schema_tree_count(void);         /* how many there are; for tests and metrics */
 
 #endif
