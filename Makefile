@@ -331,4 +331,4 @@ $(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
 .PHONY: $(SERIAL) plugins test-plugins fuzz-run libraries test-libraries clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/logs -prune -o -type f -name '*.d' -print 2>/dev/null)

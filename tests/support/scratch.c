@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A test's folder, memory and end. The folder is build/<variant>/logs/integration/<program>.d/<test>, emptied when the
+/* A test's folder, memory and end. The folder is build/<variant>/logs/integration/<program>.files/<number of the test>, emptied when the
  * test begins and kept when it ends, so that a failure can be read. cmocka leaves a failed test by longjmp: whatever must
  * be ended or freed is therefore listed here, and done in teardown. */
 #include "support/scratch.h"
@@ -48,7 +48,7 @@ int scratch_setup(void **state)
 {
     (void)state;
     end_count = 0;
-    snprintf(dir, sizeof(dir), "%s/logs/integration/%s.d/%u", TEST_BUILD, program_invocation_short_name, ++serial);
+    snprintf(dir, sizeof(dir), "%s/logs/integration/%s.files/%u", TEST_BUILD, program_invocation_short_name, ++serial);
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     make_dirs(dir);
     printf("             in %s\n", dir);
