@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sink's ledger: nothing is committable that put did not accept, nothing is delivered twice or from lost partitions. */
+#include "host/task/ledger.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static int setup(void **state)
+{
+    *state = ledger_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct ledger *l = *state;
+
+    ledger_free(&l);
+    return 0;
+}
+
+static void assign(struct ledger *l, const char *topic, int32_t partition, int64_t offset)
+{
+    struct mr_error err = {0};
+
+    assert_int_equal(ledger_assign(l, &(struct consumer_partition){topic, partition, offset}, 1, &err), MR_OK);
+}
+
+static int64_t uncommitted(struct ledger *l, const char *topic, int32_t partition)
+{
+    struct consumer_partition out[16];
+    size_t n = ledger_uncommitted(l, NULL, 0, out);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(out[i].topic, topic) == 0 && out[i].partition == partition)
+            return out[i].offset;
+    return -7;
+}
+
+static void what_is_staged_is_committable_only_after_put_accepted_it(void **state)
+{
+    struct ledger *l = *state;
+
+    assign(l, "t", 0, 5);
+    assert_int_equal(uncommitted(l, "t", 0), -7);
+    assert_true(ledger_stage(l, "t", 0, 5));
+    assert_true(ledger_stage(l, "t", 0, 8));            /* a gap: compacted away */
+    assert_int_equal(uncommitted(l, "t", 0), -7);
+    ledger_accept(l);
+    assert_int_equal(uncommitted(l, "t", 0), 9);
+    ledger_committed(l, &(struct consumer_partition){"t", 0, 9}, 1);
+    assert_int_equal(uncommitted(l, "t", 0), -7);
+}
+
+static void a_rejected_batch_leaves_the_position(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_partition out[4];
+
+    assign(l, "t", 0, 5);
+    assert_true(ledger_stage(l, "t", 0, 5));
+    ledger_reject(l);
+    assert_int_equal(ledger_positions(l, out), 1);
+    assert_int_equal(out[0].offset, 5);
+    assert_true(ledger_stage(l, "t", 0, 5));
+}
+
+static void messages_below_the_position_are_refused(void **state)
+{
+    struct ledger *l = *state;
+
+    assign(l, "t", 0, 5);
+    assert_false(ledger_stage(l, "t", 0, 4));
+    assert_true(ledger_stage(l, "t", 0, 5));
+    assert_false(ledger_stage(l, "t", 0, 5));           /* twice in one batch */
+    assert_true(ledger_stage(l, "t", 0, 6));
+    ledger_accept(l);
+    assert_false(ledger_stage(l, "t", 0, 6));
+    assert_true(ledger_stage(l, "t", 0, 7));
+}
+
+static void partitions_that_went_take_their_stage_with_them(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_partition out[4];
+
+    assign(l, "t", 0, 0);
+    assign(l, "t", 1, 0);
+    assert_true(ledger_stage(l, "t", 0, 0));
+    assert_true(ledger_stage(l, "t", 1, 0));
+    ledger_revoke(l, &(struct consumer_partition){"t", 1, -1}, 1);
+    ledger_accept(l);
+    assert_int_equal(ledger_count(l), 1);
+    assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 1);
+    assert_int_equal(out[0].partition, 0);
+    assert_false(ledger_stage(l, "t", 1, 1));
+    assert_false(ledger_holds(l, "t", 1));
+    assign(l, "t", 1, 0);               /* back again: from the committed offset */
+    assert_true(ledger_stage(l, "t", 1, 0));
+}
+
+static void unknown_offsets_start_anywhere(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_partition out[4];
+
+    assign(l, "t", 0, LEDGER_UNKNOWN);
+    assert_int_equal(ledger_positions(l, out), 1);
+    assert_int_equal(out[0].offset, LEDGER_UNKNOWN);
+    assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 0);
+    assert_true(ledger_stage(l, "t", 0, 1000));
+    ledger_accept(l);
+    assert_int_equal(uncommitted(l, "t", 0), 1001);
+}
+
+static void a_late_answer_to_a_commit_never_moves_back(void **state)
+{
+    struct ledger *l = *state;
+
+    assign(l, "t", 0, 0);
+    assert_true(ledger_stage(l, "t", 0, 9));
+    ledger_accept(l);
+    ledger_committed(l, &(struct consumer_partition){"t", 0, 10}, 1);
+    ledger_committed(l, &(struct consumer_partition){"t", 0, 4}, 1);
+    assert_int_equal(uncommitted(l, "t", 0), -7);
+    ledger_committed(l, &(struct consumer_partition){"gone", 3, 4}, 1);
+}
+
+static void a_subset_can_be_asked_for(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_partition out[4];
+    const struct consumer_partition only[] = {{"u", 7, -1}, {"x", 0, -1}};
+
+    assign(l, "t", 0, 0);
+    assign(l, "u", 7, 0);
+    ledger_stage(l, "t", 0, 0);
+    ledger_stage(l, "u", 7, 0);
+    ledger_accept(l);
+    assert_int_equal(ledger_uncommitted(l, only, 2, out), 1);
+    assert_string_equal(out[0].topic, "u");
+    assert_int_equal(out[0].partition, 7);
+    assert_int_equal(out[0].offset, 1);
+}
+
+static void partition_numbers_from_outside_are_checked(void **state)
+{
+    struct ledger *l = *state;
+    struct mr_error err = {0};
+
+    assert_int_equal(ledger_assign(l, &(struct consumer_partition){"t", -1, 0}, 1, &err), MR_ERR_PROTOCOL);
+    err.code = 0;
+    assert_int_equal(ledger_assign(l, &(struct consumer_partition){"t", INT32_MAX, 0}, 1, &err), MR_ERR_PROTOCOL);
+    assert_false(ledger_stage(l, "nowhere", 0, 0));
+}
+
+int main(void)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(what_is_staged_is_committable_only_after_put_accepted_it),
+        T(a_rejected_batch_leaves_the_position),
+        T(messages_below_the_position_are_refused),
+        T(partitions_that_went_take_their_stage_with_them),
+        T(unknown_offsets_start_anywhere),
+        T(a_late_answer_to_a_commit_never_moves_back),
+        T(a_subset_can_be_asked_for),
+        T(partition_numbers_from_outside_are_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
