@@ -12,9 +12,11 @@ struct local_store;
 /* Read the file (absent = empty) and start the thread. MR_ERR_PROTOCOL names file and byte of damage; a file of the Java
  * worker is refused with the remedy. */
 struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err);
-void local_store_close(struct local_store **store);     /* waits for what is queued */
+/* Waits for what is queued; answers that did not run yet never will. Before loop_free. */
+void local_store_close(struct local_store **store);
 
-/* Answers run on the loop. entries: [[partition, offset|null]]. */
+/* Answers run on the loop, never inside the call that asked. entries: [[partition, offset|null]]. A request of the wrong
+ * shape, or one too many, is answered with an error. */
 typedef void (*local_store_read_fn)(void *arg, json_t *entries /* taken */, const char *error);
 typedef void (*local_store_written_fn)(void *arg, const char *error);
 
@@ -26,7 +28,8 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
 void local_store_put(struct local_store *store, const char *conn, const json_t *entries, local_store_written_fn fn,
                      void *arg);
 
-/* Pure halves, for tests and the fuzzer. */
+/* Pure halves, for tests and the fuzzer. The object's members: canonical key → [connector, partition, offset].
+ * MR_ERR_PROTOCOL: "NAME: byte N: what is wrong"; MR_ERR_UNSUPPORTED: a file of the Java worker. */
 json_t *local_store_parse(const char *data, size_t len, const char *name, struct mr_error *err);
 int local_store_render(const json_t *offsets, struct buf *out);
 
