@@ -341,17 +341,17 @@ static void damage_is_named_by_its_byte(void **state)
     refused("hello\n", MR_ERR_PROTOCOL, "f: byte 5: ");
     refused("{\"a\":1}\n", MR_ERR_PROTOCOL, "f: byte 0: not an offset file of Millrace; ");
     refused("{\"millrace\":\"x\",\"format\":2}\n", MR_ERR_PROTOCOL, "f: byte 0: format 2, of a newer Millrace; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n\n", MR_ERR_PROTOCOL, "f: byte 30: an empty line; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n", MR_ERR_PROTOCOL, "f: byte 30: the file ends here, before its last line; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 1) ENTRY(1, 2), MR_ERR_PROTOCOL, "f: byte 81: the same partition");
+    refused("{\"millrace\":\"x\",\"format\":1}\n\n", MR_ERR_PROTOCOL, "f: byte 28: an empty line; ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n", MR_ERR_PROTOCOL, "f: byte 28: the file ends here, before its last line; ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 1) ENTRY(1, 2), MR_ERR_PROTOCOL, "f: byte 84: the same partition");
     refused("{\"millrace\":\"x\",\"format\":1}\n{\"connector\":\"c\",\"partition\":[],\"offset\":{}}\n", MR_ERR_PROTOCOL,
-            "f: byte 30: not an offset: ");
+            "f: byte 28: not an offset: ");
     refused("{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 1) "{\"end\":2}\n", MR_ERR_PROTOCOL,
-            "f: byte 81: the last line counts 2 offsets, but there are 1; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n{\"end\":0}\nx", MR_ERR_PROTOCOL, "f: byte 40: bytes behind the last line; ");
+            "f: byte 84: the last line counts 2 offsets, but there are 1; ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n{\"end\":0}\nx", MR_ERR_PROTOCOL, "f: byte 38: bytes behind the last line; ");
     refused("{\"millrace\":\"x\",\"format\":1}\n{\"end\":0,\"crc32\":\"00000000\"}\n", MR_ERR_PROTOCOL,
-            "f: byte 30: the bytes before do not match their checksum: 00000000 was written, they give ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n{\"connector\":\"c\",\"partition\":{]\n", MR_ERR_PROTOCOL, "f: byte 60: ");
+            "f: byte 28: the bytes before do not match their checksum: 00000000 was written, they give ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n{\"connector\":\"c\",\"partition\":{]\n", MR_ERR_PROTOCOL, "f: byte 59: ");
 }
 
 static void a_file_of_the_java_worker_is_refused_with_the_remedy(void **state)
