@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "host/data/record_arena.h"
 #include "host/data/schema_tree.h"
+#include "host/data/utf8.h"
 #include "host/data/values.h"
 #include "model/config_def.h"
 
@@ -263,6 +264,7 @@ const struct mr_host host_api_table = {
     .task_set = api_task_set,
     .source_partition = api_source_partition,
     .offset_long = api_offset_long,
+    .text_from = utf8_text,
 };
 
 /* --- instances ---------------------------------------------------------------------------------------------------------- */

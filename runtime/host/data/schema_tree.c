@@ -152,7 +152,7 @@ static uint8_t logical_of(const char *name, uint8_t kind)
     return kind;
 }
 
-/* A name that stands twice, or NULL. Few fields are compared with each other, many through a table of hashes. */
+/* Does a name stand twice? Names are put into an open-addressed table of 1-based indexes. */
 static int check_duplicates(const struct mr_schema_spec *spec, struct mr_error *err)
 {
     uint32_t small[64], *slots = small;
@@ -194,7 +194,7 @@ static int check_fields(const struct mr_schema_spec *spec, struct mr_error *err)
         if (spec->fields[i].schema == NULL)
             return mr_fail(err, MR_ERR_DATA, "fieldSchema for field %.200s cannot be null.", spec->fields[i].name);
     }
-    return check_duplicates(spec, err);
+    return MR_OK;
 }
 
 static int check_members(const struct mr_schema_spec *spec, struct mr_error *err)
@@ -233,26 +233,24 @@ static int fit_default(const struct mr_schema_spec *spec, struct mr_error *err)
         .value = spec->value,
     };
     const struct mr_schema *inner;
-    int rc = values_check(spec->default_value, err);
 
-    if (rc != MR_OK || spec->default_value.kind != MR_KIND_STRUCT || spec->kind != MR_KIND_STRUCT)
-        return rc != MR_OK ? rc : values_validate(&schema, spec->default_value, err);
+    if (spec->default_value.kind != MR_KIND_STRUCT || spec->kind != MR_KIND_STRUCT)
+        return values_validate(&schema, spec->default_value, err);
     inner = ((const struct mr_struct *)spec->default_value.u.p)->schema;
     if (inner->field_count != spec->field_count || !fields_equal(inner->fields, spec->fields, spec->field_count))
         return mr_fail(err, MR_ERR_DATA, "Struct schemas do not match.");
     return values_validate(inner, spec->default_value, err);
 }
 
-static int check_default(const struct mr_schema_spec *spec, struct mr_error *err)
+static int default_error(int rc, const struct mr_error *cause, struct mr_error *err)
 {
-    struct mr_error cause = {0};
-    int rc = spec->has_default ? fit_default(spec, &cause) : MR_OK;
-
-    return rc == MR_OK ? MR_OK : mr_fail(err, rc, "Invalid default value: %s", cause.text);
+    return rc == MR_OK ? MR_OK : mr_fail(err, rc, "Invalid default value: %s", cause->text);
 }
 
-static int check_spec(const struct mr_schema_spec *spec, struct mr_error *err)
+/* What must hold before the spec can be hashed and compared; cheap. */
+static int check_shape(const struct mr_schema_spec *spec, struct mr_error *err)
 {
+    struct mr_error cause = {0};
     int rc;
 
     if (spec->kind < MR_KIND_BOOL || spec->kind > MR_KIND_STRUCT)
@@ -262,7 +260,20 @@ static int check_spec(const struct mr_schema_spec *spec, struct mr_error *err)
         rc = check_members(spec, err);
     if (rc == MR_OK)
         rc = check_params(spec, err);
-    return rc == MR_OK ? check_default(spec, err) : rc;
+    if (rc != MR_OK || !spec->has_default)
+        return rc;
+    return default_error(values_check(spec->default_value, &cause), &cause, err);
+}
+
+/* What a schema that is known has passed before. */
+static int check_rules(const struct mr_schema_spec *spec, struct mr_error *err)
+{
+    struct mr_error cause = {0};
+    int rc = check_duplicates(spec, err);
+
+    if (rc != MR_OK || !spec->has_default)
+        return rc;
+    return default_error(fit_default(spec, &cause), &cause, err);
 }
 
 /* --- making one ----------------------------------------------------------------------------------------------------------- */
@@ -382,12 +393,14 @@ const struct mr_schema *schema_tree_make(const struct mr_schema_spec *from, size
     const struct mr_schema *schema;
     uint64_t hash;
 
-    if (check_spec(&spec, err) != MR_OK)
+    if (check_shape(&spec, err) != MR_OK)
         return NULL;
     hash = hash_spec(&spec);
     schema = find(&spec, hash);
     if (schema != NULL)
         return schema;
+    if (check_rules(&spec, err) != MR_OK)
+        return NULL;
     pthread_mutex_lock(&tree.lock);
     schema = add_locked(&spec, hash, err);
     pthread_mutex_unlock(&tree.lock);
