@@ -13,6 +13,7 @@
 #   kafka.sh libs                         print the folder of the jars
 #   kafka.sh tool CLASS [ARGS]            run one of Kafka's tools: tool org.apache.kafka.tools.TopicCommand --list ...
 #   kafka.sh logs FOLDER                  copy all logs there
+#   kafka.sh port                         print a free port for a server of yours
 #   kafka.sh stop                         end what was started in this folder, and remove the folder
 #
 # Ports are free ones, found at start. Several Kafkas live beside each other, each in a folder of its own.
@@ -321,13 +322,14 @@ stop() {
     rm -rf "$run"
 }
 
-usage() { sed -n '3,26s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '3,25s/^# \{0,1\}//p' "$0"; }
 want() { [ "$1" -ge "$2" ] || { usage >&2; exit 1; }; }
 
 case ${1:-help} in
 fetch) fetch ;;
 start) start "${2:-1}" ;;
 bootstrap) bootstrap ;;
+port) free_ports 1 ;;
 kill) want $# 2; signal KILL "broker-$2"; wait_until_gone "broker-$2" ;;
 pause) want $# 2; signal STOP "broker-$2" ;;
 resume) want $# 2; signal CONT "broker-$2" ;;
