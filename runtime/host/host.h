@@ -4,7 +4,8 @@
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
 
+/* argv[0] is the verb. */
 int host_main(int argc, char **argv);   /* exit code: 0 drained, 1 usage or broken link, 70 internal error */
-int scan_main(int argc, char **argv);   /* 0; one JSON object a line on stdout for each library */
+int scan_main(int argc, char **argv);   /* 0; lines of link/scan_format.h on stdout */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals of a host process. Installed once by host_main (and scan_main), entered by every thread that runs plugin code.
+/* Signals of a host process. Installed once by host_main, entered by every thread that runs plugin code.
  *
  * Deadly signals: the handler runs on the thread that crashed, on its alternate stack, stores the thread's slot and the
  * signal's number into the black box, and raises the signal again with the default action, so that the worker sees the true
@@ -97,9 +97,8 @@ static void block_the_rest(void)
 void thread_guard_install(struct black_box *box)
 {
     guard_box = box;
-    if (box != NULL)
-        for (size_t i = 0; i < DEADLY_COUNT; i++)
-            set_handler(deadly[i], on_deadly, SA_ONSTACK | SA_NODEFER | (int)SA_RESETHAND);
+    for (size_t i = 0; i < DEADLY_COUNT; i++)
+        set_handler(deadly[i], on_deadly, SA_ONSTACK | SA_NODEFER | (int)SA_RESETHAND);
     set_handler(THREAD_GUARD_NUDGE, on_nudge, 0);
     set_handler(SIGPIPE, SIG_IGN, 0);
     block_the_rest();

@@ -14,8 +14,8 @@
 #define THREAD_GUARD_NO_SLOT ((size_t)-1)
 
 /* Once, on the main thread, before any other thread exists: handlers for deadly signals and the nudge, SIGPIPE ignored,
- * everything else blocked here and in every thread made later; the guard against forked children. box may be NULL (scan):
- * then nothing is noted. The box must stay mapped while the process lives. */
+ * everything else blocked here and in every thread made later; the guard against forked children.
+ * The box must stay mapped while the process lives. */
 void thread_guard_install(struct black_box *box);
 
 /* First and last act of a thread that runs plugin code: an alternate signal stack, so that a stack overflow leaves its

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connector object in a host, on a thread of its own. Made and told by host.c (control thread); everything that can run
+ * plugin code, from the library's constructors on, happens on the connector thread.
+ *
+ *   CLOSED ─open ok─► RUNNING ⇄ PAUSED ⇄ STOPPED          CLOSED ─open fails─► FAILED
+ *                        (connector_target)                any of them ─task configs fail─► FAILED
+ *                                                          FAILED ─target STOPPED─► STOPPED
+ *
+ * As in Connect, FAILED is left by STOPPED only; a connector that never opened is opened anew when it leaves STOPPED.
+ * The thread is detached: destructors that a library ties to the end of a thread may hang, and nobody waits for them. */
+#include "host/connector_run.h"
+
+#include "base/log.h"
+#include "base/queue.h"
+#include "host/host_api.h"
+#include "host/thread_guard.h"
+#include "host/trace.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define LOGGER "host.connector"
+#define COMMANDS_MAX 64
+#define TRACE_MAX 2048
+
+struct connector_run {
+    /* Set before the thread starts, constant after that. */
+    char *name;
+    char *library;
+    char *class_name;
+    struct props config;
+    struct black_box *box;
+    size_t box_slot;
+    const struct connector_run_events *events;
+    void *arg;
+    struct queue *commands;
+    /* The thread's own. */
+    enum target_state target;
+    enum state state;
+    const struct plugin *plugin;        /* NULL: not open */
+    struct instance instance;
+};
+
+struct command {
+    void (*act)(struct connector_run *run, int number);
+    int number;
+};
+
+/* --- the connector thread ----------------------------------------------------------------------------------------------- */
+
+static void set_state(struct connector_run *run, enum state state, const char *trace)
+{
+    run->state = state;
+    run->events->status(run->arg, run, state, trace, run->plugin == NULL ? NULL : run->plugin->version);
+}
+
+static void set_failed(struct connector_run *run, const struct mr_error *err, const char *call)
+{
+    char where[600];
+    char trace[TRACE_MAX];
+
+    snprintf(where, sizeof(where), "%s of connector %.250s (%.250s)", call, run->name, run->class_name);
+    log_error("connector failed in %s: %s", call, err->text);
+    set_state(run, STATE_FAILED, trace_write(trace, sizeof(trace), err, where));
+}
+
+static enum state state_for(enum target_state target)
+{
+    static const enum state states[] = {
+        [TARGET_STARTED] = STATE_RUNNING, [TARGET_PAUSED] = STATE_PAUSED, [TARGET_STOPPED] = STATE_STOPPED};
+
+    return states[target];
+}
+
+static int open_connector(struct connector_run *run, struct mr_error *err)
+{
+    const struct plugin *plugin;
+    int rc;
+
+    black_box_enter(run->box, run->box_slot, run->name, -1, "load");
+    plugin = plugin_load_find(run->library, 0, run->class_name, err);
+    black_box_leave(run->box, run->box_slot);
+    if (plugin == NULL)
+        return err->code;
+    rc = instance_init(&run->instance, plugin, &run->config, err);
+    if (rc != 0)
+        return rc;
+    run->instance.connector = run->name;
+    run->plugin = plugin;
+    run->events->loaded(run->arg, run, plugin);
+    return 0;
+}
+
+/* Bring the connector to its target, opening it first where that was not done. */
+static void settle(struct connector_run *run)
+{
+    struct mr_error err = {0};
+
+    if (run->plugin == NULL && open_connector(run, &err) != 0) {
+        set_failed(run, &err, "start");
+        return;
+    }
+    set_state(run, state_for(run->target), NULL);
+}
+
+static void do_target(struct connector_run *run, int number)
+{
+    run->target = (enum target_state)number;
+    if (run->target == TARGET_STOPPED)
+        set_state(run, STATE_STOPPED, NULL);
+    else if (run->state == STATE_FAILED)
+        log_warn("connector stays FAILED: it must be restarted or stopped before it can be %s",
+                 run->target == TARGET_PAUSED ? "paused" : "resumed");
+    else
+        settle(run);
+}
+
+static bool too_many(const struct connector_run *run, size_t count, int max, struct mr_error *err)
+{
+    const char *enforce = props_get(&run->config, "tasks.max.enforce");
+
+    if (count <= (size_t)max)
+        return false;
+    if (enforce != NULL && strcasecmp(enforce, "false") == 0) {
+        log_warn("the connector has generated %zu tasks, which is greater than %d, the maximum number of tasks it is "
+                 "configured to create",
+                 count, max);
+        return false;
+    }
+    mr_fail(err, MR_ERR_FATAL,
+            "The connector %s has generated %zu tasks, which is greater than %d, the maximum number of tasks it is "
+            "configured to create. This behavior should be considered a bug and is disallowed. If necessary, it can be "
+            "permitted by reconfiguring the connector with 'tasks.max.enforce' set to false; however, this option will "
+            "be removed in a future release of Kafka Connect.",
+            run->name, count, max);
+    return true;
+}
+
+static json_t *json_from_configs(const struct props *configs, size_t count)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; array != NULL && i < count; i++)
+        if (json_array_append_new(array, json_from_props(&configs[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    return array;
+}
+
+/* NULL with err when there are none to give. */
+static json_t *ask_task_configs(struct connector_run *run, int max, struct mr_error *err)
+{
+    struct props *configs = NULL;
+    size_t count = 0;
+    json_t *array = NULL;
+    int rc;
+
+    black_box_enter(run->box, run->box_slot, run->name, -1, "tasks");
+    rc = instance_task_configs(&run->instance, max, &configs, &count, err);
+    black_box_leave(run->box, run->box_slot);
+    if (rc != 0)
+        return NULL;
+    if (!too_many(run, count, max, err)) {
+        array = json_from_configs(configs, count);
+        if (array == NULL)
+            mr_fail(err, MR_ERR_NOMEM, "out of memory for %zu task configurations", count);
+    }
+    instance_task_configs_free(configs, count);
+    return array;
+}
+
+static void do_task_configs(struct connector_run *run, int max)
+{
+    struct mr_error err = {0};
+    json_t *configs;
+
+    if (run->plugin == NULL) {
+        run->events->task_configs(run->arg, run, NULL, "the connector is not running");
+        return;
+    }
+    configs = ask_task_configs(run, max, &err);
+    run->events->task_configs(run->arg, run, configs, configs != NULL ? NULL : err.text);
+    /* A connector that is "not ready yet" is asked again by the worker; any other failure is final. */
+    if (configs == NULL && err.code != MR_ERR_RETRY)
+        set_failed(run, &err, "tasks");
+}
+
+static void *thread_main(void *arg)
+{
+    struct connector_run *run = arg;
+    struct command *command;
+
+    thread_guard_enter(run->box_slot);
+    log_context(run->name, -1);
+    settle(run);
+    while ((command = queue_pop(run->commands, -1)) != NULL) {
+        command->act(run, command->number);
+        free(command);
+    }
+    if (run->plugin != NULL)
+        instance_deinit(&run->instance);
+    log_context(NULL, -1);
+    thread_guard_leave();
+    run->events->ended(run->arg, run);
+    return NULL;
+}
+
+/* --- control --------------------------------------------------------------------------------------------------------------- */
+
+static int push(struct connector_run *run, void (*act)(struct connector_run *, int), int number)
+{
+    struct command *command = malloc(sizeof(*command));
+    int rc;
+
+    if (command == NULL)
+        return MR_ERR_NOMEM;
+    *command = (struct command){.act = act, .number = number};
+    rc = queue_push(run->commands, command);
+    if (rc != 0)
+        free(command);
+    return rc;
+}
+
+const char *connector_run_name(const struct connector_run *run)
+{
+    return run->name;
+}
+
+int connector_run_target(struct connector_run *run, enum target_state target)
+{
+    return push(run, do_target, (int)target);
+}
+
+int connector_run_task_configs(struct connector_run *run, int max)
+{
+    return push(run, do_task_configs, max);
+}
+
+void connector_run_end(struct connector_run *run)
+{
+    queue_close(run->commands);
+}
+
+static int start_thread(struct connector_run *run, struct mr_error *err)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    int rc;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    rc = pthread_create(&thread, &attr, thread_main, run);
+    pthread_attr_destroy(&attr);
+    return rc == 0 ? 0 : mr_fail(err, MR_ERR_IO, "cannot start the connector's thread: %s", strerror(rc));
+}
+
+struct connector_run *connector_run_new(const struct connector_run_spec *spec, struct mr_error *err)
+{
+    struct connector_run *run = calloc(1, sizeof(*run));
+
+    if (run != NULL) {
+        run->name = strdup(spec->name);
+        run->library = strdup(spec->library);
+        run->class_name = strdup(spec->class_name);
+        run->box = spec->box;
+        run->box_slot = spec->box_slot;
+        run->events = spec->events;
+        run->arg = spec->arg;
+        run->target = spec->target;
+        run->commands = queue_new(COMMANDS_MAX);
+    }
+    if (run == NULL || run->name == NULL || run->library == NULL || run->class_name == NULL ||
+        props_copy(&run->config, spec->config) != 0)
+        mr_fail(err, MR_ERR_NOMEM, "out of memory");
+    else if (start_thread(run, err) == 0)
+        return run;
+    connector_run_free(&run);
+    return NULL;
+}
+
+void connector_run_free(struct connector_run **rp)
+{
+    struct connector_run *run = *rp;
+
+    *rp = NULL;
+    if (run == NULL)
+        return;
+    queue_free(&run->commands, free);
+    props_deinit(&run->config);
+    free(run->name);
+    free(run->library);
+    free(run->class_name);
+    free(run);
+}
