@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs connectors in host processes and tells how they fare. The herder says what is to run; this room knows processes:
  * spawn, hello, deadlines, signals, obituaries. Only this room knows that a host holds exactly one connector.
- * Owner: the worker's loop. Nothing here blocks. */
+ * Owner: the worker's loop. Nothing here blocks.
+ *
+ * The process becomes the heir of what dead hosts leave behind, and kills it: it must have no children of other kinds while
+ * a supervisor lives. Events may call back into the supervisor, but only `died` may free it. */
 #ifndef WORKER_SUPERVISOR_H
 #define WORKER_SUPERVISOR_H
 
@@ -78,11 +81,14 @@ int supervisor_drain(struct supervisor *sup, const char *conn);
 void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries, const char *error);
 void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id, const char *error);
 
+/* Hand every host, now and when it is born, its lease: two CLOCK_BOOTTIME times; 0, 0 = no lease is needed (as at first). */
+void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms);
+
 /* Before the first start: end hosts that an earlier worker of this run_dir left behind: wait up to 3 s for their locks,
  * then kill the holders. Blocks; start-up only. */
 int supervisor_bury_orphans(const char *run_dir, struct mr_error *err);
 
-/* For GET /millrace/… and tests: [{"conn","pid","state","stdout_dropped"}]. */
+/* For GET /millrace/… and tests: [{"conn","pid","state","stdout_dropped","silent_ms"}]. */
 json_t *supervisor_describe(const struct supervisor *sup);
 
 #endif

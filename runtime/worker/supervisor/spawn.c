@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spawns host processes. Called by child.c when the supervisor is told to run a connector; worker's loop thread.
+ *
+ * posix_spawn, because the worker has threads: no code of ours runs between fork and exec. The new process gets default
+ * handlers and an empty signal mask whatever the worker blocks, a group of its own so that it can be killed with all it
+ * forked, and descriptors 0 to 4 as link/inherit.h says, nothing above. The host's ends are first moved out of the way of
+ * these numbers, so that no dup2 of the list can overwrite one that a later step needs. */
+#include "worker/supervisor/spawn.h"
+
+#include "link/black_box.h"
+#include "link/inherit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIRST_FREE_FD 16        /* above every number of link/inherit.h */
+#define NAME_MAX_BYTES 200      /* of the connector's name on the command line */
+
+extern char **environ;
+
+/* The host's ends; -1 none. */
+struct ends {
+    int link;
+    int box;
+    int out;
+    int err;
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void close_ends(struct ends *ends)
+{
+    close_fd(&ends->link);
+    close_fd(&ends->box);
+    close_fd(&ends->out);
+    close_fd(&ends->err);
+}
+
+static void close_spawn(struct spawn *s)
+{
+    close_fd(&s->pidfd);
+    close_fd(&s->link_fd);
+    close_fd(&s->box_fd);
+    close_fd(&s->out_fd);
+    close_fd(&s->err_fd);
+}
+
+/* Replace a descriptor by a copy above the inherited numbers. */
+static int move_up(int *fd)
+{
+    int moved = fcntl(*fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+
+    if (moved < 0)
+        return -1;
+    close(*fd);
+    *fd = moved;
+    return 0;
+}
+
+static int open_pipe(int *read_end, int *write_end)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -1;
+    *read_end = fds[0];
+    *write_end = fds[1];
+    return move_up(write_end);
+}
+
+static int open_ends(struct spawn *s, struct ends *ends)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+        return -1;
+    s->link_fd = pair[0];
+    ends->link = pair[1];
+    if (move_up(&ends->link) != 0)
+        return -1;
+    s->box_fd = black_box_create();
+    if (s->box_fd < 0)
+        return -1;
+    ends->box = fcntl(s->box_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    if (ends->box < 0)
+        return -1;
+    if (open_pipe(&s->out_fd, &ends->out) != 0)
+        return -1;
+    return open_pipe(&s->err_fd, &ends->err);
+}
+
+/* The functions below give 0 or an errno, as posix_spawn's own do. */
+static int list_actions(posix_spawn_file_actions_t *actions, const struct ends *ends)
+{
+    int rc = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2(actions, ends->out, STDOUT_FILENO);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2(actions, ends->err, STDERR_FILENO);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2(actions, ends->link, INHERIT_LINK_FD);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2(actions, ends->box, INHERIT_BOX_FD);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addclosefrom_np(actions, INHERIT_BOX_FD + 1);
+    return rc;
+}
+
+static int set_attributes(posix_spawnattr_t *attr)
+{
+    sigset_t all, none;
+    int rc;
+
+    sigfillset(&all);
+    sigemptyset(&none);
+    rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (rc == 0)
+        rc = posix_spawnattr_setpgroup(attr, 0);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigdefault(attr, &all);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigmask(attr, &none);
+    return rc;
+}
+
+static int start(const char *exe, const char *conn, const struct ends *ends, pid_t *pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    char program[] = "millrace", verb[] = "host", name[NAME_MAX_BYTES + 1];
+    char *argv[] = {program, verb, name, NULL};
+    int rc = posix_spawn_file_actions_init(&actions);
+
+    if (rc != 0)
+        return rc;
+    rc = posix_spawnattr_init(&attr);
+    if (rc != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return rc;
+    }
+    snprintf(name, sizeof(name), "%s", conn);
+    rc = list_actions(&actions, ends);
+    if (rc == 0)
+        rc = set_attributes(&attr);
+    if (rc == 0)
+        rc = posix_spawn(pid, exe, &actions, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_error *err)
+{
+    struct spawn s = {.pidfd = -1, .link_fd = -1, .box_fd = -1, .out_fd = -1, .err_fd = -1};
+    struct ends ends = {-1, -1, -1, -1};
+    int rc;
+
+    if (open_ends(&s, &ends) != 0) {
+        rc = err_errno(err, "cannot open the descriptors of a host process");
+        goto out;
+    }
+    errno = start(exe, conn, &ends, &s.pid);
+    if (errno != 0) {
+        rc = err_errno(err, "cannot start the host process %s", exe);
+        goto out;
+    }
+    s.pidfd = pidfd_open(s.pid, 0);
+    if (s.pidfd < 0) {
+        rc = err_errno(err, "cannot watch host process %d", (int)s.pid);
+        kill(-s.pid, SIGKILL);
+        waitpid(s.pid, NULL, 0);
+        goto out;
+    }
+    *out = s;
+    rc = 0;
+out:
+    close_ends(&ends);
+    if (rc != 0)
+        close_spawn(&s);
+    return rc;
+}
