@@ -411,29 +411,47 @@ static const char *topic_own(struct batch *batch, const char *topic)
     return copy;
 }
 
-struct record *batch_add(struct batch *batch, const char *topic)
+/* Room for one more record, or `over`; then the last one is written over, since the call fails anyhow. */
+static void records_make_room(struct batch *batch)
+{
+    if (records_grow(batch))
+        return;
+    batch_fault(batch, "more records in one call than a batch may hold");
+    if (batch->record_cap == 0) {
+        log_write(LOG_FATAL, LOGGER, "out of memory: not one page for records");
+        abort();
+    }
+    batch->pub.count = batch->record_cap - 1;
+}
+
+struct record *batch_add_borrowed(struct batch *batch, const char *topic)
 {
     struct record *rec;
 
-    if (batch->pub.count >= batch->record_cap && !records_grow(batch)) {
-        batch_fault(batch, "more records in one call than a batch may hold");
-        if (batch->record_cap == 0)
-            abort();                    /* not one page of memory for a first record */
-        batch->pub.count = batch->record_cap - 1;       /* the last one is written over; the call fails anyhow */
-    }
-    if (batch->bytes > batch->pool->hard)
-        batch_fault(batch, "the records of one call take more memory than a batch may hold");
+    if (batch->pub.count >= batch->record_cap)
+        records_make_room(batch);
     rec = batch_at(batch, batch->pub.count++);
     charge(batch, sizeof(*rec));
     *rec = (struct record){
         .pub = {.host = batch->pub.host,
-                .topic = topic_own(batch, topic),
+                .topic = topic,
                 .partition = MR_NO_PARTITION,
                 .timestamp = MR_NO_TIMESTAMP,
+                .offset = -1,
                 .header_size = sizeof(struct mr_header)},
         .batch = batch,
     };
     return rec;
+}
+
+void batch_remove_last(struct batch *batch)
+{
+    batch->pub.count--;
+}
+
+struct record *batch_add(struct batch *batch, const char *topic)
+{
+    return batch_add_borrowed(batch, topic_own(batch, topic));
 }
 
 struct mr_record *record_arena_add(struct mr_batch *batch, const char *topic)

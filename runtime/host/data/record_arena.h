@@ -10,6 +10,7 @@
 #include <millrace/record.h>
 
 struct batch;
+struct producer_header;
 
 /* A record with the host's own tail. */
 struct record {
@@ -22,6 +23,7 @@ struct record {
     const void *value_bytes;
     size_t key_len;
     size_t value_len;
+    const struct producer_header *wire_headers; /* converted; pub.header_count of them */
     bool dropped;                       /* by a converter under tolerance: counts as done */
     bool settled;                       /* sources: delivered, or needs no delivery (see task/ack_window) */
 };
@@ -64,6 +66,8 @@ size_t batch_pool_bytes(const struct batch_pool *pool); /* held by batches that 
 void batch_pool_trim(struct batch_pool *pool);          /* idle: give cached memory back to the system */
 
 struct record *batch_add(struct batch *batch, const char *topic);       /* sinks' side too; never NULL */
+struct record *batch_add_borrowed(struct batch *batch, const char *topic);      /* topic outlives the batch */
+void batch_remove_last(struct batch *batch);
 static inline struct record *batch_at(const struct batch *batch, size_t i)
 {
     return (struct record *)(void *)(batch->pub.records + i * batch->pub.record_size);

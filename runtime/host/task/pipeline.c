@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stages between plugin and Kafka, a batch at a time.
+ *
+ * source_task calls pipeline_to_kafka on what poll gave, sink_task calls pipeline_from_kafka on what the consumer gave. Each
+ * record passes its stages in Connect's order (source: header, key, value; sink: key, value, header), and the first stage
+ * that fails decides by errors.tolerance. A converter is a plugin like any other: one call through a function pointer for
+ * each value, no allocation here. Bytes that converters borrow from a value or a message are not copied.
+ *
+ * Header values are converted by SimpleHeaderConverter unless another header.converter is set; as long as no plugin of
+ * that name is installed its place is taken by a plain rule: text and bytes as they are, all else as text; towards a sink
+ * text when it is UTF-8, else bytes. Thread: the task's. */
+#include "host/task/pipeline.h"
+
+#include "base/clock.h"
+#include "host/data/utf8.h"
+#include "host/data/values.h"
+#include "host/host_api.h"
+#include "kafka/producer.h"
+
+#include <stdlib.h>
+
+#define SIMPLE_HEADERS "SimpleHeaderConverter"
+
+enum role { ROLE_KEY, ROLE_VALUE, ROLE_HEADER, ROLE_COUNT };
+
+static const struct {
+    const char *property;
+    const char *prefix;
+    const char *type;                   /* converter.type */
+    const char *stage;                  /* Connect's name, for logs and traces */
+} roles[ROLE_COUNT] = {
+    [ROLE_KEY] = {"key.converter", "key.converter.", "key", "KEY_CONVERTER"},
+    [ROLE_VALUE] = {"value.converter", "value.converter.", "value", "VALUE_CONVERTER"},
+    [ROLE_HEADER] = {"header.converter", "header.converter.", "header", "HEADER_CONVERTER"},
+};
+
+struct stage {
+    const struct mr_converter *converter;       /* NULL: the plain rule for headers */
+    struct instance inst;
+    bool ready;                         /* inst is initialised */
+    bool started;
+};
+
+struct pipeline {
+    struct stage stages[ROLE_COUNT];
+    struct tolerance tolerance;
+};
+
+/* --- life -------------------------------------------------------------------------------------------------------- */
+
+static bool is_simple(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return strcmp(dot == NULL ? name : dot + 1, SIMPLE_HEADERS) == 0;
+}
+
+static int stage_config(enum role role, const struct props *from, struct props *out, struct mr_error *err)
+{
+    props_init(out);
+    if (props_subset(from, roles[role].prefix, out) == 0 && props_set(out, "converter.type", roles[role].type) == 0)
+        return MR_OK;
+    return mr_fail(err, MR_ERR_NOMEM, "out of memory for the configuration of %s", roles[role].property);
+}
+
+static int stage_make(struct stage *stage, const struct pipeline_spec *spec, const struct plugin *plugin,
+                      const struct props *config, struct mr_error *err)
+{
+    int rc = instance_init(&stage->inst, plugin, config, err);
+
+    if (rc != MR_OK)
+        return rc;
+    stage->ready = true;
+    stage->inst.stop_fd = spec->stop_fd;
+    stage->inst.connector = spec->name;
+    stage->inst.task = spec->task;
+    stage->converter = &plugin->converter;
+    stage->started = true;              /* stop is called also when start fails */
+    if (plugin->converter.start != NULL)
+        rc = plugin->converter.start(stage->inst.self, &stage->inst.pub, err);
+    if (stage->inst.misuse.code != 0) {
+        err_clear(err);
+        return mr_fail(err, MR_ERR_FATAL, "%s", stage->inst.misuse.text);
+    }
+    return rc >= 0 ? MR_OK : mr_fail(err, rc, "start() failed with %s and no text", err_code_name(rc));
+}
+
+/* The connector's converter with the connector's settings, or else the worker's with the worker's: never mixed. */
+static int stage_new(struct stage *stage, const struct pipeline_spec *spec, enum role role, struct mr_error *err)
+{
+    const char *property = roles[role].property;
+    const struct props *from = props_get(spec->connector, property) != NULL ? spec->connector : spec->worker;
+    const char *name = props_get(from, property);
+    const struct plugin *plugin;
+    struct props config;
+    int rc;
+
+    if (name == NULL && role == ROLE_HEADER)
+        name = SIMPLE_HEADERS;
+    if (name == NULL)
+        return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s", property);
+    plugin = spec->find(spec->arg, name, err);
+    if (plugin == NULL && role == ROLE_HEADER && is_simple(name)) {
+        err_clear(err);
+        return MR_OK;
+    }
+    if (plugin == NULL) {
+        err_prefix(err, "%s", property);
+        return err->code;
+    }
+    rc = stage_config(role, from, &config, err);
+    if (rc == MR_OK)
+        rc = stage_make(stage, spec, plugin, &config, err);
+    props_deinit(&config);
+    err_prefix(err, "%s %s", property, plugin->name);
+    return rc;
+}
+
+struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error *err)
+{
+    struct pipeline *p = calloc(1, sizeof(*p));
+    int rc;
+
+    if (p == NULL) {
+        mr_fail(err, MR_ERR_NOMEM, "out of memory for the converters");
+        return NULL;
+    }
+    rc = tolerance_init(&p->tolerance, spec->connector, err);
+    for (enum role role = 0; rc == MR_OK && role < ROLE_COUNT; role++)
+        rc = stage_new(&p->stages[role], spec, role, err);
+    if (rc != MR_OK)
+        pipeline_free(&p);
+    return p;
+}
+
+void pipeline_free(struct pipeline **p)
+{
+    if (*p == NULL)
+        return;
+    for (enum role role = 0; role < ROLE_COUNT; role++) {
+        struct stage *stage = &(*p)->stages[role];
+
+        if (stage->started && stage->converter->stop != NULL)
+            stage->converter->stop(stage->inst.self);
+        if (stage->ready)
+            instance_deinit(&stage->inst);
+    }
+    free(*p);
+    *p = NULL;
+}
+
+struct tolerance *pipeline_tolerance(struct pipeline *p)
+{
+    return &p->tolerance;
+}
+
+/* --- what can go wrong ------------------------------------------------------------------------------------------- */
+
+/* A converter broke a rule: no tolerance helps. */
+static int check_plugins(struct pipeline *p, const struct batch *batch, struct mr_error *err)
+{
+    if (batch->over)
+        return mr_fail(err, MR_ERR_FATAL, "%s", batch->fault);
+    for (enum role role = 0; role < ROLE_COUNT; role++)
+        if (p->stages[role].ready && p->stages[role].inst.misuse.code != 0)
+            return mr_fail(err, MR_ERR_FATAL, "%s", p->stages[role].inst.misuse.text);
+    return MR_OK;
+}
+
+/* A stage failed for rec. MR_OK: leave the record out. */
+static int stage_failed(struct pipeline *p, enum role role, const struct record *rec, int rc, struct mr_error *err)
+{
+    const struct stage *stage = &p->stages[role];
+    char where[600];
+
+    mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
+    if (rec->pub.offset >= 0 && rec->pub.partition >= 0 && rec->partition == NULL)
+        snprintf(where, sizeof(where), "%s of %.200s, record %.249s-%d@%lld", roles[role].stage,
+                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name, rec->pub.topic,
+                 rec->pub.partition, (long long)rec->pub.offset);
+    else
+        snprintf(where, sizeof(where), "%s of %.200s, a record for topic %.249s", roles[role].stage,
+                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name, rec->pub.topic);
+    return tolerance_skips(&p->tolerance, err, where, clock_ms()) ? MR_OK : err->code;
+}
+
+/* --- to Kafka ---------------------------------------------------------------------------------------------------- */
+
+static int from_connect(struct stage *stage, struct record *rec, const struct mr_schema *schema, struct mr_value value,
+                        const void **data, size_t *len, struct mr_error *err)
+{
+    return stage->converter->from_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic, schema, value, data,
+                                          len, err);
+}
+
+static void plain_header_bytes(struct record *rec, struct mr_value value, struct producer_header *out)
+{
+    if (value.kind == MR_KIND_NULL)
+        return;
+    if (value.kind == MR_KIND_BYTES) {
+        out->value = value.len > 0 ? value.u.p : "";
+        out->value_len = value.len;
+        return;
+    }
+    out->value = values_text(rec->batch->pub.arena, value, &out->value_len);
+}
+
+static int headers_to_kafka(struct stage *stage, struct record *rec, struct mr_error *err)
+{
+    struct producer_header *out = mr_alloc(rec->batch->pub.arena, rec->pub.header_count * sizeof(*out));
+
+    for (uint32_t i = 0; i < rec->pub.header_count; i++) {
+        const struct mr_header *header = mr_header_at(&rec->pub, i);
+        int rc = MR_OK;
+
+        out[i] = (struct producer_header){.name = header->name};
+        if (stage->converter == NULL)
+            plain_header_bytes(rec, header->value, &out[i]);
+        else
+            rc = from_connect(stage, rec, header->schema, header->value, &out[i].value, &out[i].value_len, err);
+        if (rc < 0)
+            return rc;
+    }
+    rec->wire_headers = out;
+    return MR_OK;
+}
+
+/* MR_OK, also for a record that is dropped. */
+static int record_to_kafka(struct pipeline *p, struct record *rec, struct mr_error *err)
+{
+    enum role role = ROLE_HEADER;
+    int rc = MR_OK;
+
+    if (rec->pub.header_count > 0)
+        rc = headers_to_kafka(&p->stages[role], rec, err);
+    if (rc >= 0) {
+        role = ROLE_KEY;
+        rc = from_connect(&p->stages[role], rec, rec->pub.key_schema, rec->pub.key, &rec->key_bytes, &rec->key_len, err);
+    }
+    if (rc >= 0) {
+        role = ROLE_VALUE;
+        rc = from_connect(&p->stages[role], rec, rec->pub.value_schema, rec->pub.value, &rec->value_bytes,
+                          &rec->value_len, err);
+    }
+    if (rc >= 0)
+        return MR_OK;
+    rec->dropped = true;
+    return stage_failed(p, role, rec, rc, err);
+}
+
+/* What Java's ProducerRecord refuses; no tolerance there. */
+static int check_target(const struct record *rec, struct mr_error *err)
+{
+    if (rec->pub.timestamp < MR_NO_TIMESTAMP)
+        return mr_fail(err, MR_ERR_DATA, "Invalid record timestamp %lld", (long long)rec->pub.timestamp);
+    if (rec->pub.partition < MR_NO_PARTITION)
+        return mr_fail(err, MR_ERR_DATA, "Invalid partition: %d. Partition number should always be non-negative or null.",
+                       rec->pub.partition);
+    return MR_OK;
+}
+
+int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, struct mr_error *err)
+{
+    int rc = check_plugins(p, batch, err);
+    size_t i;
+
+    for (i = 0; rc == MR_OK && i < batch->pub.count; i++) {
+        struct record *rec = batch_at(batch, i);
+
+        rc = check_target(rec, err);
+        if (rc == MR_OK)
+            rc = record_to_kafka(p, rec, err);
+        if (batch->over && rc == MR_OK)
+            rc = mr_fail(err, MR_ERR_FATAL, "%s", batch->fault);
+        if (rc != MR_OK)
+            break;
+    }
+    *done = i;
+    return rc != MR_OK ? rc : check_plugins(p, batch, err);
+}
+
+/* --- from Kafka -------------------------------------------------------------------------------------------------- */
+
+static int to_connect(struct stage *stage, struct record *rec, const void *data, size_t len,
+                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+{
+    return stage->converter->to_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic, data, len, schema,
+                                        value, err);
+}
+
+static struct mr_value plain_header_value(const struct consumer_header *header)
+{
+    if (header->value == NULL)
+        return mr_null();
+    if (utf8_valid(header->value, header->value_len) == header->value_len)
+        return mr_text(header->value, header->value_len);
+    return mr_bytes(header->value, header->value_len);
+}
+
+static int headers_from_kafka(struct stage *stage, const struct consumer_msg *msg, struct record *rec,
+                              struct mr_error *err)
+{
+    struct mr_header *out = mr_alloc(rec->batch->pub.arena, msg->header_count * sizeof(*out));
+
+    for (size_t i = 0; i < msg->header_count; i++) {
+        struct consumer_header header = consumer_header_at(msg, i);
+        int rc = MR_OK;
+
+        out[i] = (struct mr_header){.name = header.name, .name_len = strlen(header.name)};
+        if (stage->converter == NULL)
+            out[i].value = plain_header_value(&header);
+        else
+            rc = to_connect(stage, rec, header.value, header.value_len, &out[i].schema, &out[i].value, err);
+        if (rc < 0)
+            return rc;
+    }
+    rec->pub.headers = out;
+    rec->pub.header_count = (uint32_t)msg->header_count;
+    return MR_OK;
+}
+
+/* MR_OK, also for a message that is left out. */
+static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg, struct batch *batch,
+                             struct mr_error *err)
+{
+    struct record *rec = batch_add_borrowed(batch, msg->topic);
+    enum role role = ROLE_KEY;
+    int rc;
+
+    rec->pub.partition = msg->partition;
+    rec->pub.offset = msg->offset;
+    rec->pub.timestamp = msg->timestamp_ms;
+    rc = to_connect(&p->stages[role], rec, msg->key, msg->key_len, &rec->pub.key_schema, &rec->pub.key, err);
+    if (rc >= 0) {
+        role = ROLE_VALUE;
+        rc = to_connect(&p->stages[role], rec, msg->value, msg->value_len, &rec->pub.value_schema, &rec->pub.value, err);
+    }
+    if (rc >= 0 && msg->header_count > 0) {
+        role = ROLE_HEADER;
+        rc = headers_from_kafka(&p->stages[role], msg, rec, err);
+    }
+    if (rc >= 0)
+        return MR_OK;
+    rc = stage_failed(p, role, rec, rc, err);
+    batch_remove_last(batch);
+    return rc;
+}
+
+int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count, struct batch *batch,
+                        struct mr_error *err)
+{
+    int rc = MR_OK;
+
+    for (size_t i = 0; rc == MR_OK && i < count; i++) {
+        rc = record_from_kafka(p, &msgs[i], batch, err);
+        if (batch->over && rc == MR_OK)
+            rc = mr_fail(err, MR_ERR_FATAL, "%s", batch->fault);
+    }
+    return rc != MR_OK ? rc : check_plugins(p, batch, err);
+}

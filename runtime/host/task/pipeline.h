@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens to a batch between plugin and Kafka, in both directions: converters now; transforms, retries and dead
+ * letters have their place in the same two functions. Owner: the task's thread.
+ * Spec: AbstractWorkerSourceTask.convertTransformedRecord, WorkerSinkTask.convertAndTransformRecord. */
+#ifndef HOST_PIPELINE_H
+#define HOST_PIPELINE_H
+
+#include "host/data/record_arena.h"
+#include "host/plugin_load.h"
+#include "host/task/tolerance.h"
+#include "kafka/consumer.h"
+
+struct pipeline;
+
+/* Everything is borrowed for the pipeline's life.
+ *
+ * connector  the connector's configuration: its converters, errors.*; worker: converters where the connector names none
+ * find       a converter's plugin by its class name, with arg
+ * name, task, stop_fd    for the converters' handles */
+struct pipeline_spec {
+    const struct props *connector;
+    const struct props *worker;
+    const struct plugin *(*find)(void *arg, const char *name, struct mr_error *err);
+    void *arg;
+    const char *name;
+    int task;
+    int stop_fd;
+};
+
+/* Find, configure and start key, value and header converter. */
+struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error *err);
+void pipeline_free(struct pipeline **p);        /* stops the converters */
+
+/* Source: convert header, key, value of each record, in order. A tolerated failure sets `dropped`. On failure *done says
+ * how many records are ready; they are to be delivered. */
+int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, struct mr_error *err);
+
+/* Sink: append the records of count messages to batch, key, value, header. A tolerated failure leaves the record out.
+ * Values borrow from the messages. On failure the batch is not to be used. */
+int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count, struct batch *batch,
+                        struct mr_error *err);
+
+struct tolerance *pipeline_tolerance(struct pipeline *p);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Client settings as Kafka Connect builds them: its own defaults for tasks, then the worker's producer. or consumer.
+ * prefix, then the connector's override. The layering itself is kafka/client_conf's. Called at a task's start. */
+#include "host/task/task_client.h"
+
+#include "kafka/client_conf.h"
+#include "model/conn_config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BUFFER_MEMORY 33554432
+
+struct setting {
+    const char *key;
+    const char *value;
+};
+
+static int set_all(struct props *props, const struct setting *settings, size_t count)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = props_set(props, settings[i].key, settings[i].value);
+    return rc;
+}
+
+static int layer(const struct task_client_spec *spec, enum client_kind kind, const struct props *built_in,
+                 struct props *java, struct mr_error *err)
+{
+    const struct client_conf_layers layers = {
+        .kind = kind, .worker = spec->worker, .connector = spec->config, .built_in = built_in};
+
+    if (client_conf_layer(&layers, java) == 0)
+        return MR_OK;
+    return mr_fail(err, MR_ERR_NOMEM, "out of memory for the settings of a Kafka client");
+}
+
+int task_client_producer(const struct task_client_spec *spec, struct props *java, struct mr_error *err)
+{
+    static const struct setting settings[] = {
+        {"acks", "all"},
+        {"max.in.flight.requests.per.connection", "1"},
+        {"enable.idempotence", "false"},
+        {"max.block.ms", "9223372036854775807"},
+        {"delivery.timeout.ms", "2147483647"},
+    };
+    struct props built_in;
+    char id[512];
+    int rc;
+
+    props_init(java);
+    props_init(&built_in);
+    snprintf(id, sizeof(id), "connector-producer-%s-%d", spec->connector, spec->number);
+    rc = set_all(&built_in, settings, sizeof(settings) / sizeof(settings[0]));
+    if (rc == 0)
+        rc = props_set(&built_in, "client.id", id);
+    rc = rc == 0 ? layer(spec, CLIENT_PRODUCER, &built_in, java, err)
+                 : mr_fail(err, MR_ERR_NOMEM, "out of memory for the producer's settings");
+    props_deinit(&built_in);
+    return rc;
+}
+
+int task_client_consumer(const struct task_client_spec *spec, struct props *java, struct mr_error *err)
+{
+    static const struct setting settings[] = {
+        {"enable.auto.commit", "false"},
+        {"auto.offset.reset", "earliest"},
+    };
+    struct props built_in;
+    char id[512];
+    char group[1024];
+    int rc;
+
+    props_init(java);
+    if (conn_config_group_id(spec->connector, spec->config, group, sizeof(group)) != 0)
+        return mr_fail(err, MR_ERR_CONFIG, "the name of the consumer group is longer than 1000 bytes");
+    props_init(&built_in);
+    snprintf(id, sizeof(id), "connector-consumer-%s-%d", spec->connector, spec->number);
+    rc = set_all(&built_in, settings, sizeof(settings) / sizeof(settings[0]));
+    if (rc == 0)
+        rc = props_set(&built_in, "client.id", id);
+    if (rc == 0)
+        rc = props_set(&built_in, "group.id", group);
+    rc = rc == 0 ? layer(spec, CLIENT_CONSUMER, &built_in, java, err)
+                 : mr_fail(err, MR_ERR_NOMEM, "out of memory for the consumer's settings");
+    props_deinit(&built_in);
+    return rc;
+}
+
+int64_t task_client_number(const struct props *props, const char *key, int64_t fallback, int64_t min, int64_t max)
+{
+    const char *text = props_get(props, key);
+    char *end;
+    long long n;
+
+    if (text == NULL)
+        return fallback;
+    errno = 0;
+    n = strtoll(text, &end, 10);
+    while (*end == ' ')
+        end++;
+    return end == text || *end != '\0' || errno != 0 || n < min || n > max ? fallback : n;
+}
+
+size_t task_client_budget(const struct props *java)
+{
+    return (size_t)task_client_number(java, "buffer.memory", BUFFER_MEMORY, 0, INT64_C(1) << 40);
+}
