@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET / and GET /health. Run on the worker's loop, answered at once.
+ * Spec: org.apache.kafka.connect.runtime.rest.resources.RootResource, KIP-1017. */
+#include "worker/rest/rest_private.h"
+
+void res_root_info(struct call *call)
+{
+    call_reply_json(call, 200, herder_root(call_herder(call)));
+}
+
+void res_root_health(struct call *call)
+{
+    struct herder *herder = call_herder(call);
+    char stage[256];
+    char message[320];
+
+    if (herder != NULL && herder_ready(herder)) {
+        call_reply_health(call, 200, "healthy", "Worker has completed startup and is ready to handle requests.");
+        return;
+    }
+    call_stage(herder, stage, sizeof(stage));
+    snprintf(message, sizeof(message), "Worker is still starting up.%s%s", *stage != '\0' ? " " : "", stage);
+    call_reply_health(call, 503, "starting", message);
+}

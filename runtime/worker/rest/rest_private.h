@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share: one request with its answer, and the call that works on it on the worker's loop. */
+#ifndef WORKER_REST_PRIVATE_H
+#define WORKER_REST_PRIVATE_H
+
+#include "worker/herder/herder.h"
+#include "worker/rest/entities.h"
+#include "worker/rest/request_json.h"
+#include "worker/rest/router.h"
+
+/* One request and its answer. Owner: the HTTP thread until it hands the exchange to the loop, the loop until it gives it
+ * back through call_desk.finished, then the HTTP thread again. Nobody else looks at it meanwhile. */
+struct exchange {
+    struct router_target target;
+    struct router_match match;
+    struct request_create input;        /* of a ROUTE_CREATE or ROUTE_CONFIG body (then only config is used) */
+    bool input_absent;                  /* the body was empty or null */
+    int64_t since_ms;                   /* monotonic: when the request was complete */
+    char host[264];                     /* for Location: the Host header, or the worker's own host:port */
+    struct answer answer;
+};
+
+/* Where calls are worked off. Owner: the loop. */
+struct call_desk {
+    struct loop *loop;
+    struct herder *herder;              /* NULL until the worker is open: 503 */
+    const char *closed_text;            /* message of that 503 */
+    struct call *first;                 /* waiting calls */
+    size_t waiting;
+    size_t waiting_max;                 /* of ROUTE_CHANGE calls; beyond it 503 */
+    int64_t deadline_max_ms;            /* shortens the routes' deadlines; 0 = as they are */
+    void (*finished)(void *arg, struct exchange *exchange);     /* answered: exchange is no longer ours */
+    void *arg;
+};
+
+/* One exchange being answered. Ended by exactly one call_reply_* from its route's function, or from a herder_done. */
+struct call;
+
+/* Run the exchange's route and arm its deadline. Thread: the loop. */
+void call_start(struct call_desk *desk, struct exchange *exchange);
+/* Answer every waiting call with 503. The herder may still come back for them; it finds nobody. */
+void call_abandon_all(struct call_desk *desk);
+
+struct herder *call_herder(const struct call *call);
+struct exchange *call_exchange(const struct call *call);
+const char *call_var(const struct call *call, size_t i);        /* decoded `{c}`: 0, or `{t}`: 1 */
+int call_task(const struct call *call);
+
+/* Each answers and ends the call, which is gone then. */
+void call_reply_json(struct call *call, int status, json_t *body);      /* takes body; NULL: out of memory */
+void call_reply_empty(struct call *call, int status);
+MR_PRINTF(3, 4) void call_reply_error(struct call *call, int status, const char *fmt, ...);
+void call_reply_health(struct call *call, int status, const char *health, const char *message);
+/* 201 with Location when created, else 200; body as the herder gave it. */
+void call_reply_written(struct call *call, const char *conn, const struct herder_answer *answer);
+
+/* First thing in every herder_done: false when the call is over already (its deadline passed, or the change failed and the
+ * error has been answered): return at once then. */
+bool call_came_back(struct call *call, const struct herder_answer *answer);
+
+/* What the worker does now, as a sentence for time-outs and health: "The worker is currently <stage>.", or "". */
+void call_stage(struct herder *herder, char *out, size_t size);
+
+/* The table of operations. */
+extern const struct route routes[];
+extern const size_t routes_count;
+
+void res_root_info(struct call *call);
+void res_root_health(struct call *call);
+void res_plugins_list(struct call *call);
+void res_connectors_list(struct call *call);
+void res_connectors_create(struct call *call);
+void res_connectors_info(struct call *call);
+void res_connectors_delete(struct call *call);
+void res_connectors_config(struct call *call);
+void res_connectors_put_config(struct call *call);
+void res_connectors_patch_config(struct call *call);
+void res_connectors_status(struct call *call);
+void res_connectors_restart(struct call *call);
+void res_connectors_pause(struct call *call);
+void res_connectors_resume(struct call *call);
+void res_connectors_stop(struct call *call);
+void res_tasks_list(struct call *call);
+void res_tasks_status(struct call *call);
+void res_tasks_restart(struct call *call);
+
+#endif
