@@ -23,6 +23,7 @@
 
 #define TENANT_MAGIC 0x74656e61u
 #define SIBLINGS_MS 600
+#define CROSSED_MS 200          /* for UNASSIGNED, when a task failed just as it was to stop; then it is told anyway */
 #define QUESTIONS_MAX 1024      /* open ones of one host */
 #define CONFIGS_MAX 10000       /* task configurations a connector may give */
 #define VERSION_MAX 256
@@ -204,6 +205,8 @@ static bool task_ended(struct tenant *tenant, struct tenant_task *t, enum state 
     t->live = false;
     if (state == STATE_UNASSIGNED)
         t->stopping = false;
+    else if (asked)
+        t->stop_due_ms = loop_now_ms(tenant->loop) + CROSSED_MS;
     if (tenant->culprit >= 0 && siblings_done(tenant))
         child_end(tenant->child, NULL);
     if (state == STATE_UNASSIGNED)

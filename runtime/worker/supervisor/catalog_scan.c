@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds plugin libraries and has `millrace scan` look into them, before the worker's loop runs. Blocks, with deadlines.
+ *
+ * One scanner process goes through many libraries; it names each before it opens it. If it dies, hangs for LIBRARY_MS or
+ * prints nonsense, the library it was on is left out, and a new process goes on behind it (promise 2: a plugin can hurt only
+ * itself). The scanner has a group of its own, killed at the end with whatever a library's constructor has forked. */
+#define LOGGER "worker.catalog"
+#include "worker/supervisor/catalog.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "link/scan_format.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIBRARY_MS 10000
+#define EXIT_MS 1000            /* for the scanner's end, after its last line */
+#define LIBRARIES_MAX 10000
+#define PER_PROCESS 200         /* libraries; keeps the command line short */
+
+extern char **environ;
+
+/* Paths of libraries, owned. */
+struct libraries {
+    char **paths;
+    size_t count;
+};
+
+/* One scanner at work on libraries[next...]. */
+struct scanner {
+    pid_t pid;
+    int pidfd;
+    int out_fd;
+    struct buf out;             /* what arrived of the next line */
+    bool begun;                 /* the line before libraries[next] was read */
+};
+
+/* --- finding libraries ---------------------------------------------------------------------------------------------------------- */
+
+static void add_library(struct libraries *libs, const char *path)
+{
+    char *real;
+
+    if (libs->count >= LIBRARIES_MAX)
+        return;
+    real = realpath(path, NULL);
+    if (real == NULL) {
+        log_warn("plugin library %s is left out: %s", path, strerror(errno));
+        return;
+    }
+    for (size_t i = 0; i < libs->count; i++)
+        if (strcmp(libs->paths[i], real) == 0) {
+            free(real);
+            return;
+        }
+    libs->paths = realloc(libs->paths, (libs->count + 1) * sizeof(*libs->paths));
+    mr_assert(libs->paths != NULL);
+    libs->paths[libs->count++] = real;
+}
+
+static bool is_library_name(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 3 && name[0] != '.' && strcmp(name + len - 3, ".so") == 0;
+}
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void find_in(struct libraries *libs, const char *folder, int depth)
+{
+    struct dirent **names;
+    int count = scandir(folder, &names, visible, alphasort);
+
+    if (count < 0) {
+        log_warn("plugin folder %s is left out: %s", folder, strerror(errno));
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        bool fits = (size_t)snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name) < sizeof(path);
+
+        if (fits && stat(path, &st) == 0) {
+            if (S_ISREG(st.st_mode) && is_library_name(names[i]->d_name))
+                add_library(libs, path);
+            else if (S_ISDIR(st.st_mode) && depth > 0)
+                find_in(libs, path, depth - 1);
+        }
+        free(names[i]);
+    }
+    free(names);
+}
+
+static void find_libraries(struct libraries *libs, const char *const *folders)
+{
+    struct stat st;
+
+    for (size_t i = 0; folders[i] != NULL; i++) {
+        if (stat(folders[i], &st) == 0 && S_ISREG(st.st_mode))
+            add_library(libs, folders[i]);
+        else
+            find_in(libs, folders[i], 1);
+    }
+}
+
+/* --- the scanner process -------------------------------------------------------------------------------------------------------- */
+
+static int spawn_actions(posix_spawn_file_actions_t *actions, int out_fd)
+{
+    int rc = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+
+    if (rc == 0)
+        rc = posix_spawn_file_actions_adddup2(actions, out_fd, STDOUT_FILENO);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addopen(actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+    return rc;
+}
+
+/* 0 or an errno. */
+static int spawn_scan(const char *exe, char **argv, int out_fd, pid_t *pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t all, none;
+    int rc = posix_spawn_file_actions_init(&actions);
+
+    if (rc != 0)
+        return rc;
+    rc = posix_spawnattr_init(&attr);
+    if (rc != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return rc;
+    }
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawnattr_setsigmask(&attr, &none);
+    rc = spawn_actions(&actions, out_fd);
+    if (rc == 0)
+        rc = posix_spawn(pid, exe, &actions, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+static int scanner_start(struct scanner *s, const char *exe, const struct libraries *libs, size_t first,
+                         struct mr_error *err)
+{
+    char program[] = "millrace", verb[] = "scan";
+    char *argv[PER_PROCESS + 3] = {program, verb};
+    size_t count = libs->count - first < PER_PROCESS ? libs->count - first : PER_PROCESS;
+    int fds[2];
+
+    memcpy(argv + 2, libs->paths + first, count * sizeof(*argv));
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_errno(err, "cannot open a pipe to scan plugins");
+    errno = spawn_scan(exe, argv, fds[1], &s->pid);
+    close(fds[1]);
+    if (errno != 0) {
+        close(fds[0]);
+        return err_errno(err, "cannot run %s to scan plugins", exe);
+    }
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    s->out_fd = fds[0];
+    s->pidfd = pidfd_open(s->pid, 0);
+    s->begun = false;
+    buf_init(&s->out, SCAN_FORMAT_LINE_MAX + 65536);
+    return 0;
+}
+
+/* How it ended, in words; "" with code 0. Kills what is left of it, and its group. */
+static void scanner_end(struct scanner *s, bool kill_now, char *how, size_t size)
+{
+    struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
+    siginfo_t end = {0};
+
+    if (!kill_now)
+        poll(&p, 1, EXIT_MS);
+    kill(-s->pid, SIGKILL);
+    waitid(P_PID, (id_t)s->pid, &end, WEXITED);
+    if (end.si_code != CLD_EXITED)
+        snprintf(how, size, "the scanner was killed by signal %d (SIG%s) in it", end.si_status,
+                 sigabbrev_np(end.si_status) == NULL ? "?" : sigabbrev_np(end.si_status));
+    else if (end.si_status != 0)
+        snprintf(how, size, "the scanner exited with code %d in it", end.si_status);
+    else
+        how[0] = '\0';
+    if (s->pidfd >= 0)
+        close(s->pidfd);
+    close(s->out_fd);
+    buf_deinit(&s->out);
+}
+
+/* --- one run ---------------------------------------------------------------------------------------------------------------------- */
+
+struct run {
+    struct catalog *cat;
+    const struct libraries *libs;
+    size_t next;                /* the library whose answer is waited for */
+    size_t end;                 /* the first one that this process was not given */
+    struct scanner scanner;
+};
+
+static void leave_out(const struct run *run, const char *why)
+{
+    log_warn("plugin library %s is left out: %s", run->libs->paths[run->next], why);
+}
+
+/* false: the scanner talks nonsense. */
+static bool take_line(struct run *run, const char *data, size_t len)
+{
+    struct catalog_line *line = malloc(sizeof(*line));
+    struct mr_error err = {0};
+    const char *expected = run->next < run->end ? run->libs->paths[run->next] : "";
+    bool ok;
+
+    mr_assert(line != NULL);
+    ok = expected[0] != '\0' && catalog_read_line(run->cat, data, len, line, &err) == 0 &&
+         strcmp(line->library, expected) == 0 && (line->kind == CATALOG_LINE_BEGIN) != run->scanner.begun;
+    if (!ok) {
+        mr_fail(&err, MR_ERR_PROTOCOL, "the scanner's answers are out of order");
+        if (run->next < run->end)
+            leave_out(run, err.text);
+    } else if (line->kind == CATALOG_LINE_BEGIN) {
+        run->scanner.begun = true;
+    } else {
+        if (line->kind == CATALOG_LINE_ERROR)
+            leave_out(run, line->error);
+        run->scanner.begun = false;
+        run->next++;
+    }
+    free(line);
+    return ok;
+}
+
+/* false: nonsense. */
+static bool take_lines(struct run *run)
+{
+    struct buf *out = &run->scanner.out;
+
+    for (;;) {
+        char *end = out->len == 0 ? NULL : memchr(out->data, '\n', out->len);
+        bool ok;
+
+        if (end == NULL) {
+            if (out->len <= SCAN_FORMAT_LINE_MAX)
+                return true;
+            leave_out(run, "the scanner printed a line that is too long");
+            return false;
+        }
+        ok = take_line(run, out->data, (size_t)(end - out->data));
+        buf_consume(out, (size_t)(end - out->data) + 1);
+        if (!ok)
+            return false;
+    }
+}
+
+/* Read what is there. 1: read, 0: end of file, -1: nothing now. */
+static int read_some(struct run *run)
+{
+    struct buf *out = &run->scanner.out;
+    ssize_t n;
+
+    mr_assert(buf_reserve(out, 65536) == 0);
+    n = read(run->scanner.out_fd, out->data + out->len, 65536);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? -1 : 0;
+    out->len += (size_t)n;
+    out->data[out->len] = '\0';
+    return n > 0;
+}
+
+enum outcome { ENDED, HUNG, NONSENSE };
+
+/* Follow the scanner until it ended, or is stuck in one library. A forked child may hold the pipe open, so the process's
+ * own end counts as well as that of the pipe. */
+static enum outcome follow(struct run *run)
+{
+    int64_t due = clock_ms() + LIBRARY_MS;
+
+    for (;;) {
+        struct pollfd p[2] = {{.fd = run->scanner.out_fd, .events = POLLIN}, {.fd = run->scanner.pidfd, .events = POLLIN}};
+        int64_t left = due - clock_ms();
+        size_t before = run->next;
+        int rc;
+
+        if (left <= 0)
+            return HUNG;
+        if (poll(p, 2, (int)left) < 0 && errno != EINTR)
+            return HUNG;
+        rc = read_some(run);
+        if (!take_lines(run))
+            return NONSENSE;
+        if (rc == 0 || (rc < 0 && (p[1].revents & POLLIN)))
+            return ENDED;
+        if (run->next != before)
+            due = clock_ms() + LIBRARY_MS;
+    }
+}
+
+/* One process over the libraries from run->next on; afterwards run->next is the first that still has to be looked at.
+ * MR_ERR_IO: scanning itself does not work. */
+static int run_scanner(struct run *run, const char *exe, struct mr_error *err)
+{
+    size_t first = run->next;
+    enum outcome outcome;
+    char how[128];
+    int rc = scanner_start(&run->scanner, exe, run->libs, first, err);
+
+    if (rc != 0)
+        return rc;
+    run->end = run->libs->count - first < PER_PROCESS ? run->libs->count : first + PER_PROCESS;
+    outcome = follow(run);
+    scanner_end(&run->scanner, outcome != ENDED, how, sizeof(how));
+    if (outcome == ENDED && run->next == run->end)
+        return 0;
+    if (!run->scanner.begun && run->next == first)
+        return mr_fail(err, MR_ERR_IO, "%s does not scan plugins%s%s", exe, how[0] != '\0' ? ": " : "", how);
+    if (!run->scanner.begun && outcome != NONSENSE)
+        return 0;
+    if (outcome == HUNG)
+        leave_out(run, "it took longer than 10 s to open");
+    else if (outcome == ENDED)
+        leave_out(run, how[0] != '\0' ? how : "the scanner exited in it");
+    run->next++;
+    return 0;
+}
+
+struct catalog *catalog_scan(const char *exe, const char *const *folders, struct mr_error *err)
+{
+    struct libraries libs = {0};
+    struct run run = {.cat = catalog_new(), .libs = &libs};
+
+    find_libraries(&libs, folders);
+    while (run.next < libs.count)
+        if (run_scanner(&run, exe, err) != 0) {
+            catalog_free(&run.cat);
+            break;
+        }
+    for (size_t i = 0; i < libs.count; i++)
+        free(libs.paths[i]);
+    free(libs.paths);
+    return run.cat;
+}
