@@ -19,6 +19,7 @@
 # Ports are free ones, found at start. Several Kafkas live beside each other, each in a folder of its own.
 #   KAFKA_RUN          that folder                        (millrace-kafka in the temporary directory)
 #   KAFKA_LIBS         the jars                           (millrace/kafka-VERSION in the user's cache)
+#   KAFKA_PORT         of the first broker                (a free one)
 #   KAFKA_AUTO_CREATE  topics spring into being by use    (true)
 #   KAFKA_JAVA_OPTS    heap and compiler of the JVMs      (small and quick to start)
 #   KAFKA_EXTRA        more broker properties, a line each
@@ -197,6 +198,7 @@ try_start() { # count
     local count=$1 node ports quorum='' controllers='' servers=''
     local dirs=('' Qm9keTAwMDAwMDAwMDAwMQ Qm9keTAwMDAwMDAwMDAwMg Qm9keTAwMDAwMDAwMDAwMw)
     read -r -a ports <<<"$(free_ports $((count * 2)))"
+    ports[0]=${KAFKA_PORT:-${ports[0]}}
     for ((node = 1; node <= count; node++)); do
         servers+=${servers:+,}127.0.0.1:${ports[node * 2 - 2]}
         quorum+=${quorum:+,}127.0.0.1:${ports[node * 2 - 1]}
@@ -322,7 +324,7 @@ stop() {
     rm -rf "$run"
 }
 
-usage() { sed -n '3,25s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '3,26s/^# \{0,1\}//p' "$0"; }
 want() { [ "$1" -ge "$2" ] || { usage >&2; exit 1; }; }
 
 case ${1:-help} in

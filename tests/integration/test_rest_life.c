@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a connector over REST, with records flowing: create, pause, resume, stop, restart, change, delete. Each call
+ * is judged by what happens to the data and to the processes, not by its answer alone. */
+#include "support/child.h"
+#include "support/kafka_run.h"
+#include "support/scratch.h"
+#include "support/topic.h"
+#include "support/worker_run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLOW_MS 15000
+#define STATE_MS 10000
+
+static const char *source_config(const char *file, const char *topic)
+{
+    return scratch_text("\"connector.class\": \"FileStreamSource\", \"tasks.max\": \"1\", \"file\": \"%s\", \"topic\": \"%s\"",
+                        file, topic);
+}
+
+/* A worker with a running source connector `source` over in.txt, which has one line, that arrived. */
+struct flow {
+    struct worker_run *w;
+    const char *topic;
+    const char *file;
+};
+
+static struct flow flow_start(void)
+{
+    struct flow flow = {worker_run_start(&(struct worker_run_options){0}), scratch_name("life"), scratch_path("in.txt")};
+
+    scratch_write_text(flow.file, "first\n");
+    worker_run_put(flow.w, "source", source_config(flow.file, flow.topic));
+    topic_read(flow.w->servers, flow.topic, 1, FLOW_MS);
+    worker_run_await(flow.w, "source", "RUNNING", 1, STATE_MS);
+    return flow;
+}
+
+static int64_t count(const struct flow *flow)
+{
+    return topic_count(flow->w->servers, flow->topic);
+}
+
+static void create_answers_as_connect_does(void **state)
+{
+    struct flow f = flow_start();
+    const char *body = scratch_text("{\"name\": \"second\", \"config\": {%s}}", source_config(f.file, f.topic));
+    struct http_reply reply = worker_run_expect(f.w, 201, "POST", "/connectors", body);
+
+    (void)state;
+    assert_string_equal(reply.content_type, "application/json");
+    assert_string_equal(reply.location, scratch_text("%s/connectors/second", f.w->url));
+    assert_string_equal(http_at(reply.json, "name"), "second");
+    assert_string_equal(http_at(reply.json, "config.name"), "second");
+    assert_string_equal(http_at(reply.json, "tasks.0.connector"), "second");
+    assert_string_equal(http_at(reply.json, "type"), "source");
+    reply = worker_run_expect(f.w, 409, "POST", "/connectors", body);
+    assert_string_equal(http_at(reply.json, "error_code"), "409");
+    assert_string_equal(http_at(reply.json, "message"), "Connector second already exists");
+    reply = worker_run_expect(f.w, 200, "GET", "/connectors", NULL);
+    assert_int_equal(json_array_size(reply.json), 2);
+    reply = worker_run_expect(f.w, 200, "GET", "/connectors/second/status", NULL);
+    assert_string_equal(http_at(reply.json, "connector.worker_id"), scratch_text("127.0.0.1:%d", f.w->port));
+}
+
+static void a_paused_source_stands_still_and_a_resumed_one_goes_on(void **state)
+{
+    struct flow f = flow_start();
+
+    (void)state;
+    worker_run_expect(f.w, 202, "PUT", "/connectors/source/pause", NULL);
+    worker_run_await(f.w, "source", "PAUSED", 1, STATE_MS);
+    scratch_append_text(f.file, "second\n");
+    holds_for(1500, count(&f) == 1);
+    worker_run_expect(f.w, 202, "PUT", "/connectors/source/resume", NULL);
+    worker_run_await(f.w, "source", "RUNNING", 1, STATE_MS);
+    wait_until(FLOW_MS, count(&f) == 2);
+}
+
+static void a_stopped_connector_has_no_tasks_and_resumes_where_it_was(void **state)
+{
+    struct flow f = flow_start();
+
+    (void)state;
+    worker_run_expect(f.w, 204, "PUT", "/connectors/source/stop", NULL);
+    worker_run_await(f.w, "source", "STOPPED", 0, STATE_MS);
+    scratch_append_text(f.file, "second\n");
+    holds_for(1000, count(&f) == 1);
+    worker_run_expect(f.w, 202, "PUT", "/connectors/source/resume", NULL);
+    worker_run_await(f.w, "source", "RUNNING", 1, STATE_MS);
+    wait_until(FLOW_MS, count(&f) == 2);
+    holds_for(500, count(&f) == 2);
+}
+
+static void restarts_neither_lose_nor_double(void **state)
+{
+    struct flow f = flow_start();
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        scratch_append_text(f.file, "more\n");
+        wait_until(FLOW_MS, count(&f) == i + 2);
+        worker_run_expect(f.w, 204, "POST", i % 2 == 0 ? "/connectors/source/restart" : "/connectors/source/tasks/0/restart",
+                          NULL);
+        worker_run_await(f.w, "source", "RUNNING", 1, STATE_MS);
+    }
+    worker_run_expect(f.w, 202, "POST", "/connectors/source/restart?includeTasks=true", NULL);
+    worker_run_await(f.w, "source", "RUNNING", 1, STATE_MS);
+    scratch_append_text(f.file, "last\n");
+    wait_until(FLOW_MS, count(&f) == 7);
+    holds_for(500, count(&f) == 7);
+}
+
+static void a_deleted_connector_leaves_nothing_behind(void **state)
+{
+    struct flow f = flow_start();
+
+    (void)state;
+    assert_int_equal(worker_run_processes(f.w), 2);
+    worker_run_expect(f.w, 204, "DELETE", "/connectors/source", NULL);
+    worker_run_expect(f.w, 404, "GET", "/connectors/source", NULL);
+    wait_until(STATE_MS, worker_run_processes(f.w) == 1);
+    wait_until(STATE_MS, worker_run_call(f.w, "GET", "/connectors/source/status", NULL).status == 404);
+    scratch_append_text(f.file, "second\n");
+    holds_for(500, count(&f) == 1);
+    worker_run_put(f.w, "source", source_config(f.file, f.topic));
+    wait_until(FLOW_MS, count(&f) == 2);
+}
+
+static void a_changed_configuration_takes_effect_at_once(void **state)
+{
+    struct flow f = flow_start();
+    const char *other = scratch_name("other");
+
+    (void)state;
+    worker_run_expect(f.w, 200, "PUT", "/connectors/source/config", scratch_text("{%s}", source_config(f.file, other)));
+    scratch_append_text(f.file, "second\n");
+    assert_string_equal(topic_read(f.w->servers, other, 1, FLOW_MS).records[0].value, "second");
+    assert_int_equal(count(&f), 1);
+}
+
+static void mistakes_of_the_client_change_nothing(void **state)
+{
+    static const struct {
+        int status;
+        const char *method, *path, *body;
+    } calls[] = {
+        {404, "GET", "/nothing", NULL},
+        {405, "DELETE", "/connectors", NULL},
+        {404, "GET", "/connectors/none", NULL},
+        {404, "GET", "/connectors/none/status", NULL},
+        {404, "PUT", "/connectors/none/pause", NULL},
+        {404, "DELETE", "/connectors/none", NULL},
+        {404, "POST", "/connectors/source/tasks/7/restart", NULL},
+        {400, "POST", "/connectors", "{\"name\": "},
+        {400, "POST", "/connectors", "[]"},
+        {400, "POST", "/connectors", "{\"name\": \"x\", \"config\": {\"a\": {}}}"},
+        {400, "POST", "/connectors", "{\"name\": \"x\", \"config\": {}}"},
+        {400, "POST", "/connectors", "{\"config\": {\"connector.class\": \"FileStreamSource\", \"topic\": \"t\"}}"},
+        {400, "POST", "/connectors", "{\"name\": \"x\", \"config\": {\"connector.class\": \"NoSuch\"}}"},
+        {400, "PUT", "/connectors/source/config", "{\"connector.class\": \"FileStreamSource\"}"},
+        {400, "PUT", "/connectors/source/config",
+         "{\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", \"name\": \"other\"}"},
+    };
+    struct flow f = flow_start();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        struct http_reply reply = worker_run_expect(f.w, calls[i].status, calls[i].method, calls[i].path, calls[i].body);
+
+        assert_string_equal(reply.content_type, "application/json");
+        assert_string_equal(http_at(reply.json, "error_code"), scratch_text("%d", calls[i].status));
+        assert_true(strlen(http_at(reply.json, "message")) > 5);
+    }
+    worker_run_await(f.w, "source", "RUNNING", 1, STATE_MS);
+    scratch_append_text(f.file, "second\n");
+    wait_until(FLOW_MS, count(&f) == 2);
+}
+
+static bool only_child_is_new(const struct flow *flow, pid_t old)
+{
+    pid_t pids[8];
+    size_t n = child_marked(flow->w->mark, pids, 8);
+    bool has_new = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (pids[i] == old)
+            return false;
+        has_new |= pids[i] != flow->w->child->pid;
+    }
+    return n == 2 && has_new;
+}
+
+static void a_killed_host_comes_back_and_its_neighbour_sees_nothing(void **state)
+{
+    struct flow f = flow_start();
+    const char *file = scratch_path("neighbour.txt"), *topic = scratch_name("neighbour");
+    pid_t pids[8], victim = 0;
+
+    (void)state;
+    assert_int_equal(child_marked(f.w->mark, pids, 8), 2);
+    victim = pids[0] == f.w->child->pid ? pids[1] : pids[0];
+    scratch_write_text(file, "a\n");
+    worker_run_put(f.w, "neighbour", source_config(file, topic));
+    topic_read(f.w->servers, topic, 1, FLOW_MS);
+    kill(victim, SIGKILL);
+    scratch_append_text(file, "b\n");
+    wait_until(1000, topic_count(f.w->servers, topic) == 2);
+    scratch_append_text(f.file, "after the kill\n");
+    wait_until(FLOW_MS, count(&f) >= 2);
+    worker_run_await(f.w, "source", "RUNNING", 1, STATE_MS);
+    worker_run_expect(f.w, 204, "DELETE", "/connectors/neighbour", NULL);
+    wait_until(STATE_MS, only_child_is_new(&f, victim));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(create_answers_as_connect_does),
+        scratch_test(a_paused_source_stands_still_and_a_resumed_one_goes_on),
+        scratch_test(a_stopped_connector_has_no_tasks_and_resumes_where_it_was),
+        scratch_test(restarts_neither_lose_nor_double),
+        scratch_test(a_deleted_connector_leaves_nothing_behind),
+        scratch_test(a_changed_configuration_takes_effect_at_once),
+        scratch_test(mistakes_of_the_client_change_nothing),
+        scratch_test(a_killed_host_comes_back_and_its_neighbour_sees_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker as a process: how it starts, what it says when it can't, how it ends, and what is left then. */
+#include "support/child.h"
+#include "support/kafka_run.h"
+#include "support/scratch.h"
+#include "support/topic.h"
+#include "support/worker_run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FLOW_MS 15000
+
+static const char *source_config(const char *file, const char *topic)
+{
+    return scratch_text("\"connector.class\": \"FileStreamSource\", \"file\": \"%s\", \"topic\": \"%s\"", file, topic);
+}
+
+/* Run `millrace <args>` to its end; args are the shell's. */
+static int millrace(const char *args, char **output)
+{
+    return child_shell(scratch_text("'%s/millrace' %s", TEST_BUILD, args), 15000, output);
+}
+
+static void assert_says(const char *output, const char *text)
+{
+    if (strstr(output, text) == NULL)
+        fail_msg("expected \"%s\" in: %s", text, output);
+}
+
+/* The one line that ends a start: no stack of follow-up errors. */
+static void assert_one_error(const char *output)
+{
+    const char *first = strstr(output, " ERROR ");
+
+    if (first != NULL && strstr(first + 1, " ERROR ") != NULL)
+        fail_msg("more than one error line: %s", output);
+}
+
+static const char *minimal_config(int port)
+{
+    return scratch_text("bootstrap.servers=%s\nlisteners=http://127.0.0.1:%d\nkey.converter=StringConverter\n"
+                        "value.converter=StringConverter\noffset.storage.file.filename=%s\nmillrace.run.dir=%s\n",
+                        kafka_run_servers(), port, scratch_path("offsets"), scratch_path("run"));
+}
+
+static void help_and_version_are_told(void **state)
+{
+    char *output;
+
+    (void)state;
+    assert_int_equal(millrace("--help", &output), 0);
+    assert_says(output, "standalone");
+    assert_int_equal(millrace("help standalone", &output), 0);
+    assert_says(output, "WORKER.properties");
+    assert_int_equal(millrace("--version", &output), 0);
+    assert_says(output, MILLRACE_VERSION);
+}
+
+static void wrong_usage_is_exit_1(void **state)
+{
+    char *output;
+
+    (void)state;
+    assert_int_equal(millrace("", &output), 1);
+    assert_int_equal(millrace("standalone", &output), 1);
+    assert_says(output, "WORKER.properties");
+    assert_int_equal(millrace("fly", &output), 1);
+    assert_says(output, "fly");
+}
+
+static void a_bad_configuration_is_exit_2_and_names_the_place(void **state)
+{
+    static const struct {
+        const char *line;
+        const char *text;
+    } cases[] = {
+        {"listeners=ftp://:1", "listeners"},
+        {"listeners=nonsense", "listeners"},
+        {"task.shutdown.graceful.timeout.ms=soon", "Invalid value soon for configuration task.shutdown.graceful.timeout.ms"},
+        {"offset.flush.interval.ms=99999999999999999999", "offset.flush.interval.ms"},
+        {"millrace.restart.max=-1", "millrace.restart.max"},
+        {"key.converter=NoSuchConverter", "NoSuchConverter"},
+        {"bad=\\u12", "line 7"},
+    };
+    const char *config = scratch_path("bad.properties");
+    char *output;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        scratch_write_text(config, scratch_text("%s%s\n", minimal_config(worker_run_free_port()), cases[i].line));
+        assert_int_equal(millrace(scratch_text("standalone '%s'", config), &output), 2);
+        assert_says(output, "bad.properties");
+        if (strncmp(cases[i].text, "line", 4) != 0)
+            assert_says(output, cases[i].text);
+        assert_says(output, ":7");
+        assert_one_error(output);
+    }
+}
+
+static void a_missing_file_or_key_is_exit_2(void **state)
+{
+    const char *config = scratch_path("bad.properties");
+    char *output;
+
+    (void)state;
+    assert_int_equal(millrace("standalone /no/such.properties", &output), 2);
+    assert_says(output, "/no/such.properties");
+    scratch_write_text(config, "listeners=http://127.0.0.1:0\nkey.converter=StringConverter\nvalue.converter=StringConverter\n");
+    assert_int_equal(millrace(scratch_text("standalone '%s'", config), &output), 2);
+    assert_says(output, "Missing required configuration \"offset.storage.file.filename\"");
+}
+
+static void a_bad_connector_file_is_exit_3(void **state)
+{
+    const char *config = scratch_path("worker.properties"), *conn = scratch_path("conn.properties");
+    char *output;
+
+    (void)state;
+    scratch_write_text(config, minimal_config(worker_run_free_port()));
+    scratch_write_text(conn, "connector.class=FileStreamSource\ntopic=x\n");
+    assert_int_equal(millrace(scratch_text("standalone '%s' '%s'", config, conn), &output), 3);
+    assert_says(output, "conn.properties");
+    assert_says(output, "is missing the mandatory 'name' configuration");
+    scratch_write_text(conn, "name=a\nconnector.class=NoSuchConnector\n");
+    assert_int_equal(millrace(scratch_text("standalone '%s' '%s'", config, conn), &output), 3);
+    assert_says(output, "NoSuchConnector");
+    assert_int_equal(millrace(scratch_text("standalone '%s' /no/conn.json", config), &output), 3);
+    assert_says(output, "/no/conn.json");
+}
+
+static void an_unknown_key_is_warned_about_with_the_nearest_name(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){.props = "offset.flush.intervall.ms=1\n"});
+
+    (void)state;
+    assert_true(scratch_contains(w->log, "offset.flush.intervall.ms"));
+    assert_true(scratch_contains(w->log, "offset.flush.interval.ms"));
+}
+
+static void a_port_in_use_ends_the_start_with_one_line(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
+    const char *config = scratch_path("second.properties");
+    char *output;
+    int rc;
+
+    (void)state;
+    scratch_write_text(config, scratch_text("%smillrace.run.dir=%s\n", minimal_config(w->port), scratch_path("run2")));
+    rc = millrace(scratch_text("standalone '%s'", config), &output);
+    assert_true(rc == 2 || rc == 3);
+    assert_says(output, scratch_text("%d", w->port));
+    assert_says(output, "in use");
+    assert_one_error(output);
+    worker_run_expect(w, 200, "GET", "/", NULL);
+}
+
+static void an_unwritable_folder_ends_the_start_with_one_line(void **state)
+{
+    const char *config = scratch_path("worker.properties");
+    char *output;
+
+    (void)state;
+    scratch_write_text(scratch_path("file"), "");
+    scratch_write_text(config, scratch_text("%smillrace.run.dir=%s/run\n", minimal_config(worker_run_free_port()),
+                                            scratch_path("file")));
+    assert_int_not_equal(millrace(scratch_text("standalone '%s'", config), &output), 0);
+    assert_says(output, scratch_path("file"));
+    scratch_write_text(config, scratch_text("%soffset.storage.file.filename=/no/such/folder/offsets\n",
+                                            minimal_config(worker_run_free_port())));
+    assert_int_not_equal(millrace(scratch_text("standalone '%s'", config), &output), 0);
+    assert_says(output, "/no/such/folder");
+}
+
+static void a_damaged_offset_file_is_refused_by_name_and_byte(void **state)
+{
+    const char *config = scratch_path("worker.properties");
+    char *output;
+
+    (void)state;
+    scratch_write_text(config, minimal_config(worker_run_free_port()));
+    scratch_write(scratch_path("offsets"), "\xAC\xED\x00\x05sr", 6);
+    assert_int_not_equal(millrace(scratch_text("standalone '%s'", config), &output), 0);
+    assert_says(output, scratch_path("offsets"));
+    assert_says(output, "Java");
+    scratch_write_text(scratch_path("offsets"), "not offsets at all");
+    assert_int_not_equal(millrace(scratch_text("standalone '%s'", config), &output), 0);
+    assert_says(output, scratch_path("offsets"));
+    assert_says(output, "byte");
+}
+
+static void an_unreachable_broker_is_waited_for(void **state)
+{
+    const char *dead = scratch_text("127.0.0.1:%d", worker_run_free_port());
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){.servers = dead, .dont_wait = true});
+
+    (void)state;
+    wait_until(10000, scratch_contains(w->log, dead));
+    assert_true(child_running(w->child));
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
+static void a_flood_of_harmless_signals_changes_nothing(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        child_signal(w->child, SIGHUP);
+        child_signal(w->child, SIGPIPE);
+        worker_run_expect(w, 200, "GET", "/connectors", NULL);
+    }
+    assert_true(child_running(w->child));
+}
+
+static void sigterm_delivers_and_notes_everything_and_exits_0(void **state)
+{
+    const char *topic = scratch_name("term"), *file = scratch_path("in.txt");
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){.props = "offset.flush.interval.ms=3600000\n"});
+    const char *end;
+
+    (void)state;
+    scratch_write_text(file, "one\ntwo\nthree\n");
+    worker_run_put(w, "source", source_config(file, topic));
+    topic_read(w->servers, topic, 3, FLOW_MS);
+    assert_int_equal(worker_run_stop(w), 0);
+    assert_int_equal(worker_run_processes(w), 0);
+    end = scratch_read(w->offsets, NULL);
+    assert_non_null(end);
+    assert_says(end, "14");
+}
+
+static void sigint_ends_it_like_sigterm(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
+
+    (void)state;
+    child_signal(w->child, SIGINT);
+    assert_int_equal(child_wait(w->child, 10000), 0);
+}
+
+static void hosts_are_gone_two_seconds_after_the_worker_was_killed(void **state)
+{
+    const char *topic = scratch_name("orphans");
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        scratch_write_text(scratch_path(scratch_text("in-%d.txt", i)), "a\n");
+        worker_run_put(w, scratch_text("source-%d", i), source_config(scratch_path(scratch_text("in-%d.txt", i)), topic));
+    }
+    topic_read(w->servers, topic, 4, FLOW_MS);
+    assert_int_equal(worker_run_processes(w), 5);
+    worker_run_kill(w);
+    wait_until(2000, worker_run_processes(w) == 0);
+    worker_run_again(w);
+    worker_run_expect(w, 200, "GET", "/", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(help_and_version_are_told),
+        scratch_test(wrong_usage_is_exit_1),
+        scratch_test(a_bad_configuration_is_exit_2_and_names_the_place),
+        scratch_test(a_missing_file_or_key_is_exit_2),
+        scratch_test(a_bad_connector_file_is_exit_3),
+        scratch_test(an_unknown_key_is_warned_about_with_the_nearest_name),
+        scratch_test(a_port_in_use_ends_the_start_with_one_line),
+        scratch_test(an_unwritable_folder_ends_the_start_with_one_line),
+        scratch_test(a_damaged_offset_file_is_refused_by_name_and_byte),
+        scratch_test(an_unreachable_broker_is_waited_for),
+        scratch_test(a_flood_of_harmless_signals_changes_nothing),
+        scratch_test(sigterm_delivers_and_notes_everything_and_exits_0),
+        scratch_test(sigint_ends_it_like_sigterm),
+        scratch_test(hosts_are_gone_two_seconds_after_the_worker_was_killed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
