@@ -9,8 +9,8 @@
  * function pointers are believed. */
 #include "host/descriptor.h"
 
-#include "base/json.h"
 #include "base/log.h"
+#include "host/data/utf8.h"
 #include "host/peek.h"
 #include "link/scan_format.h"
 #include "model/config_def.h"
@@ -107,15 +107,6 @@ static void *new_array(struct reader *r, size_t count, size_t size)
     return keep(r, memory) == 0 ? memory : NULL;
 }
 
-static bool is_utf8(const char *text)
-{
-    json_t *value = json_string(text);
-    bool ok = value != NULL;
-
-    json_decref(value);
-    return ok;
-}
-
 /* A text of at most max bytes; NULL stays NULL. what names it in errors. */
 static int read_text(struct reader *r, const char *from, size_t max, const char *what, const char **out)
 {
@@ -135,7 +126,7 @@ static int read_text(struct reader *r, const char *from, size_t max, const char 
     rc = keep(r, text);
     if (rc != 0)
         return rc;
-    if (!is_utf8(text))
+    if (utf8_valid(text, strlen(text)) != strlen(text))
         return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: its %s is not UTF-8", r->who, what);
     *out = text;
     return 0;

@@ -225,6 +225,13 @@ static int api_task_add(struct mr_task_list *list)
     return (int)list->count++;
 }
 
+static bool is_utf8(const char *text)
+{
+    size_t len = text == NULL ? 0 : strlen(text);
+
+    return utf8_valid(text, len) == len;
+}
+
 static void api_task_set(struct mr_task_list *list, const char *key, const char *value)
 {
     if (list == NULL)
@@ -232,6 +239,9 @@ static void api_task_set(struct mr_task_list *list, const char *key, const char 
     if (key == NULL || list->count == 0)
         instance_misused(list->connector, "%s: mr_task_set was called %s", list->connector->plugin->name,
                          key == NULL ? "without a key" : "before mr_task_add");
+    else if (!is_utf8(key) || !is_utf8(value))
+        instance_misused(list->connector, "%s: a key or value of a task configuration is not UTF-8",
+                         list->connector->plugin->name);
     else if (props_set(&list->tasks[list->count - 1], key, value) != 0)
         instance_misused(list->connector, "%s: out of memory for task configurations", list->connector->plugin->name);
 }
