@@ -258,10 +258,10 @@ $(BUILD)/headers/%.cpp-ok: %
 $(CHECK_HEADERS): $(HEADERS)
 
 # clang-tidy: one stamp a file, so that a second run looks only at what changed. Which checks, and why: .clang-tidy.
-LINTED := $(filter runtime/% plugins/% tests/support/% tests/integration/%,$(ALL_C))
+LINTED := $(filter runtime/% plugins/%,$(ALL_C))
 lint: $(patsubst %,$(BUILD)/lint/%.ok,$(LINTED))
 	$(Q)cppcheck -q -j $(JOBS) --std=c11 --language=c --error-exitcode=1 --inline-suppr \
-	    --enable=warning,performance,portability --suppressions-list=tests/cppcheck.txt -Iinclude -Iruntime $(filter runtime/% plugins/%,$(LINTED))
+	    --enable=warning,performance,portability --suppressions-list=tests/cppcheck.txt -Iinclude -Iruntime $(LINTED)
 	@echo "lint: $(words $(LINTED)) files are clean"
 TIDY_FLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -Iruntime -Iplugins -Itests -DTEST_SOURCE='""' -DTEST_BUILD='""' \
              -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)

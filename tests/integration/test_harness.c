@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tools of the other integration tests, tried by themselves: the broker, the independent client, processes, HTTP. */
-#include "support/child.h"
+#include "support/process.h"
 #include "support/http.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"
@@ -35,17 +35,17 @@ static void finds_orphans_by_their_mark(void **state)
 {
     const char *argv[] = {"bash", "-c", "tail -f /dev/null & tail -f /dev/null & wait", NULL};
     const char *mark = scratch_name("mark");
-    struct child *child = child_start(argv, scratch_path("out"), mark);
+    struct process *child = process_start(argv, scratch_path("out"), mark);
     pid_t pids[4];
 
     (void)state;
-    wait_until(5000, child_marked(mark, pids, 4) == 3);
-    child_signal(child, SIGKILL);
-    assert_int_equal(child_wait(child, 1000), 128 + SIGKILL);
-    assert_int_equal(child_marked(mark, pids, 4), 2);
+    wait_until(5000, process_marked(mark, pids, 4) == 3);
+    process_signal(child, SIGKILL);
+    assert_int_equal(process_wait(child, 1000), 128 + SIGKILL);
+    assert_int_equal(process_marked(mark, pids, 4), 2);
     for (int i = 0; i < 2; i++)
         kill(pids[i], SIGKILL);
-    wait_until(1000, child_marked(mark, NULL, 0) == 0);
+    wait_until(1000, process_marked(mark, NULL, 0) == 0);
 }
 
 static void gives_output_and_exit_code_of_a_command(void **state)
@@ -53,7 +53,7 @@ static void gives_output_and_exit_code_of_a_command(void **state)
     char *output;
 
     (void)state;
-    assert_int_equal(child_shell("echo a; ls Makefile; exit 7", 5000, &output), 7);
+    assert_int_equal(process_shell("echo a; ls Makefile; exit 7", 5000, &output), 7);
     assert_string_equal(output, "a\nMakefile\n");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a connector over REST, with records flowing: create, pause, resume, stop, restart, change, delete. Each call
  * is judged by what happens to the data and to the processes, not by its answer alone. */
-#include "support/child.h"
+#include "support/process.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/topic.h"
@@ -183,13 +183,13 @@ static void mistakes_of_the_client_change_nothing(void **state)
 static bool only_child_is_new(const struct flow *flow, pid_t old)
 {
     pid_t pids[8];
-    size_t n = child_marked(flow->w->mark, pids, 8);
+    size_t n = process_marked(flow->w->mark, pids, 8);
     bool has_new = false;
 
     for (size_t i = 0; i < n; i++) {
         if (pids[i] == old)
             return false;
-        has_new |= pids[i] != flow->w->child->pid;
+        has_new |= pids[i] != flow->w->process->pid;
     }
     return n == 2 && has_new;
 }
@@ -201,8 +201,8 @@ static void a_killed_host_comes_back_and_its_neighbour_sees_nothing(void **state
     pid_t pids[8], victim = 0;
 
     (void)state;
-    assert_int_equal(child_marked(f.w->mark, pids, 8), 2);
-    victim = pids[0] == f.w->child->pid ? pids[1] : pids[0];
+    assert_int_equal(process_marked(f.w->mark, pids, 8), 2);
+    victim = pids[0] == f.w->process->pid ? pids[1] : pids[0];
     scratch_write_text(file, "a\n");
     worker_run_put(f.w, "neighbour", source_config(file, topic));
     topic_read(f.w->servers, topic, 1, FLOW_MS);

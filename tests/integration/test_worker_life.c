@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker as a process: how it starts, what it says when it can't, how it ends, and what is left then. */
-#include "support/child.h"
+#include "support/process.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/topic.h"
@@ -23,7 +23,7 @@ static const char *source_config(const char *file, const char *topic)
 /* Run `millrace <args>` to its end; args are the shell's. */
 static int millrace(const char *args, char **output)
 {
-    return child_shell(scratch_text("'%s/millrace' %s", TEST_BUILD, args), 15000, output);
+    return process_shell(scratch_text("'%s/millrace' %s", TEST_BUILD, args), 15000, output);
 }
 
 static void assert_says(const char *output, const char *text)
@@ -200,7 +200,7 @@ static void an_unreachable_broker_is_waited_for(void **state)
 
     (void)state;
     wait_until(10000, scratch_contains(w->log, dead));
-    assert_true(child_running(w->child));
+    assert_true(process_running(w->process));
     assert_int_equal(worker_run_stop(w), 0);
 }
 
@@ -210,11 +210,11 @@ static void a_flood_of_harmless_signals_changes_nothing(void **state)
 
     (void)state;
     for (int i = 0; i < 50; i++) {
-        child_signal(w->child, SIGHUP);
-        child_signal(w->child, SIGPIPE);
+        process_signal(w->process, SIGHUP);
+        process_signal(w->process, SIGPIPE);
         worker_run_expect(w, 200, "GET", "/connectors", NULL);
     }
-    assert_true(child_running(w->child));
+    assert_true(process_running(w->process));
 }
 
 static void sigterm_delivers_and_notes_everything_and_exits_0(void **state)
@@ -239,8 +239,8 @@ static void sigint_ends_it_like_sigterm(void **state)
     struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
 
     (void)state;
-    child_signal(w->child, SIGINT);
-    assert_int_equal(child_wait(w->child, 10000), 0);
+    process_signal(w->process, SIGINT);
+    assert_int_equal(process_wait(w->process, 10000), 0);
 }
 
 static void hosts_are_gone_two_seconds_after_the_worker_was_killed(void **state)

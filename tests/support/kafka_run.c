@@ -2,7 +2,7 @@
 /* Brokers for integration tests, by tests/kafka/kafka.sh. */
 #include "support/kafka_run.h"
 
-#include "support/child.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void take_servers(struct kafka_run *kafka, const char *output)
 static void script(const struct kafka_run *kafka, const char *env, const char *verb, char **output)
 {
     const char *command = scratch_text("%s KAFKA_RUN='%s' tests/kafka/kafka.sh %s", env, kafka->folder, verb);
-    int rc = child_shell(command, START_MS, output);
+    int rc = process_shell(command, START_MS, output);
 
     if (rc != 0)
         fail_msg("%s: exit %d: %s", command, rc, output == NULL ? "" : *output);

@@ -47,7 +47,7 @@ int worker_run_free_port(void)
 static void end_marked(void *arg)
 {
     pid_t pids[256];
-    size_t count = child_marked(arg, pids, 256);
+    size_t count = process_marked(arg, pids, 256);
 
     for (size_t i = 0; i < count && i < 256; i++)
         kill(pids[i], SIGKILL);
@@ -78,13 +78,13 @@ static void launch(struct worker_run *worker)
         assert_true(i < FILES_MAX);
         argv[3 + i] = worker->files[i];
     }
-    worker->child = child_start(argv, worker->log, worker->mark);
+    worker->process = process_start(argv, worker->log, worker->mark);
 }
 
 static bool answers(struct worker_run *worker)
 {
-    if (!child_running(worker->child))
-        fail_msg("the worker ended with status %d: %s", worker->child->status, scratch_read(worker->log, NULL));
+    if (!process_running(worker->process))
+        fail_msg("the worker ended with status %d: %s", worker->process->status, scratch_read(worker->log, NULL));
     return http_get(scratch_text("%s/", worker->url)).status == 200;
 }
 
@@ -117,19 +117,19 @@ void worker_run_again(struct worker_run *worker)
 
 void worker_run_kill(struct worker_run *worker)
 {
-    child_signal(worker->child, SIGKILL);
-    child_wait(worker->child, STOP_MS);
+    process_signal(worker->process, SIGKILL);
+    process_wait(worker->process, STOP_MS);
 }
 
 int worker_run_stop(struct worker_run *worker)
 {
-    child_signal(worker->child, SIGTERM);
-    return child_wait(worker->child, STOP_MS);
+    process_signal(worker->process, SIGTERM);
+    return process_wait(worker->process, STOP_MS);
 }
 
 size_t worker_run_processes(const struct worker_run *worker)
 {
-    return child_marked(worker->mark, NULL, 0);
+    return process_marked(worker->mark, NULL, 0);
 }
 
 struct http_reply worker_run_call(const struct worker_run *worker, const char *method, const char *path,

@@ -3,7 +3,7 @@
 #ifndef TESTS_WORKER_RUN_H
 #define TESTS_WORKER_RUN_H
 
-#include "support/child.h"
+#include "support/process.h"
 #include "support/http.h"
 
 #include <stdbool.h>
@@ -13,12 +13,12 @@ struct worker_run {
     const char *config;         /* worker.properties */
     const char *log;            /* of all its lives */
     const char *offsets;        /* offset.storage.file.filename */
-    const char *mark;           /* of the worker's and its hosts' processes: child_marked */
+    const char *mark;           /* of the worker's and its hosts' processes: process_marked */
     const char *url;            /* http://127.0.0.1:PORT */
     const char *servers;
     int port;
     const char *const *files;   /* connector files on its command line, ended by NULL; may be NULL */
-    struct child *child;
+    struct process *process;
 };
 
 struct worker_run_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of a test: spawn, wait, find, end. Found by a mark in the environment rather than by parent or name, so that
  * orphans and what plugins forked are seen as well, and nobody else's processes are. */
-#include "support/child.h"
+#include "support/process.h"
 
 #include "support/scratch.h"
 
@@ -22,24 +22,24 @@ extern char **environ;
 
 static void end(void *arg)
 {
-    struct child *child = arg;
+    struct process *proc = arg;
 
-    if (!child->reaped) {
-        kill(-child->pid, SIGKILL);
-        waitpid(child->pid, &child->status, 0);
+    if (!proc->reaped) {
+        kill(-proc->pid, SIGKILL);
+        waitpid(proc->pid, &proc->status, 0);
     }
-    free(child);
+    free(proc);
 }
 
-struct child *child_start(const char *const *argv, const char *log, const char *mark)
+struct process *process_start(const char *const *argv, const char *log, const char *mark)
 {
-    struct child *child = calloc(1, sizeof(*child));
+    struct process *proc = calloc(1, sizeof(*proc));
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     int rc;
 
-    assert_non_null(child);
-    child->log = log;
+    assert_non_null(proc);
+    proc->log = log;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0644);
@@ -48,53 +48,53 @@ struct child *child_start(const char *const *argv, const char *log, const char *
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
     if (mark != NULL)
         setenv(MARK, mark, 1);
-    rc = posix_spawnp(&child->pid, argv[0], &actions, &attr, (char *const *)argv, environ);
+    rc = posix_spawnp(&proc->pid, argv[0], &actions, &attr, (char *const *)argv, environ);
     unsetenv(MARK);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     if (rc != 0) {
-        free(child);
+        free(proc);
         fail_msg("%s: %s", argv[0], strerror(rc));
     }
-    scratch_at_end(end, child);
-    return child;
+    scratch_at_end(end, proc);
+    return proc;
 }
 
-bool child_running(struct child *child)
+bool process_running(struct process *proc)
 {
-    if (!child->reaped && waitpid(child->pid, &child->status, WNOHANG) == child->pid)
-        child->reaped = true;
-    return !child->reaped;
+    if (!proc->reaped && waitpid(proc->pid, &proc->status, WNOHANG) == proc->pid)
+        proc->reaped = true;
+    return !proc->reaped;
 }
 
-void child_signal(struct child *child, int signal)
+void process_signal(struct process *proc, int signal)
 {
-    if (child_running(child))
-        kill(child->pid, signal);
+    if (process_running(proc))
+        kill(proc->pid, signal);
 }
 
-int child_wait(struct child *child, int ms)
+int process_wait(struct process *proc, int ms)
 {
-    wait_until(ms, !child_running(child));
-    return WIFEXITED(child->status) ? WEXITSTATUS(child->status) : 128 + WTERMSIG(child->status);
+    wait_until(ms, !process_running(proc));
+    return WIFEXITED(proc->status) ? WEXITSTATUS(proc->status) : 128 + WTERMSIG(proc->status);
 }
 
-int child_run(const char *const *argv, int ms, char **output)
+int process_run(const char *const *argv, int ms, char **output)
 {
     static unsigned runs;
     const char *log = scratch_path(scratch_text("run-%u.out", ++runs));
-    int rc = child_wait(child_start(argv, log, NULL), ms);
+    int rc = process_wait(process_start(argv, log, NULL), ms);
 
     if (output != NULL)
         *output = scratch_read(log, NULL);
     return rc;
 }
 
-int child_shell(const char *command, int ms, char **output)
+int process_shell(const char *command, int ms, char **output)
 {
     const char *argv[] = {"bash", "-c", scratch_text("cd '%s' && %s", TEST_SOURCE, command), NULL};
 
-    return child_run(argv, ms, output);
+    return process_run(argv, ms, output);
 }
 
 /* The whole of a small /proc file; how many bytes were read. */
@@ -125,7 +125,7 @@ static bool is_marked(const char *pid, const char *entry)
     return false;
 }
 
-size_t child_marked(const char *mark, pid_t *pids, size_t max)
+size_t process_marked(const char *mark, pid_t *pids, size_t max)
 {
     DIR *proc = opendir("/proc");
     char entry[300];
