@@ -51,7 +51,7 @@ size_t printable_cut(const char *text, size_t len, size_t max)
 {
     if (len <= max)
         return len;
-    for (size_t back = 0; back < 4 && back < max; back++)
+    for (size_t back = 0; back < 4 && back <= max; back++)
         if (((unsigned char)text[max - back] & 0xc0) != 0x80)
             return max - back;
     return max;
