@@ -46,6 +46,8 @@ struct task_spec {
     size_t box_slot;
     const struct task_events *events;
     void *arg;
+    /* NULL = by plugins. Else asked for converters by class name, with arg, on the task's thread. */
+    const struct plugin *(*find_converter)(void *arg, const char *name, struct mr_error *err);
 };
 
 struct task *task_new(const struct task_spec *spec, struct mr_error *err);     /* the thread runs when this returns */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define BUFFER_MEMORY 33554432
+#define BUFFER_MIN 262144               /* one small batch must fit */
 
 struct setting {
     const char *key;
@@ -105,5 +106,7 @@ int64_t task_client_number(const struct props *props, const char *key, int64_t f
 
 size_t task_client_budget(const struct props *java)
 {
-    return (size_t)task_client_number(java, "buffer.memory", BUFFER_MEMORY, 0, INT64_C(1) << 40);
+    int64_t bytes = task_client_number(java, "buffer.memory", BUFFER_MEMORY, 0, INT64_C(1) << 40);
+
+    return (size_t)(bytes < BUFFER_MIN ? BUFFER_MIN : bytes);
 }

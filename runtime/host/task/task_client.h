@@ -22,7 +22,7 @@ int task_client_consumer(const struct task_client_spec *spec, struct props *java
 int64_t task_client_number(const struct props *props, const char *key, int64_t fallback, int64_t min, int64_t max);
 
 /* Bytes of records that may be on their way to the broker: buffer.memory of the producer's settings, Java's default
- * 32 MiB. */
+ * 32 MiB, at least 256 KiB. */
 size_t task_client_budget(const struct props *java);
 
 #endif

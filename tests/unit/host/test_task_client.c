@@ -99,7 +99,7 @@ static void numbers_out_of_range_give_the_fallback(void **state)
     assert_int_equal(task_client_number(&f->java, "b", 5, 0, 100), 5);
     assert_int_equal(task_client_number(&f->java, "c", 5, 0, INT64_MAX), 5);
     assert_int_equal(task_client_number(&f->java, "d", 5, 0, 100), 5);
-    assert_int_equal(task_client_budget(&f->java), 1000);
+    assert_int_equal(task_client_budget(&f->java), 262144);
 }
 
 int main(void)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What task.c, source_task.c and sink_task.c share, and nobody else sees. */
+#ifndef HOST_TASK_PRIV_H
+#define HOST_TASK_PRIV_H
+
+#include "base/queue.h"
+#include "host/host_api.h"
+#include "host/task/task.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define TASK_KEPT 16
+
+struct task {
+    /* Fixed from birth. */
+    char *connector;
+    int number;
+    const struct plugin *plugin;
+    struct props config;
+    struct props connector_config;
+    const struct props *worker;
+    const json_t *plugins;
+    const struct plugin *(*find_converter)(void *arg, const char *name, struct mr_error *err);
+    struct black_box *box;
+    size_t box_slot;
+    const struct task_events *events;
+    void *arg;
+    pthread_t thread;
+    int stop_fd;                        /* eventfd, written once by task_stop, never read */
+    int wake_fd;                        /* eventfd, written by the plugin's threads */
+    int command_fd;                     /* eventfd, written by control after each change below */
+    struct queue *answers;              /* of struct task_answer, from control */
+
+    /* Under lock, which is held for a few instructions only. */
+    pthread_mutex_t lock;
+    bool stopping;
+    int64_t stop_ms;                    /* when it was asked to stop, monotonic */
+    enum target_state target;
+    void (*waker)(void *arg);           /* ends a wait of the task's own kind (the consumer); NULL none; never blocks */
+    void *waker_arg;
+
+    /* call_lock is held by control while it is inside the plugin's interrupt, so that interrupt never overlaps stop. */
+    pthread_mutex_t call_lock;
+    bool interruptible;
+    atomic_bool nudgeable;              /* the thread is in a call that a signal may end */
+
+    /* serve_lock is held by control while it serves a consumer that is lent. */
+    pthread_mutex_t serve_lock;
+    void (*server)(void *arg);
+    void *server_arg;
+
+    /* The task's thread only. */
+    struct instance inst;
+    bool started;                       /* the plugin's start was called: stop must be */
+    enum state reported;
+    bool failed;
+    struct mr_error failure;
+    char where[256];
+    struct task_answer *kept[TASK_KEPT];        /* came while another one was waited for */
+    size_t kept_count;
+};
+
+/* --- for the loops; all on the task's thread ------------------------------------------------------------------------- */
+
+/* Wait while the target is PAUSED, ask the worker whether the task is still to run here, make the instance.
+ * true: go on. false: end now (stopped, not ours any more, or failed). */
+bool task_begin(struct task *task);
+/* The plugin's start(); reports RUNNING. false: failed, or stopped meanwhile. */
+bool task_start_plugin(struct task *task);
+void task_stop_plugin(struct task *task);               /* its stop(), if start was called */
+
+bool task_stopping(struct task *task);
+int64_t task_stop_since(struct task *task);             /* monotonic; when task_stopping */
+bool task_paused(struct task *task);
+void task_report(struct task *task, enum state state);  /* RUNNING or PAUSED, when it differs from the last */
+/* The first failure stays. where: what follows "in " in the trace, NULL none. Logs it. */
+void task_fail(struct task *task, const struct mr_error *err, const char *where);
+
+/* Around each call of plugin code: the black box, and what the plugin did wrong in it. slot: the slot's name.
+ * task_leave gives rc as the framework may act on it, with err filled when it is negative; the place for task_fail is
+ * then in task->where. */
+void task_enter(struct task *task, const char *slot, bool nudgeable);
+int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err);
+
+/* Wait for any of fds (the stop and command descriptors are added), at most until deadline_ms (monotonic, INT64_MAX =
+ * for ever). count up to 4. Changes of target, stop, answers and signals end it too. */
+void task_wait(struct task *task, struct pollfd *fds, size_t count, int64_t deadline_ms);
+void task_drain_fd(int eventfd);                        /* make an eventfd unreadable */
+
+/* The next answer, or NULL; the caller frees it with task_answer_free. */
+struct task_answer *task_answer_next(struct task *task);
+/* The answer to one question; other answers are kept for task_answer_next. NULL: the task is stopping. */
+struct task_answer *task_answer_wait(struct task *task, int64_t id);
+void task_answer_free(struct task_answer *answer);
+
+/* What control may call while the loop runs: the waker ends waits, the server keeps a lent consumer alive. NULL to take
+ * them away: none of them runs any more when this returns. */
+void task_set_waker(struct task *task, void (*waker)(void *arg), void *arg);
+void task_set_server(struct task *task, void (*server)(void *arg), void *arg);
+
+const struct plugin *task_find_converter(void *task, const char *name, struct mr_error *err);
+void task_client_warning(void *task, const char *key, const char *text);        /* client_conf_warn: logs it */
+
+/* --- the two loops ------------------------------------------------------------------------------------------------- */
+
+void source_task_run(struct task *task);
+void sink_task_run(struct task *task);
+
+#endif
