@@ -76,7 +76,8 @@ TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildc
 UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/plugins/*/test_*.c))
 FUZZERS := $(patsubst %.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 INTEGRATION := $(patsubst %.c,%,$(wildcard tests/integration/test_*.c))
-SUPPORT := $(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c))
+SUPPORT := $(filter-out tests/support/fuzz_main.c tests/support/tsan_threads.c,$(wildcard tests/support/*.c))
+TSAN := $(if $(filter thread,$(SAN)),$(BUILD)/tests/support/tsan_threads.o)
 
 HEADERS := $(shell find include runtime plugins tests -name '*.h' 2>/dev/null | sort)
 ALL_C := $(shell find runtime plugins tests examples -name '*.c' 2>/dev/null | sort)
@@ -88,9 +89,9 @@ all: $(BUILD)/millrace plugins
 
 plugins: $(PLUGIN_FILES)
 
-$(BUILD)/millrace: $(BUILD)/runtime/main.o $(call archives,$(ROOMS))
+$(BUILD)/millrace: $(BUILD)/runtime/main.o $(TSAN) $(call archives,$(ROOMS))
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) $(LDFLAGS)
 
 define room_rule
 $(BUILD)/$(1).a: $(call to_objects,$(SOURCES_$(1)))
@@ -163,7 +164,7 @@ unit_plugin = $(if $(filter plugins,$(call room_of,$(1))),$(if $(word 5,$(subst 
 helpers = $(filter-out $(dir $(1))test_%,$(wildcard $(dir $(1))*.c))
 
 define unit_rule
-$(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) \
+$(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
                $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1)))
 	@echo "  TEST  $$@"
 	$$(Q)$$(LINK_TEST)
@@ -228,7 +229,8 @@ fuzz-run: $(call built,$(FUZZERS))
 	$(Q)tests/support/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $^
 
 demo: deps
-	$(Q)$(MAKE) all && tests/demo.sh $(BUILD)/millrace
+	$(Q)$(MAKE) all
+	$(Q)tests/demo.sh $(BUILD)/millrace
 
 # --- checks of the source ---------------------------------------------------------------------------------------------
 
