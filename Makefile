@@ -18,11 +18,12 @@ endif
 
 # --- what must be installed -------------------------------------------------------------------------------------------
 
-# One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI all of it.
+# One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI the third.
 DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
 DEPS_CHECK := libcmocka-dev libcurl4-openssl-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
-DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK)
+DEPS_BENCH := python3
+DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
 PKGS := rdkafka libmicrohttpd jansson
 TEST_PKGS := cmocka libcurl
@@ -75,6 +76,7 @@ TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildc
 
 UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/plugins/*/test_*.c))
 FUZZERS := $(patsubst %.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 INTEGRATION := $(patsubst %.c,%,$(wildcard tests/integration/test_*.c))
 SUPPORT := $(filter-out tests/support/fuzz_main.c tests/support/tsan_threads.c,$(wildcard tests/support/*.c))
 TSAN := $(if $(filter thread,$(SAN)),$(BUILD)/tests/support/tsan_threads.o)
@@ -189,6 +191,10 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT))
 endef
 $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
 
+$(BENCH): %: %.o
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $< $(LIBS) $(LDFLAGS)
+
 # --- tests: running ---------------------------------------------------------------------------------------------------
 
 # T=word runs only the tests whose path has the word.
@@ -227,6 +233,12 @@ fuzz:
 	$(Q)$(MAKE) FUZZING=1 fuzz-run
 fuzz-run: $(call built,$(FUZZERS))
 	$(Q)tests/support/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $^
+
+# Figures beside raw librdkafka and the Java worker; half an hour.
+bench: deps
+	$(Q)$(MAKE) bench-build
+	$(Q)tests/bench/bench.py $(BUILD)
+bench-build: all test-plugins $(BENCH)
 
 demo: deps
 	$(Q)$(MAKE) all
@@ -319,6 +331,7 @@ help:
 	    'make check           all tests: unit, seeds of the fuzzers, integration; T=word chooses' \
 	    '                     alone: check-unit check-seeds check-integration' \
 	    'make asan ubsan tsan unit and host tests under a sanitizer' \
+	    'make bench           figures beside raw librdkafka and the Java worker' \
 	    'make fuzz            every fuzzer for FUZZ_SECONDS=60; T=word chooses' \
 	    'make lint format-check doors headers     checks of the source; format mends the layout' \
 	    'make install         PREFIX=/usr/local DESTDIR=' \
@@ -326,11 +339,11 @@ help:
 	    'V=1 shows commands; WERROR=1 makes warnings errors; SAN=address|undefined|thread builds that variant'
 
 # Goals that are named together run in that order, each using all cores.
-SERIAL := all deps demo check check-unit check-seeds check-integration asan ubsan tsan fuzz lint format format-check doors headers install
+SERIAL := all deps demo check check-unit check-seeds check-integration asan ubsan tsan fuzz bench lint format format-check doors headers install
 chain = $(if $(word 2,$(1)),$(eval $(word 2,$(1)): | $(word 1,$(1)))$(call chain,$(wordlist 2,$(words $(1)),$(1))))
 $(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
 
-.PHONY: $(SERIAL) plugins test-plugins fuzz-run libraries test-libraries clean help
+.PHONY: $(SERIAL) plugins test-plugins bench-build fuzz-run libraries test-libraries clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD) -path $(BUILD)/logs -prune -o -type f -name '*.d' -print 2>/dev/null)
