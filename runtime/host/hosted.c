@@ -2,7 +2,9 @@
 /* The connectors and tasks of a host, as the control thread sees them.
  *
  * Commands come in from host.c; what happens on connector and task threads comes in as notes, posted to the loop in order, and
- * leaves as frames. No plugin code runs here and nothing waits: a hung plugin costs the control thread nothing.
+ * leaves as frames. No plugin code runs here and nothing waits: a hung plugin costs the control thread nothing. So the two
+ * acts on a task that could wait for its plugin get a thread of their own for as long as they last: task_stop, which calls
+ * interrupt, and task_free, which joins a thread whose destructors the plugin may have set.
  *
  *   task:  WAITING ─library open─► LIVE ─stop─► STOPPING ─thread ended─► gone (a successor that waits is launched)
  *             └─ library refused: FAILED, gone      └─ nudged each 100 ms
@@ -21,6 +23,7 @@
 #include "host/trace.h"
 #include "link/printable.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -40,6 +43,10 @@ struct tenant {
     struct props config;
     enum target_state target;
     bool stopping;
+    bool stop_again;                    /* it was asked to stop after its last status: answer when it is gone */
+    bool stopper;                       /* a thread is inside task_stop */
+    bool over;                          /* its last status was sent */
+    bool ended;                         /* the task's thread said so */
     struct tenant *successor;           /* started when this one has ended; owned */
 };
 
@@ -369,9 +376,17 @@ static void note_post(struct task_note *note)
     mr_assert(rc == 0);
 }
 
+/* A failure that crosses with the order to stop is told as Connect does: logged by the task, and UNASSIGNED. */
 static void read_status(struct task_note *note)
 {
-    send_task_status(note->tenant->conn, note->tenant->number, note->state, note->trace);
+    struct tenant *t = note->tenant;
+    bool failed = note->state == STATE_FAILED;
+
+    t->over = failed || note->state == STATE_UNASSIGNED;
+    if (failed && t->stopping)
+        send_task_status(t->conn, t->number, STATE_UNASSIGNED, NULL);
+    else
+        send_task_status(t->conn, t->number, note->state, note->trace);
 }
 
 static void on_status(void *arg, struct task *task, enum state state, const char *trace)
@@ -426,17 +441,41 @@ static int64_t on_ask_start(void *arg, struct task *task)
     return post_question(t, MSG_START_CHECK, "task", json_integer(t->number));
 }
 
-/* The place of a task that is gone goes to its successor, if one waits. */
-static void read_ended(struct task_note *note)
+/* Run fn(arg) on a thread of its own that nobody waits for. */
+static bool run_aside(void *(*fn)(void *), void *arg)
 {
-    struct tenant *t = note->tenant;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int rc;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    rc = pthread_create(&thread, &attr, fn, arg);
+    pthread_attr_destroy(&attr);
+    return rc == 0;
+}
+
+static void *free_aside(void *arg)
+{
+    struct task *task = arg;
+
+    task_free(&task);
+    return NULL;
+}
+
+/* The place of a task that is gone goes to its successor, if one waits. */
+static void bury(struct tenant *t)
+{
     struct hosted *h = t->conn->hosted;
     struct tenant *successor = t->successor;
 
     forget_questions(h, t);
-    task_free(&t->task);
+    if (!run_aside(free_aside, t->task))
+        log_error("no thread to free task %d of %s: its memory is lost", t->number, t->conn->name);
     slot_give(h, t->slot);
     unlink_tenant(t);
+    if (t->stop_again)
+        send_task_status(t->conn, t->number, STATE_UNASSIGNED, NULL);
     t->successor = NULL;
     if (successor != NULL) {
         successor->next = t->conn->tenants;
@@ -445,6 +484,32 @@ static void read_ended(struct task_note *note)
     }
     tenant_free(t);
     h->opt.ended(h->opt.arg);
+}
+
+static void read_ended(struct task_note *note)
+{
+    note->tenant->ended = true;
+    if (!note->tenant->stopper)
+        bury(note->tenant);
+}
+
+static void read_stopped(struct task_note *note)
+{
+    note->tenant->stopper = false;
+    if (note->tenant->ended)
+        bury(note->tenant);
+}
+
+static void *stop_aside(void *arg)
+{
+    struct tenant *t = arg;
+
+    thread_guard_enter(t->slot);
+    log_context(t->conn->name, t->number);
+    task_stop(t->task);
+    thread_guard_leave();
+    note_post(note_new(t, read_stopped));
+    return NULL;
 }
 
 static void on_ended(void *arg, struct task *task)
@@ -523,10 +588,14 @@ static void stop_tenant(struct tenant *t)
     }
     tenant_free(t->successor);
     t->successor = NULL;
-    if (t->stopping)
+    t->stop_again = t->over;
+    if (t->stopping || t->over)
         return;
-    t->stopping = true;
-    task_stop(t->task);
+    t->stopping = t->stopper = true;
+    if (!run_aside(stop_aside, t)) {
+        t->stopper = false;
+        task_stop(t->task);             /* no thread to be had: the only case in which plugin code may run here */
+    }
     tick_start(t->conn->hosted);
 }
 
@@ -545,7 +614,9 @@ int hosted_task_start(struct hosted *h, const struct hosted_task *spec, struct m
     }
     t = tenant_new(conn, spec);
     if (before != NULL) {
-        stop_tenant(before);
+        if (!before->over)
+            stop_tenant(before);
+        tenant_free(before->successor);
         before->successor = t;
         return 0;
     }

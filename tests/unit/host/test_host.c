@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host, hosted, connector_run: a real host process, spoken to over its link as the worker does. No broker: records wait in the
+ * producer, which is all that most of this needs. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "host_peer.h"
+#include "link/inherit.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct host_peer *peer;
+
+static int teardown(void **state)
+{
+    (void)state;
+    if (peer != NULL)
+        host_peer_end(peer);
+    peer = NULL;
+    return 0;
+}
+
+static const char *text_of(json_t *body, const char *key)
+{
+    static char text[8192];
+    const char *value = json_string_value(json_object_get(body, key));
+
+    snprintf(text, sizeof(text), "%s", value == NULL ? "" : value);
+    json_decref(body);
+    return text;
+}
+
+static void assert_says(const char *text, const char *words)
+{
+    if (strstr(text, words) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", text, words);
+}
+
+static json_t *await(enum msg_kind kind, const char *state, int ms)
+{
+    json_t *body = host_peer_await(peer, kind, state, ms);
+
+    if (body == NULL)
+        fail_msg("no frame of kind %d %s within %d ms; it printed: %s", (int)kind, state == NULL ? "" : state, ms,
+                 host_peer_printed(peer));
+    return body;
+}
+
+static void start(const char *class_name, const char *const *pairs)
+{
+    peer = host_peer_start();
+    host_peer_connector(peer, class_name, pairs);
+    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+}
+
+static void run_task(int number, const char *const *pairs)
+{
+    host_peer_task(peer, number, pairs);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+}
+
+static void assert_answers(void)
+{
+    static json_int_t id = 100;
+    int64_t from = clock_ms();
+    json_t *pong;
+
+    host_peer_send(peer, MSG_PING, json_pack("{s:I}", "id", ++id));
+    pong = await(MSG_PONG, NULL, 1000);
+    assert_int_equal(json_integer_value(json_object_get(pong, "id")), id);
+    json_decref(pong);
+    assert_true(clock_ms() - from < 500);
+}
+
+static void to_connector(enum msg_kind kind, const char *key, json_t *value)
+{
+    json_t *body = json_pack("{s:s}", "conn", "c");
+
+    json_object_set_new(body, key, value);
+    host_peer_send(peer, kind, body);
+}
+
+static const char *const nothing[] = {NULL};
+
+/* --- birth --------------------------------------------------------------------------------------------------------------------- */
+
+static void command_typed_by_hand_is_refused(void **state)
+{
+    FILE *out = popen("/proc/$PPID/exe host x 2>&1 3<&- 4<&-", "r");
+    char line[300] = "";
+
+    (void)state;
+    assert_non_null(fgets(line, sizeof(line), out));
+    assert_int_equal(WEXITSTATUS(pclose(out)), 1);
+    assert_string_equal(line, "millrace host: this command is started by the worker, not by hand\n");
+}
+
+static void hello_names_version_build_and_pid(void **state)
+{
+    json_t *hello;
+
+    (void)state;
+    peer = host_peer_spawn();
+    hello = await(MSG_HELLO, NULL, 5000);
+    assert_int_equal(json_integer_value(json_object_get(hello, "version")), INHERIT_LINK_VERSION);
+    assert_int_equal(json_integer_value(json_object_get(hello, "pid")), peer->pid);
+    assert_string_equal(text_of(hello, "build"), MILLRACE_VERSION);
+}
+
+static void worker_of_another_version_is_refused(void **state)
+{
+    int status;
+
+    (void)state;
+    peer = host_peer_spawn();
+    json_decref(await(MSG_HELLO, NULL, 5000));
+    host_peer_send(peer, MSG_WELCOME, json_pack("{s:i, s:{}, s:[], s:s}", "version", INHERIT_LINK_VERSION + 1, "worker",
+                                                "plugins", "lock", "/tmp/never"));
+    status = host_peer_status(peer, 3000);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_says(host_peer_printed(peer), "speaks another version of the link");
+}
+
+static void lock_is_held_while_the_host_lives(void **state)
+{
+    struct mr_error err = {0};
+    char path[100];
+    int64_t holder = 0;
+    int fd = -1;
+
+    (void)state;
+    peer = host_peer_start();
+    assert_answers();
+    snprintf(path, sizeof(path), "%s/lock", peer->dir);
+    assert_int_equal(file_lock(path, &fd, &holder, &err), MR_ERR_EXISTS);
+    assert_int_equal(holder, peer->pid);
+    kill(peer->pid, SIGKILL);
+    assert_true(host_peer_status(peer, 3000) != -1);
+    assert_int_equal(file_lock(path, &fd, &holder, NULL), 0);
+    close(fd);
+}
+
+/* --- connectors ------------------------------------------------------------------------------------------------------------------- */
+
+static void connector_starts_and_gives_task_configurations(void **state)
+{
+    static const char *const config[] = {"topic", "t", "count", "2", NULL};
+    json_t *ready, *configs;
+
+    (void)state;
+    peer = host_peer_start();
+    host_peer_connector(peer, "HostileSource", config);
+    assert_string_equal(text_of(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000), "version"), "1.0");
+    to_connector(MSG_TASK_CONFIGS, "max", json_integer(4));
+    ready = await(MSG_TASK_CONFIGS_READY, NULL, 5000);
+    configs = json_object_get(ready, "configs");
+    assert_int_equal(json_array_size(configs), 2);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 1), "number")), "1");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 1), "topic")), "t");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 0), "task.class")), "HostileSource");
+    json_decref(ready);
+}
+
+static void connector_follows_its_target(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("PAUSED"));
+    json_decref(await(MSG_CONNECTOR_STATUS, "PAUSED", 5000));
+    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STOPPED"));
+    json_decref(await(MSG_CONNECTOR_STATUS, "STOPPED", 5000));
+    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+}
+
+static void more_tasks_than_allowed_fail_the_connector(void **state)
+{
+    static const char *const config[] = {"count", "3", NULL};
+    static const char *const lenient[] = {"count", "3", "tasks.max.enforce", "false", NULL};
+    json_t *ready;
+
+    (void)state;
+    start("HostileSource", config);
+    to_connector(MSG_TASK_CONFIGS, "max", json_integer(2));
+    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+                "The connector c has generated 3 tasks, which is greater than 2, the maximum number of tasks");
+    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"), "has generated 3 tasks");
+    teardown(NULL);
+    start("HostileSource", lenient);
+    to_connector(MSG_TASK_CONFIGS, "max", json_integer(2));
+    ready = await(MSG_TASK_CONFIGS_READY, NULL, 5000);
+    assert_int_equal(json_array_size(json_object_get(ready, "configs")), 3);
+    json_decref(ready);
+}
+
+static void library_or_class_that_is_missing_fails_connector_and_tasks(void **state)
+{
+    (void)state;
+    peer = host_peer_start();
+    host_peer_connector(peer, "NoSuchClass", nothing);
+    host_peer_task(peer, 0, nothing);
+    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+                "org.apache.kafka.connect.errors.NotFoundException: " TEST_BUILD
+                "/tests/plugins/hostile.so: holds no connector called NoSuchClass");
+    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"), "holds no connector called NoSuchClass");
+    host_peer_task(peer, 1, nothing);
+    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"), "holds no connector called NoSuchClass");
+}
+
+static void bad_configuration_fails_with_every_problem(void **state)
+{
+    static const char *const config[] = {"after", "soon", "only", "never", NULL};
+    const char *trace;
+
+    (void)state;
+    peer = host_peer_start();
+    host_peer_connector(peer, "HostileSource", config);
+    trace = text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace");
+    assert_says(trace, "org.apache.kafka.common.config.ConfigException: ");
+    assert_says(trace, "Invalid value soon for configuration after: Not a number of type LONG");
+    assert_says(trace, "Invalid value never for configuration only");
+}
+
+static void failed_connector_is_left_by_stopped_only(void **state)
+{
+    static const char *const config[] = {"where", "tasks", "how", "error", NULL};
+
+    (void)state;
+    start("HostileSource", config);
+    to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
+    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"), "hostile was told to fail");
+    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"), "hostile was told to fail\n\tin tasks");
+    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    assert_null(host_peer_await(peer, MSG_CONNECTOR_STATUS, NULL, 200));
+    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STOPPED"));
+    json_decref(await(MSG_CONNECTOR_STATUS, "STOPPED", 5000));
+    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+}
+
+static void control_answers_while_the_connector_hangs(void **state)
+{
+    static const char *const config[] = {"where", "tasks", "how", "spin", NULL};
+
+    (void)state;
+    start("HostileSource", config);
+    for (int i = 0; i < 70; i++)
+        to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
+    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"), "hangs in plugin code");
+    assert_answers();
+    host_peer_send(peer, MSG_DRAIN, NULL);
+    json_decref(await(MSG_DRAINED, NULL, 2000));
+    assert_int_equal(host_peer_status(peer, 1000), 0);
+}
+
+/* --- tasks -------------------------------------------------------------------------------------------------------------------------- */
+
+static void task_runs_and_stops_when_asked(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, nothing);
+    to_connector(MSG_TASK_STOP, "task", json_integer(0));
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    /* and once more: what is not there is stopped already */
+    to_connector(MSG_TASK_STOP, "task", json_integer(0));
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+}
+
+static void task_waits_for_the_start_check(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    peer->silent = true;
+    host_peer_task(peer, 7, nothing);
+    assert_int_equal(json_integer_value(json_object_get(await(MSG_START_CHECK, NULL, 5000), "task")), 7);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 200));
+    teardown(NULL);
+    start("HostileSource", nothing);
+    peer->refuse_start = true;
+    host_peer_task(peer, 7, nothing);
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 5000));
+}
+
+static void task_started_anew_waits_for_its_predecessor(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(3, nothing);
+    host_peer_task(peer, 3, nothing);
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 5000));
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+}
+
+static void task_pauses_and_resumes(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, nothing);
+    host_peer_send(peer, MSG_TASK_TARGET, json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "PAUSED"));
+    json_decref(await(MSG_TASK_STATUS, "PAUSED", 5000));
+    host_peer_send(peer, MSG_TASK_TARGET, json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "STARTED"));
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    /* one that has gone in the meantime */
+    host_peer_send(peer, MSG_TASK_TARGET, json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 9, "target", "PAUSED"));
+    assert_answers();
+}
+
+static void plugin_errors_are_failures_with_a_trace(void **state)
+{
+    static const struct {
+        const char *where, *how, *words;
+    } cases[] = {
+        {"start", "error", "org.apache.kafka.connect.errors.ConnectException: hostile was told to fail"},
+        {"poll", "error", "hostile was told to fail"},
+        {"poll", "strange-code", "FATAL"},
+        {"start", "undeclared", "reads the configuration key no.such.key, which the plugin does not declare"},
+        {"poll", "wrong-type", "configuration key after, which is declared as LONG"},
+        {"poll", "length", "a value with a length and no pointer"},
+        {"poll", "kind", "a value of an unknown kind"},
+        {"poll", "null-topic", "topic"},
+        {"start", "not-utf8", "is what hostile says"},
+    };
+
+    (void)state;
+    start("HostileSource", nothing);
+    for (int i = 0; i < (int)(sizeof(cases) / sizeof(cases[0])); i++) {
+        const char *config[] = {"where", cases[i].where, "how", cases[i].how, NULL};
+        const char *trace;
+
+        host_peer_task(peer, i, config);
+        trace = text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace");
+        assert_says(trace, cases[i].words);
+        assert_says(trace, strcmp(cases[i].where, "start") == 0 ? "start" : "poll");
+    }
+    assert_answers();
+}
+
+static void retriable_poll_and_empty_polls_go_on(void **state)
+{
+    static const char *const retry[] = {"where", "poll", "how", "retry", NULL};
+    static const char *const empty[] = {"where", "poll", "how", "null-batch", NULL};
+
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, retry);
+    run_task(1, empty);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 300));
+    assert_answers();
+}
+
+static void more_tasks_than_black_box_slots_run(void **state)
+{
+    static const char *const slow[] = {"interval.ms", "60000", NULL};
+    int count = BLACK_BOX_SLOTS + 5;
+
+    (void)state;
+    start("HostileSource", nothing);
+    for (int i = 0; i < count; i++)
+        host_peer_task(peer, i, slow);
+    for (int i = 0; i < count; i++)
+        json_decref(await(MSG_TASK_STATUS, "RUNNING", 20000));
+}
+
+/* --- the worker's mistakes ---------------------------------------------------------------------------------------------------------- */
+
+static void assert_broken(enum msg_kind kind, json_t *body, const char *words)
+{
+    peer = host_peer_start();
+    host_peer_send(peer, kind, body);
+    assert_true(host_peer_status(peer, 3000) != -1);
+    assert_says(host_peer_printed(peer), words);
+    teardown(NULL);
+}
+
+static void frames_that_make_no_sense_end_the_host_with_a_reason(void **state)
+{
+    (void)state;
+    assert_broken(MSG_TASK_CONFIGS, json_pack("{s:s, s:i}", "conn", "none", "max", 1),
+                  "frame TASK_CONFIGS: there is no connector none here");
+    assert_broken(MSG_TASK_CONFIGS, json_pack("{s:s, s:i}", "conn", "none", "max", 0),
+                  "frame TASK_CONFIGS: its member max is missing or wrong");
+    assert_broken(MSG_TASK_START, json_pack("{s:s, s:i, s:{}, s:s}", "conn", "none", "task", -1, "config", "target",
+                                            "STARTED"),
+                  "frame TASK_START: its member task");
+    assert_broken(MSG_CONNECTOR_START, json_pack("{s:s, s:s, s:s, s:[], s:s}", "conn", "c", "library", "l", "class", "k",
+                                                 "config", "target", "STARTED"),
+                  "frame CONNECTOR_START: its member config");
+    assert_broken(MSG_CONNECTOR_TARGET, json_pack("{s:s, s:s}", "conn", "c", "target", "FLYING"),
+                  "frame CONNECTOR_TARGET: its member target");
+    assert_broken(MSG_LEASE, json_pack("{s:i, s:i}", "hard_ms", 5, "soft_ms", 6), "frame LEASE: its member soft_ms");
+    assert_broken(MSG_OFFSETS, json_pack("{s:s}", "id", "x"), "frame OFFSETS: its member id");
+    assert_broken(MSG_PING, NULL, "frame PING: its member id");
+    assert_broken(MSG_WELCOME, NULL, "WELCOME");
+}
+
+static void answers_to_nothing_are_ignored(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    host_peer_send(peer, MSG_OFFSETS, json_pack("{s:i, s:[]}", "id", 4711, "entries"));
+    host_peer_send(peer, MSG_START_CHECKED, json_pack("{s:i, s:b}", "id", 4712, "ok", 1));
+    assert_answers();
+}
+
+/* --- the end -------------------------------------------------------------------------------------------------------------------------- */
+
+static void drain_stops_everything_and_exits_with_0(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, nothing);
+    run_task(1, nothing);
+    host_peer_send(peer, MSG_DRAIN, NULL);
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    json_decref(await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(peer, 1000), 0);
+}
+
+static void sigterm_drains(void **state)
+{
+    int64_t from;
+
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, nothing);
+    from = clock_ms();
+    kill(peer->pid, SIGTERM);
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    assert_int_equal(host_peer_status(peer, 2000), 0);
+    assert_true(clock_ms() - from < 2500);
+}
+
+static void new_work_while_ending_is_not_begun(void **state)
+{
+    static const char *const hang[] = {"where", "poll", "how", "sleep", NULL};
+
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, hang);
+    kill(peer->pid, SIGTERM);
+    json_decref(host_peer_await(peer, MSG_TASK_STATUS, NULL, 100));
+    host_peer_task(peer, 5, nothing);
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 2000));
+    assert_answers();
+}
+
+/* Whatever a plugin leaves behind, the process ends: exit handlers, threads, children, destructors of threads. */
+static void leftovers_do_not_hold_up_the_end(void **state)
+{
+    static const char *const hows[] = {"exit-hook", "threads", "fork-off", "thread-end"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
+        const char *config[] = {"where", "start", "how", hows[i], NULL};
+
+        start("HostileSource", nothing);
+        run_task(0, config);
+        host_peer_send(peer, MSG_DRAIN, NULL);
+        if (host_peer_status(peer, 3000) != 0)
+            fail_msg("%s held up the end", hows[i]);
+        for (int turn = 0; turn < 100 && host_peer_group_alive(peer); turn++)
+            usleep(10000);
+        assert_false(host_peer_group_alive(peer));
+        teardown(NULL);
+    }
+}
+
+static void interrupt_that_hangs_does_not_hang_control(void **state)
+{
+    static const char *const config[] = {"where", "interrupt", "how", "sleep", NULL};
+
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, config);
+    run_task(1, nothing);
+    to_connector(MSG_TASK_STOP, "task", json_integer(0));
+    assert_answers();
+    to_connector(MSG_TASK_STOP, "task", json_integer(1));
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    assert_answers();
+}
+
+static void polite_wait_ends_with_eintr(void **state)
+{
+    static const char *const config[] = {"where", "poll", "how", "polite-read", NULL};
+
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, config);
+    host_peer_serve(peer, 50);
+    to_connector(MSG_TASK_STOP, "task", json_integer(0));
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+}
+
+static void lost_worker_ends_the_host_at_once_when_all_is_well(void **state)
+{
+    int64_t from;
+
+    (void)state;
+    start("HostileSource", nothing);
+    from = clock_ms();
+    host_peer_close(peer);
+    assert_true(host_peer_status(peer, 2000) != -1);
+    assert_true(clock_ms() - from < 1000);
+    assert_false(host_peer_group_alive(peer));
+}
+
+/* Promise: gone within two seconds, with all that was forked, whatever the plugin does. All at the same time. */
+static void lost_worker_ends_hung_hosts_within_two_seconds(void **state)
+{
+    static const char *const cases[][2] = {{"start", "sleep"}, {"poll", "spin"},      {"stop", "lock"}, {"poll", "read"},
+                                           {"poll", "fork"},   {"interrupt", "spin"}, {"tasks", "spin"}};
+    struct host_peer *peers[sizeof(cases) / sizeof(cases[0])];
+    const size_t count = sizeof(cases) / sizeof(cases[0]);
+    int64_t from;
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        const char *config[] = {"where", cases[i][0], "how", cases[i][1], NULL};
+
+        start("HostileSource", config);
+        host_peer_task(peer, 0, config);
+        to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
+        host_peer_serve(peer, 100);
+        peers[i] = peer;
+    }
+    peer = NULL;
+    from = clock_ms();
+    for (size_t i = 0; i < count; i++)
+        host_peer_close(peers[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (host_peer_status(peers[i], (int)(from + 2200 - clock_ms())) == -1)
+            fail_msg("%s in %s outlives its worker", cases[i][1], cases[i][0]);
+        assert_false(host_peer_group_alive(peers[i]));
+        host_peer_end(peers[i]);
+    }
+}
+
+static void frozen_orphan_is_killed_by_the_kernel(void **state)
+{
+    static const char *const config[] = {"where", "poll", "how", "spin", NULL};
+    int status;
+
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, config);
+    host_peer_close(peer);
+    /* just after it has armed its timer */
+    assert_int_equal(host_peer_status(peer, 300), -1);
+    kill(peer->pid, SIGSTOP);
+    status = host_peer_status(peer, 2500);
+    assert_true(status != -1);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+#define host_test(f) cmocka_unit_test_teardown(f, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        host_test(command_typed_by_hand_is_refused),
+        host_test(hello_names_version_build_and_pid),
+        host_test(worker_of_another_version_is_refused),
+        host_test(lock_is_held_while_the_host_lives),
+        host_test(connector_starts_and_gives_task_configurations),
+        host_test(connector_follows_its_target),
+        host_test(more_tasks_than_allowed_fail_the_connector),
+        host_test(library_or_class_that_is_missing_fails_connector_and_tasks),
+        host_test(bad_configuration_fails_with_every_problem),
+        host_test(failed_connector_is_left_by_stopped_only),
+        host_test(control_answers_while_the_connector_hangs),
+        host_test(task_runs_and_stops_when_asked),
+        host_test(task_waits_for_the_start_check),
+        host_test(task_started_anew_waits_for_its_predecessor),
+        host_test(task_pauses_and_resumes),
+        host_test(plugin_errors_are_failures_with_a_trace),
+        host_test(retriable_poll_and_empty_polls_go_on),
+        host_test(more_tasks_than_black_box_slots_run),
+        host_test(frames_that_make_no_sense_end_the_host_with_a_reason),
+        host_test(answers_to_nothing_are_ignored),
+        host_test(drain_stops_everything_and_exits_with_0),
+        host_test(sigterm_drains),
+        host_test(new_work_while_ending_is_not_begun),
+        host_test(leftovers_do_not_hold_up_the_end),
+        host_test(interrupt_that_hangs_does_not_hang_control),
+        host_test(polite_wait_ends_with_eintr),
+        host_test(lost_worker_ends_the_host_at_once_when_all_is_well),
+        host_test(lost_worker_ends_hung_hosts_within_two_seconds),
+        host_test(frozen_orphan_is_killed_by_the_kernel),
+    };
+
+    host_peer_main(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread_guard, kill_timer and the lease: how a host process dies, and what it leaves in the black box. Real hosts. */
+#include "base/clock.h"
+#include "host_peer.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct host_peer *peer;
+
+static int teardown(void **state)
+{
+    (void)state;
+    if (peer != NULL)
+        host_peer_end(peer);
+    peer = NULL;
+    return 0;
+}
+
+static json_t *await(enum msg_kind kind, const char *state, int ms)
+{
+    json_t *body = host_peer_await(peer, kind, state, ms);
+
+    if (body == NULL)
+        fail_msg("no frame of kind %d within %d ms; it printed: %s", (int)kind, ms, host_peer_printed(peer));
+    return body;
+}
+
+static const char *const nothing[] = {NULL};
+
+static void start(void)
+{
+    peer = host_peer_start();
+    host_peer_connector(peer, "HostileSource", nothing);
+    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+}
+
+/* Run task `number` until its host dies of it. */
+static int status_after(const char *where, const char *how, int number)
+{
+    const char *config[] = {"where", where, "how", how, NULL};
+    int status;
+
+    start();
+    host_peer_task(peer, number, config);
+    if (strcmp(where, "stop") == 0 || strcmp(where, "interrupt") == 0) {
+        json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+        host_peer_send(peer, MSG_TASK_STOP, json_pack("{s:s, s:i}", "conn", "c", "task", number));
+    }
+    status = host_peer_status(peer, 5000);
+    if (status == -1)
+        fail_msg("%s in %s does not end the host", how, where);
+    return status;
+}
+
+static void assert_noted(const struct black_box *box, int task, const char *call, int sig)
+{
+    const struct black_box_slot *slot = black_box_last_call(box);
+
+    assert_int_equal(box->deadly_signal, sig);
+    assert_true(box->culprit > 0);
+    assert_non_null(slot);
+    assert_int_equal(slot->task, task);
+    assert_string_equal(slot->call, call);
+    assert_string_equal(slot->connector, "c");
+}
+
+static void deadly_signals_keep_their_status_and_leave_a_note(void **state)
+{
+    static const struct {
+        const char *how;
+        int sig;
+    } cases[] = {{"segv", SIGSEGV}, {"abort", SIGABRT},    {"double-free", SIGABRT},
+                 {"ill", SIGILL},   {"overflow", SIGSEGV}, {"fpe", SIGFPE}};
+    static struct black_box box;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status = status_after("poll", cases[i].how, 4);
+
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != cases[i].sig)
+            fail_msg("%s ended with status 0x%x", cases[i].how, status);
+        host_peer_read_box(peer, &box);
+        assert_noted(&box, 4, "poll", cases[i].sig);
+        teardown(NULL);
+    }
+}
+
+static void every_callback_is_named(void **state)
+{
+    static const char *const wheres[] = {"start", "poll", "stop"};
+    static struct black_box box;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wheres) / sizeof(wheres[0]); i++) {
+        int status = status_after(wheres[i], "segv", 0);
+
+        assert_true(WIFSIGNALED(status));
+        host_peer_read_box(peer, &box);
+        assert_noted(&box, 0, wheres[i], SIGSEGV);
+        teardown(NULL);
+    }
+}
+
+/* interrupt runs on a thread of its own, beside the task's call: the slot of the task is the culprit all the same. */
+static void crash_in_interrupt_is_laid_at_the_tasks_door(void **state)
+{
+    static struct black_box box;
+    int status = status_after("interrupt", "segv", 2);
+
+    (void)state;
+    assert_true(WIFSIGNALED(status));
+    host_peer_read_box(peer, &box);
+    assert_true(box.culprit > 0);
+    assert_int_equal(box.slots[box.culprit - 1].task, 2);
+}
+
+static void exit_code_of_a_plugin_comes_through(void **state)
+{
+    static struct black_box box;
+    int status = status_after("poll", "exit", 1);
+
+    (void)state;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 3);
+    host_peer_read_box(peer, &box);
+    assert_noted(&box, 1, "poll", 0);
+}
+
+static void connector_thread_is_guarded_too(void **state)
+{
+    static const char *const config[] = {"where", "tasks", "how", "overflow", NULL};
+    static struct black_box box;
+    int status;
+
+    (void)state;
+    peer = host_peer_start();
+    host_peer_connector(peer, "HostileSource", config);
+    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+    host_peer_send(peer, MSG_TASK_CONFIGS, json_pack("{s:s, s:i}", "conn", "c", "max", 1));
+    status = host_peer_status(peer, 5000);
+    assert_true(status != -1 && WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGSEGV);
+    host_peer_read_box(peer, &box);
+    assert_noted(&box, -1, "tasks", SIGSEGV);
+}
+
+static void constructor_that_crashes_is_noted(void **state)
+{
+    static struct black_box box;
+    char file[100];
+    FILE *f;
+    int status;
+
+    (void)state;
+    peer = host_peer_start();
+    teardown(NULL);
+    snprintf(file, sizeof(file), "/tmp/test-thread-guard-%d", (int)getpid());
+    f = fopen(file, "w");
+    fputs("segv", f);
+    fclose(f);
+    setenv("HOSTILE_LOAD", file, 1);
+    peer = host_peer_start();
+    unsetenv("HOSTILE_LOAD");
+    host_peer_connector(peer, "HostileSource", nothing);
+    status = host_peer_status(peer, 5000);
+    unlink(file);
+    assert_true(status != -1 && WIFSIGNALED(status));
+    host_peer_read_box(peer, &box);
+    assert_noted(&box, -1, "load", SIGSEGV);
+}
+
+static void last_log_lines_stand_in_the_black_box(void **state)
+{
+    static struct black_box box;
+    char words[BLACK_BOX_WORDS];
+
+    (void)state;
+    assert_true(WIFSIGNALED(status_after("poll", "segv", 0)));
+    teardown(NULL);
+    start();
+    kill(peer->pid, SIGTERM);
+    assert_int_equal(host_peer_status(peer, 3000), 0);
+    host_peer_read_box(peer, &box);
+    black_box_words(&box, words, sizeof(words));
+    if (strstr(words, "asked to end by signal 15") == NULL)
+        fail_msg("the last words are: %s", words);
+}
+
+/* A child that a plugin forks and that goes on: it holds neither the link nor the box. */
+static void forked_child_is_cut_off(void **state)
+{
+    static const char *const config[] = {"where", "start", "how", "fork-off", NULL};
+    struct black_box box;
+    json_t *body;
+
+    (void)state;
+    start();
+    host_peer_task(peer, 0, config);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    kill(peer->pid, SIGKILL);
+    assert_true(host_peer_status(peer, 2000) != -1);
+    assert_true(host_peer_group_alive(peer));
+    /* the link ends with the host, although its child lives */
+    body = host_peer_await(peer, MSG_KIND_END, NULL, 1000);
+    assert_null(body);
+    assert_int_equal(peer->link, -1);
+    /* the group's SIGTERM ends the child: it does not inherit what the host blocks */
+    kill(-peer->pid, SIGTERM);
+    for (int i = 0; i < 100 && host_peer_group_alive(peer); i++)
+        usleep(10000);
+    assert_false(host_peer_group_alive(peer));
+    host_peer_read_box(peer, &box);
+    assert_int_equal(box.deadly_signal, 0);
+}
+
+static void flood_on_stdout_hurts_nobody(void **state)
+{
+    static const char *const config[] = {"where", "start", "how", "flood", NULL};
+    int puts;
+
+    (void)state;
+    start();
+    host_peer_task(peer, 0, config);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    puts = peer->puts;
+    for (json_int_t i = 1; i <= 20; i++) {
+        int64_t from = clock_ms();
+
+        host_peer_send(peer, MSG_PING, json_pack("{s:I}", "id", i));
+        json_decref(await(MSG_PONG, NULL, 1000));
+        assert_true(clock_ms() - from < 500);
+        host_peer_serve(peer, 10);
+    }
+    (void)puts;
+    host_peer_send(peer, MSG_DRAIN, NULL);
+    assert_int_equal(host_peer_status(peer, 3000), 0);
+}
+
+/* --- the lease ------------------------------------------------------------------------------------------------------------------------ */
+
+static void lease(int64_t soft_ms, int64_t hard_ms)
+{
+    int64_t now = clock_boot_ms();
+
+    host_peer_send(peer, MSG_LEASE, json_pack("{s:I, s:I}", "soft_ms", (json_int_t)(soft_ms == 0 ? 0 : now + soft_ms),
+                                              "hard_ms", (json_int_t)(hard_ms == 0 ? 0 : now + hard_ms)));
+}
+
+static void hard_end_kills_a_host_that_is_not_quiet(void **state)
+{
+    static const char *const config[] = {"where", "poll", "how", "spin", NULL};
+    int64_t from;
+    int status;
+
+    (void)state;
+    start();
+    lease(300, 600);
+    host_peer_task(peer, 0, config);
+    from = clock_ms();
+    status = host_peer_status(peer, 2000);
+    assert_true(status != -1 && WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_in_range(clock_ms() - from, 500, 900);
+}
+
+static void hard_end_reaches_a_stopped_host(void **state)
+{
+    int status;
+
+    (void)state;
+    start();
+    host_peer_task(peer, 0, nothing);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    lease(400, 500);
+    host_peer_serve(peer, 50);
+    kill(peer->pid, SIGSTOP);
+    status = host_peer_status(peer, 2000);
+    assert_true(status != -1 && WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+static void soft_end_stops_tasks_and_lifts_the_hard_one(void **state)
+{
+    (void)state;
+    start();
+    host_peer_task(peer, 0, nothing);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    /* stopping waits for records that no broker takes: the graceful timeout of this host is 1 s */
+    lease(100, 2500);
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 2000));
+    assert_int_equal(host_peer_status(peer, 2000), -1);
+    /* without a lease that holds nothing begins */
+    host_peer_task(peer, 1, nothing);
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 1000));
+    lease(60000, 90000);
+    host_peer_task(peer, 1, nothing);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+}
+
+static void renewed_or_lifted_lease_does_not_end(void **state)
+{
+    (void)state;
+    start();
+    host_peer_task(peer, 0, nothing);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    for (int i = 0; i < 8; i++) {
+        lease(250, 400);
+        assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 100));
+    }
+    lease(0, 0);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 600));
+    assert_int_equal(host_peer_status(peer, 0), -1);
+}
+
+static void lease_that_has_passed_ends_at_once(void **state)
+{
+    static const char *const config[] = {"where", "poll", "how", "sleep", NULL};
+    int64_t from;
+
+    (void)state;
+    start();
+    host_peer_task(peer, 0, config);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    from = clock_ms();
+    lease(-2000, -1000);
+    assert_true(host_peer_status(peer, 1000) != -1);
+    assert_true(clock_ms() - from < 500);
+}
+
+#define host_test(f) cmocka_unit_test_teardown(f, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        host_test(deadly_signals_keep_their_status_and_leave_a_note),
+        host_test(every_callback_is_named),
+        host_test(crash_in_interrupt_is_laid_at_the_tasks_door),
+        host_test(exit_code_of_a_plugin_comes_through),
+        host_test(connector_thread_is_guarded_too),
+        host_test(constructor_that_crashes_is_noted),
+        host_test(last_log_lines_stand_in_the_black_box),
+        host_test(forked_child_is_cut_off),
+        host_test(flood_on_stdout_hurts_nobody),
+        host_test(hard_end_kills_a_host_that_is_not_quiet),
+        host_test(hard_end_reaches_a_stopped_host),
+        host_test(soft_end_stops_tasks_and_lifts_the_hard_one),
+        host_test(renewed_or_lifted_lease_does_not_end),
+        host_test(lease_that_has_passed_ends_at_once),
+    };
+
+    host_peer_main(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
