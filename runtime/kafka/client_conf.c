@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The room's door for settings: layering as Connect does it, and the run of the mapping.
+ *
+ * client_conf_layer puts built-in, worker, connector and forced settings on top of each other; client_conf_map turns the
+ * result into librdkafka's. Order inside: the table (client_table.c), then security (client_security.c), then a look at
+ * what is left over. A left-over name is refused when it is one of librdkafka's own, since some of those load libraries or
+ * run commands; otherwise it is reported with the nearest name that is known. Pure but for PEM files that are read. */
+#include "kafka/kafka_private.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- layers -------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *worker;
+    const char *override;
+} prefixes[] = {
+    [CLIENT_PRODUCER] = {"producer.", "producer.override."},
+    [CLIENT_CONSUMER] = {"consumer.", "consumer.override."},
+    [CLIENT_ADMIN] = {"admin.", "admin.override."},
+};
+
+int client_conf_layer(const struct client_conf_layers *layers, struct props *java)
+{
+    const char *bootstrap = props_get(layers->worker, "bootstrap.servers");
+    int rc = 0;
+
+    if (layers->kind == CLIENT_ADMIN)
+        rc = props_subset(layers->worker, "", java);
+    if (rc == 0)
+        rc = props_set(java, "bootstrap.servers", bootstrap != NULL ? bootstrap : "localhost:9092");
+    if (rc == 0 && layers->built_in != NULL)
+        rc = props_subset(layers->built_in, "", java);
+    if (rc == 0)
+        rc = props_subset(layers->worker, prefixes[layers->kind].worker, java);
+    if (rc == 0 && layers->connector != NULL)
+        rc = props_subset(layers->connector, prefixes[layers->kind].override, java);
+    if (rc == 0 && layers->forced != NULL)
+        rc = props_subset(layers->forced, "", java);
+    return rc;
+}
+
+/* --- secrets ------------------------------------------------------------------------------------------------------- */
+
+static const char *const secrets[] = {
+    "sasl.jaas.config",
+    "ssl.key.password",
+    "ssl.keystore.password",
+    "ssl.truststore.password",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.certificates",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+};
+
+bool client_conf_secret(const char *key)
+{
+    size_t len = strlen(key);
+
+    for (size_t i = 0; i < sizeof(secrets) / sizeof(*secrets); i++) {
+        size_t n = strlen(secrets[i]);
+
+        if (len >= n && strcmp(key + len - n, secrets[i]) == 0 && (len == n || key[len - n - 1] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* --- names that no table has --------------------------------------------------------------------------------------- */
+
+/* librdkafka's own names and what a Java client calls the same thing. Others are found by asking the library. */
+static const struct {
+    const char *rdkafka;
+    const char *java;
+} refused[] = {
+    {"metadata.broker.list", "bootstrap.servers"},
+    {"sasl.mechanisms", "sasl.mechanism"},
+    {"sasl.username", "sasl.jaas.config"},
+    {"sasl.password", "sasl.jaas.config"},
+    {"sasl.kerberos.principal", "sasl.jaas.config"},
+    {"sasl.kerberos.keytab", "sasl.jaas.config"},
+    {"sasl.oauthbearer.config", "sasl.jaas.config"},
+    {"sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"},
+    {"sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret"},
+    {"sasl.oauthbearer.method", "sasl.oauthbearer.token.endpoint.url"},
+    {"sasl.oauthbearer.extensions", "sasl.jaas.config"},
+    {"enable.sasl.oauthbearer.unsecure.jwt", "sasl.jaas.config"},
+    {"ssl.ca.location", "ssl.truststore.type=PEM with ssl.truststore.location"},
+    {"ssl.ca.pem", "ssl.truststore.type=PEM with ssl.truststore.certificates"},
+    {"ssl.key.location", "ssl.keystore.type=PEM with ssl.keystore.location"},
+    {"ssl.certificate.location", "ssl.keystore.type=PEM with ssl.keystore.location"},
+    {"ssl.key.pem", "ssl.keystore.type=PEM with ssl.keystore.key"},
+    {"ssl.certificate.pem", "ssl.keystore.type=PEM with ssl.keystore.certificate.chain"},
+    {"socket.timeout.ms", "request.timeout.ms"},
+    {"socket.send.buffer.bytes", "send.buffer.bytes"},
+    {"socket.receive.buffer.bytes", "receive.buffer.bytes"},
+    {"topic.metadata.refresh.interval.ms", "metadata.max.age.ms"},
+    {"message.max.bytes", "max.request.size"},
+    {"message.timeout.ms", "delivery.timeout.ms"},
+    {"message.send.max.retries", "retries"},
+    {"request.required.acks", "acks"},
+    {"compression.codec", "compression.type"},
+    {"queue.buffering.max.ms", "linger.ms"},
+    {"queue.buffering.max.kbytes", "buffer.memory"},
+    {"queue.buffering.max.messages", "buffer.memory"},
+    {"max.in.flight", "max.in.flight.requests.per.connection"},
+    {"partitioner", "partitioner.class"},
+    {"fetch.wait.max.ms", "fetch.max.wait.ms"},
+    {"fetch.message.max.bytes", "max.partition.fetch.bytes"},
+};
+
+static bool librdkafka_has(const struct client_map *m, const char *key)
+{
+    rd_kafka_topic_conf_t *topic;
+    size_t size = 0;
+    bool found;
+
+    /* get, not set: setting plugin.library.paths would load them. */
+    if (rd_kafka_conf_get(m->probe, key, NULL, &size) != RD_KAFKA_CONF_UNKNOWN)
+        return true;
+    topic = rd_kafka_topic_conf_new();
+    found = rd_kafka_topic_conf_get(topic, key, NULL, &size) != RD_KAFKA_CONF_UNKNOWN;
+    rd_kafka_topic_conf_destroy(topic);
+    return found;
+}
+
+static bool named(const char *const *names, const char *key)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(*names, key) == 0)
+            return true;
+    return false;
+}
+
+/* Edit distance, good enough for typing errors; names longer than the row are never near. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[81];
+    size_t len = strlen(b);
+
+    if (len > 80 || strlen(a) > 80)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= len; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t corner = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= len; j++) {
+            size_t best = corner + (a[i - 1] != b[j - 1]);
+
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            corner = row[j];
+            row[j] = best;
+        }
+    }
+    return row[len];
+}
+
+static const char *nearest(const char *const *names, const char *key)
+{
+    const char *best = NULL;
+    size_t least = 4;
+
+    for (; *names != NULL; names++) {
+        size_t d = distance(*names, key);
+
+        if (d < least) {
+            least = d;
+            best = *names;
+        }
+    }
+    return best;
+}
+
+static int judge_unknown(struct client_map *m, const char *key)
+{
+    const char *near;
+
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+        if (strcmp(refused[i].rdkafka, key) == 0)
+            return mr_fail(m->err, MR_ERR_CONFIG,
+                           "\"%s\" is a setting of librdkafka, not of Kafka's Java clients: use %s instead", key,
+                           refused[i].java);
+    if (librdkafka_has(m, key))
+        return mr_fail(m->err, MR_ERR_CONFIG,
+                       "\"%.100s\" is a setting of librdkafka, which can't be set here: remove it", key);
+    if (m->kind == CLIENT_ADMIN) /* gets the whole worker configuration */
+        return 0;
+    near = nearest(client_table_names(m->kind), key);
+    if (near != NULL)
+        client_map_remark(m, key, "unknown setting, ignored; did you mean %s?", near);
+    else
+        client_map_remark(m, key, "unknown setting, ignored");
+    return 0;
+}
+
+static int judge_rest(struct client_map *m)
+{
+    static const char *const owners[] = {[CLIENT_PRODUCER] = "producers", [CLIENT_CONSUMER] = "consumers"};
+    enum client_kind other = m->kind == CLIENT_PRODUCER ? CLIENT_CONSUMER : CLIENT_PRODUCER;
+
+    for (size_t i = 0; i < m->java.count; i++) {
+        const char *key = m->java.entries[i].key;
+        int rc;
+
+        if (named(client_table_names(m->kind), key))
+            continue;
+        if (named(client_table_names(CLIENT_PRODUCER), key) || named(client_table_names(CLIENT_CONSUMER), key)) {
+            if (m->kind != CLIENT_ADMIN)
+                client_map_remark(m, key, "a setting of %s, ignored", owners[other]);
+            continue;
+        }
+        rc = judge_unknown(m, key);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------- */
+
+int client_conf_map(enum client_kind kind, const struct props *java, struct props *rdkafka, client_conf_warn warn,
+                    void *arg, struct mr_error *err)
+{
+    struct client_map m = {.kind = kind, .out = rdkafka, .warn = warn, .arg = arg, .err = err};
+    int rc = client_map_init(&m, java);
+
+    if (rc == 0)
+        rc = judge_rest(&m);
+    if (rc == 0)
+        rc = client_table_apply(&m);
+    if (rc == 0)
+        rc = client_security_apply(&m);
+    client_map_deinit(&m);
+    return rc;
+}
+
+const char *const *client_conf_names(enum client_kind kind)
+{
+    return client_table_names(kind);
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A group consumer for one owner thread: batches in, with the owner's positions as the truth.
+ *
+ *   consumer_poll: changes and seeks that are due (consumer_group.c) ─► librdkafka's batch call ─► struct consumer_msg
+ *
+ * The first take of a poll does not wait; if it is empty, one message is waited for and what lies behind it is taken along,
+ * since librdkafka's call would wait until the batch is full. Messages are pointers into fetch buffers, held until
+ * consumer_release. What belongs to no assigned partition, came while paused, or came before a seek was confirmed, is dropped
+ * here. Steady state allocates nothing. Owner thread only, but for consumer_wake, and for consumer_keep_alive while lent. */
+#include "kafka/consumer.h"
+
+#include "base/clock.h"
+#include "kafka/kafka_private.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_MAX 10000
+#define SEEK_RETRY_MS 20
+
+/* --- errors -------------------------------------------------------------------------------------------------------- */
+
+void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const char *text)
+{
+    char fatal[400] = "";
+
+    if (c->trouble_code == MR_ERR_FATAL)
+        return;
+    if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(c->rk, fatal, sizeof(fatal)) != 0)
+        text = fatal;
+    c->trouble_code = kafka_error_consume(code, text);
+    if (c->trouble_code != MR_ERR_FATAL)
+        c->trouble_code = MR_ERR_RETRY;
+    snprintf(c->trouble, sizeof(c->trouble), "%s", text);
+}
+
+static void on_error(rd_kafka_t *rk, int code, const char *text, void *opaque)
+{
+    (void)rk;
+    consumer_note_trouble(opaque, (rd_kafka_resp_err_t)code, text);
+}
+
+/* Errors that come in the place of a message. */
+static void note_message(struct consumer *c, const rd_kafka_message_t *msg)
+{
+    const char *text = rd_kafka_message_errstr(msg);
+    const char *topic = msg->rkt != NULL ? rd_kafka_topic_name(msg->rkt) : NULL;
+    char line[480];
+
+    if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+        return;
+    if (topic == NULL)
+        snprintf(line, sizeof(line), "%s", text);
+    else if (msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+        snprintf(line, sizeof(line), "Partition %s-%d has no valid offset to start from and auto.offset.reset is none: %s",
+                 topic, (int)msg->partition, text);
+    else
+        snprintf(line, sizeof(line), "Partition %s-%d, offset %lld: %s", topic, (int)msg->partition,
+                 (long long)msg->offset, text);
+    consumer_note_trouble(c, msg->err, line);
+}
+
+static int return_trouble(struct consumer *c, struct mr_error *err)
+{
+    int code = c->trouble_code;
+
+    c->trouble_code = 0;
+    return mr_fail(err, code, "%s", c->trouble);
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------- */
+
+static int read_limits(struct consumer *c, const struct props *java, const rd_kafka_conf_t *conf, struct mr_error *err)
+{
+    const char *records = props_get(java, "max.poll.records");
+    char text[24] = "300000";
+    size_t size = sizeof(text);
+    int64_t n = 500;
+
+    if (records != NULL && (!client_map_long(records, &n) || n < 1 || n > INT_MAX))
+        return mr_fail(err, MR_ERR_CONFIG, "Invalid value %.40s for configuration max.poll.records: Value must be at least 1",
+                       records);
+    c->max_records = (size_t)n;
+    if (props_get(java, "group.id") == NULL)
+        return mr_fail(err, MR_ERR_CONFIG, "Missing required configuration \"group.id\": consumers are members of a group");
+    rd_kafka_conf_get(conf, "max.poll.interval.ms", text, &size);
+    c->max_poll_ms = strtol(text, NULL, 10);
+    return 0;
+}
+
+static int64_t reset_policy(const struct props *java)
+{
+    const char *value = props_get(java, "auto.offset.reset");
+
+    if (value != NULL && strcasestr(value, "earliest") != NULL)
+        return RD_KAFKA_OFFSET_BEGINNING;
+    if (value != NULL && strcasestr(value, "none") != NULL)
+        return RD_KAFKA_OFFSET_INVALID;
+    return RD_KAFKA_OFFSET_END;
+}
+
+static int open_client(struct consumer *c, rd_kafka_conf_t **conf, struct mr_error *err)
+{
+    rd_kafka_conf_set_opaque(*conf, c);
+    rd_kafka_conf_set_error_cb(*conf, on_error);
+    rd_kafka_conf_set_rebalance_cb(*conf, consumer_group_on_rebalance);
+    c->rk = kafka_handle_new(CLIENT_CONSUMER, conf, err);
+    if (c->rk == NULL)
+        return MR_ERR_CONFIG;
+    rd_kafka_poll_set_consumer(c->rk);
+    c->queue = rd_kafka_queue_get_consumer(c->rk);
+    c->commits = rd_kafka_queue_new(c->rk);
+    return 0;
+}
+
+struct consumer *consumer_new(const struct props *java, const struct consumer_events *events, client_conf_warn warn,
+                              void *arg, struct mr_error *err)
+{
+    rd_kafka_conf_t *conf = kafka_handle_conf(CLIENT_CONSUMER, java, warn, arg, err);
+    struct consumer *c = conf != NULL ? calloc(1, sizeof(*c)) : NULL;
+    int rc;
+
+    if (conf == NULL)
+        return NULL;
+    if (c == NULL) {
+        rd_kafka_conf_destroy(conf);
+        mr_fail(err, MR_ERR_NOMEM, "Out of memory while making a consumer");
+        return NULL;
+    }
+    c->events = *events;
+    c->arg = arg;
+    c->reset = reset_policy(java);
+    consumer_parts_init(&c->parts);
+    rc = read_limits(c, java, conf, err);
+    if (rc == 0)
+        rc = open_client(c, &conf, err);
+    if (conf != NULL)
+        rd_kafka_conf_destroy(conf);
+    if (rc != 0)
+        consumer_close(&c);
+    return c;
+}
+
+static void destroy_client(struct consumer *c)
+{
+    bool closed = rd_kafka_consumer_closed(c->rk) != 0;
+
+    rd_kafka_queue_destroy(c->commits);
+    rd_kafka_queue_destroy(c->queue);
+    rd_kafka_destroy_flags(c->rk, closed ? 0 : RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+void consumer_close(struct consumer **c)
+{
+    struct consumer *dead = *c;
+
+    if (dead == NULL)
+        return;
+    *c = NULL;
+    mr_assert(!dead->lent);
+    consumer_release(dead);
+    if (dead->rk != NULL) {
+        consumer_group_leave(dead);
+        destroy_client(dead);
+    }
+    consumer_parts_deinit(&dead->parts);
+    free(dead->lost);
+    free(dead->held);
+    free(dead);
+}
+
+int consumer_subscribe(struct consumer *c, const char *const *topics, struct mr_error *err)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(8);
+    rd_kafka_resp_err_t code;
+    int rc = 0;
+
+    for (; rc == 0 && *topics != NULL; topics++) {
+        struct buf pattern;
+
+        buf_init(&pattern, 8192);
+        if (**topics == '^')
+            rc = topic_pattern_translate(*topics + 1, &pattern, err);
+        if (rc == 0)
+            rd_kafka_topic_partition_list_add(list, pattern.len > 0 ? pattern.data : *topics, RD_KAFKA_PARTITION_UA);
+        buf_deinit(&pattern);
+    }
+    code = rc == 0 ? rd_kafka_subscribe(c->rk, list) : RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_topic_partition_list_destroy(list);
+    if (code == RD_KAFKA_RESP_ERR__FATAL)
+        return mr_fail(err, MR_ERR_FATAL, "Can't subscribe: %s", rd_kafka_err2str(code));
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return mr_fail(err, MR_ERR_CONFIG, "Can't subscribe: %s", rd_kafka_err2str(code));
+    return rc;
+}
+
+/* --- polling ------------------------------------------------------------------------------------------------------- */
+
+struct lookup {
+    const rd_kafka_topic_t *rkt;
+    int32_t number;
+    struct consumer_part *part;
+};
+
+/* Messages come in runs of one partition. Handles of topics may be freed between polls, so nothing is kept beyond one. */
+static struct consumer_part *part_of(struct consumer *c, struct lookup *last, const rd_kafka_message_t *msg)
+{
+    if (msg->rkt == last->rkt && msg->partition == last->number)
+        return last->part;
+    last->rkt = msg->rkt;
+    last->number = msg->partition;
+    last->part = consumer_parts_find(&c->parts, rd_kafka_topic_name(msg->rkt), msg->partition);
+    return last->part;
+}
+
+static void fill(struct consumer_msg *out, const struct consumer_part *part, rd_kafka_message_t *msg)
+{
+    rd_kafka_timestamp_type_t type;
+    rd_kafka_headers_t *headers;
+
+    out->topic = part->topic->name;
+    out->partition = msg->partition;
+    out->offset = msg->offset;
+    out->timestamp_ms = rd_kafka_message_timestamp(msg, &type);
+    out->key = msg->key;
+    out->key_len = msg->key_len;
+    out->value = msg->payload;
+    out->value_len = msg->len;
+    out->header_count =
+        rd_kafka_message_headers(msg, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR ? rd_kafka_header_cnt(headers) : 0;
+    out->handle = msg;
+}
+
+/* Keep what is ours, destroy the rest. */
+static size_t sort_out(struct consumer *c, size_t count, struct consumer_msg *out)
+{
+    struct lookup last = {0};
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        rd_kafka_message_t *msg = c->held[i];
+        struct consumer_part *part = NULL;
+
+        if (msg->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+            note_message(c, msg);
+        else if (c->change == CHANGE_NONE && !c->paused)
+            part = part_of(c, &last, msg);
+        if (part == NULL || part->seek_due) {
+            rd_kafka_message_destroy(msg);
+            continue;
+        }
+        part->next = msg->offset + 1;
+        c->held[kept] = msg;
+        fill(&out[kept++], part, msg);
+    }
+    return kept;
+}
+
+static size_t batch(struct consumer *c, size_t from, size_t max, int wait_ms)
+{
+    ssize_t n = rd_kafka_consume_batch_queue(c->queue, wait_ms, c->held + from, max);
+
+    return n > 0 ? (size_t)n : 0;
+}
+
+static size_t take(struct consumer *c, struct consumer_msg *out, size_t max, int wait_ms)
+{
+    size_t count;
+
+    if (wait_ms == 0) {
+        count = batch(c, 0, max, 0);
+    } else {
+        count = batch(c, 0, 1, wait_ms);
+        if (count == 1 && max > 1)
+            count += batch(c, 1, max - 1, 0);
+    }
+    c->held_count = sort_out(c, count, out);
+    return c->held_count;
+}
+
+static int make_room(struct consumer *c, size_t max, struct mr_error *err)
+{
+    rd_kafka_message_t **held;
+
+    if (max <= c->held_cap)
+        return 0;
+    held = realloc(c->held, max * sizeof(rd_kafka_message_t *));
+    if (held == NULL)
+        return mr_fail(err, MR_ERR_NOMEM, "Out of memory for a batch of %zu messages", max);
+    c->held = held;
+    c->held_cap = max;
+    return 0;
+}
+
+int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int64_t timeout_ms, struct mr_error *err)
+{
+    int64_t until = clock_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+    int64_t wait_ms = 0;
+
+    mr_assert(c->held_count == 0 && !c->lent);
+    max = max > BATCH_MAX ? BATCH_MAX : max;
+    if (make_room(c, max, err) != 0)
+        return MR_ERR_NOMEM;
+    for (;;) {
+        size_t count;
+        int rc = consumer_group_serve(c, err);
+
+        if (rc != 0)
+            return rc;
+        count = take(c, out, max, (int)wait_ms);
+        if (count > 0)
+            return (int)count;
+        if (c->change == CHANGE_NONE && c->trouble_code != 0)
+            return return_trouble(c, err);
+        if (atomic_exchange(&c->woken, false))
+            return 0;
+        wait_ms = until - clock_ms();
+        if (wait_ms <= 0 && c->change == CHANGE_NONE)
+            return 0;
+        wait_ms = c->change != CHANGE_NONE || wait_ms <= 0 ? 0 : wait_ms > INT_MAX ? INT_MAX : wait_ms;
+        if (c->seeks_due && wait_ms > SEEK_RETRY_MS)
+            wait_ms = SEEK_RETRY_MS;
+    }
+}
+
+void consumer_release(struct consumer *c)
+{
+    for (size_t i = 0; i < c->held_count; i++)
+        rd_kafka_message_destroy(c->held[i]);
+    c->held_count = 0;
+}
+
+struct consumer_header consumer_header_at(const struct consumer_msg *msg, size_t i)
+{
+    struct consumer_header header = {0};
+    rd_kafka_headers_t *headers;
+
+    if (rd_kafka_message_headers(msg->handle, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_header_get_all(headers, i, &header.name, &header.value, &header.value_len);
+    return header;
+}
+
+/* --- commits ------------------------------------------------------------------------------------------------------- */
+
+static rd_kafka_resp_err_t answer_code(rd_kafka_event_t *event)
+{
+    const rd_kafka_topic_partition_list_t *list = rd_kafka_event_topic_partition_list(event);
+    rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+
+    for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && list != NULL && i < list->cnt; i++)
+        code = list->elems[i].err;
+    return code;
+}
+
+/* Answers to older commits than the newest say nothing any more. */
+static void take_answers(struct consumer *c, int64_t timeout_ms)
+{
+    int64_t until = clock_ms() + timeout_ms;
+    int wait_ms = timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
+    rd_kafka_event_t *event;
+
+    while (c->commit_answered != c->commit_asked && (event = rd_kafka_queue_poll(c->commits, wait_ms)) != NULL) {
+        int64_t left = until - clock_ms();
+
+        if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT &&
+            (uintptr_t)rd_kafka_event_opaque(event) == c->commit_asked) {
+            rd_kafka_resp_err_t code = answer_code(event);
+
+            c->commit_answered = c->commit_asked;
+            c->commit_code = code == RD_KAFKA_RESP_ERR_NO_ERROR ? 1 : kafka_error_consume(code, "");
+            snprintf(c->commit_text, sizeof(c->commit_text), "%s", rd_kafka_err2str(code));
+        }
+        rd_kafka_event_destroy(event);
+        wait_ms = left > 0 ? (int)left : 0;
+    }
+}
+
+static int commit_result(struct consumer *c, struct mr_error *err)
+{
+    int code = c->commit_code;
+
+    c->commit_code = 0;
+    return code < 0 ? mr_fail(err, code, "Offsets were not committed: %s", c->commit_text) : code;
+}
+
+int consumer_commit(struct consumer *c, const struct consumer_partition *parts, size_t count, bool sync,
+                    int64_t timeout_ms, struct mr_error *err)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(8);
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    int rc;
+
+    mr_assert(!c->lent);
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].offset >= 0 && consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition) != NULL)
+            rd_kafka_topic_partition_list_add(list, parts[i].topic, parts[i].partition)->offset = parts[i].offset;
+    c->commit_asked++;
+    c->commit_code = 0;
+    if (list->cnt > 0) {
+        code = rd_kafka_commit_queue(c->rk, list, c->commits, NULL, (void *)c->commit_asked);
+    } else {
+        c->commit_answered = c->commit_asked;
+        c->commit_code = 1;
+    }
+    rd_kafka_topic_partition_list_destroy(list);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        c->commit_answered = c->commit_asked;
+        return mr_fail(err, kafka_error_consume(code, ""), "Offsets can't be committed: %s", rd_kafka_err2str(code));
+    }
+    if (!sync)
+        return 0;
+    take_answers(c, timeout_ms > 0 ? timeout_ms : 0);
+    if (c->commit_answered != c->commit_asked)
+        return mr_fail(err, MR_ERR_TIMEOUT, "Offsets were not committed within %lld ms: no answer from the coordinator",
+                       (long long)timeout_ms);
+    rc = commit_result(c, err);
+    return rc < 0 ? rc : 0;
+}
+
+int consumer_commit_result(struct consumer *c, struct mr_error *err)
+{
+    take_answers(c, 0);
+    return commit_result(c, err);
+}
+
+/* --- positions ------------------------------------------------------------------------------------------------------- */
+
+int consumer_pause(struct consumer *c, struct mr_error *err)
+{
+    mr_assert(!c->lent);
+    if (c->paused)
+        return 0;
+    c->paused = true;
+    return consumer_group_pause(c, true, err);
+}
+
+/* The seek comes first: delivery must not restart anywhere else. */
+int consumer_resume(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err)
+{
+    int rc = 0;
+
+    mr_assert(!c->lent);
+    consumer_group_move(c, parts, count);
+    consumer_group_seek(c);
+    if (c->paused)
+        rc = consumer_group_pause(c, false, err);
+    if (rc == 0)
+        c->paused = false;
+    return rc;
+}
+
+/* A paused consumer is sought when it is resumed. */
+int consumer_seek(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err)
+{
+    (void)err;
+    mr_assert(!c->lent);
+    consumer_group_move(c, parts, count);
+    if (!c->paused)
+        consumer_group_seek(c);
+    return 0;
+}
+
+size_t consumer_max_records(const struct consumer *c)
+{
+    return c->max_records;
+}
+
+/* --- other threads --------------------------------------------------------------------------------------------------- */
+
+void consumer_wake(struct consumer *c)
+{
+    atomic_store(&c->woken, true);
+    rd_kafka_queue_yield(c->queue);
+}
+
+int consumer_lend(struct consumer *c, struct mr_error *err)
+{
+    int rc = 0;
+
+    mr_assert(!c->lent);
+    if (!c->paused) {
+        rc = consumer_pause(c, err);
+        c->paused_to_lend = rc == 0;
+    }
+    c->lent = rc == 0;
+    return rc;
+}
+
+void consumer_keep_alive(struct consumer *c)
+{
+    rd_kafka_message_t *msgs[64];
+    ssize_t n = rd_kafka_consume_batch_queue(c->queue, 0, msgs, 64);
+
+    for (ssize_t i = 0; i < n; i++) {
+        if (msgs[i]->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+            note_message(c, msgs[i]);
+        rd_kafka_message_destroy(msgs[i]);
+    }
+    consumer_group_serve_lent(c);
+}
+
+int consumer_take_back(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err)
+{
+    bool resume = c->paused_to_lend;
+
+    mr_assert(c->lent);
+    c->lent = false;
+    c->paused_to_lend = false;
+    return resume ? consumer_resume(c, parts, count, err) : consumer_seek(c, parts, count, err);
+}
+
+const char *consumer_member_id(struct consumer *c)
+{
+    char *id = rd_kafka_memberid(c->rk);
+
+    snprintf(c->member, sizeof(c->member), "%s", id != NULL ? id : "");
+    if (id != NULL)
+        rd_kafka_mem_free(c->rk, id);
+    return c->member;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* librdkafka's error codes in the words of this runtime, in one table.
+ *
+ * For a produced record: is it too large, given up for now, dropped by us, or hopeless. For a consumer: does polling on help.
+ * What librdkafka skips when it goes on (a batch with a bad checksum, an unreadable compression) is hopeless, since going on
+ * would lose records. Codes that are not listed are hopeless for a record and retried by a consumer. Pure. */
+#include "kafka/kafka_private.h"
+
+#include <string.h>
+
+static const struct {
+    rd_kafka_resp_err_t code;
+    int produce;
+    int consume;
+} table[] = {
+    /* local */
+    {RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__TIMED_OUT, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__TRANSPORT, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__RESOLVE, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__QUEUE_FULL, MR_ERR_FULL, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__PURGE_QUEUE, MR_ERR_CLOSED, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, MR_ERR_CLOSED, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__DESTROY, MR_ERR_CLOSED, MR_ERR_CLOSED},
+    {RD_KAFKA_RESP_ERR__FATAL, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR__BAD_MSG, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR__BAD_COMPRESSION, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, MR_ERR_FATAL, MR_ERR_FATAL},
+    /* from brokers: passing */
+    {RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, MR_ERR_RETRY, MR_ERR_RETRY},
+    /* from brokers: for good */
+    {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, MR_ERR_TOO_LARGE, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, MR_ERR_TOO_LARGE, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_INVALID_GROUP_ID, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED, MR_ERR_FATAL, MR_ERR_FATAL},
+    {RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, MR_ERR_FATAL, MR_ERR_FATAL},
+};
+
+int kafka_error_produce(rd_kafka_resp_err_t code)
+{
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return 0;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (table[i].code == code)
+            return table[i].produce;
+    return MR_ERR_FATAL;
+}
+
+/* Connections that break during a login or handshake also come with these codes; their texts tell. */
+bool kafka_error_hopeless(rd_kafka_resp_err_t code, const char *text)
+{
+    if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION)
+        return strstr(text, "Disconnected") == NULL && strstr(text, "mechanisms: (n/a)") == NULL &&
+               strstr(text, "OAUTHBEARER token") == NULL;
+    if (code == RD_KAFKA_RESP_ERR__SSL)
+        return strstr(text, "certificate verify failed") != NULL || strstr(text, "verify broker certificate") != NULL;
+    return code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM;
+}
+
+int kafka_error_consume(rd_kafka_resp_err_t code, const char *text)
+{
+    if (kafka_error_hopeless(code, text))
+        return MR_ERR_FATAL;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (table[i].code == code)
+            return table[i].consume;
+    return MR_ERR_RETRY;
+}
