@@ -277,11 +277,15 @@ static void task_runs_and_stops_when_asked(void **state)
 
 static void task_waits_for_the_start_check(void **state)
 {
+    json_t *check;
+
     (void)state;
     start("HostileSource", nothing);
     peer->silent = true;
     host_peer_task(peer, 7, nothing);
-    assert_int_equal(json_integer_value(json_object_get(await(MSG_START_CHECK, NULL, 5000), "task")), 7);
+    check = await(MSG_START_CHECK, NULL, 5000);
+    assert_int_equal(json_integer_value(json_object_get(check, "task")), 7);
+    json_decref(check);
     assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 200));
     teardown(NULL);
     start("HostileSource", nothing);
