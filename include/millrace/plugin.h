@@ -136,15 +136,18 @@ struct mr_module {
         return &mr_module_data;                                                                                        \
     }
 
-/* Define a descriptor called <name>_plugin; use with MR_MODULE((const struct mr_plugin *)&<name>_plugin, ...). C only:
- * C++ fills the structs by position. */
+/* A descriptor's initialiser, for a library whose plugins stand in files of their own: such a file defines
+ *     const struct mr_source ticks_plugin = MR_DESCRIPTOR(mr_source, MR_PLUGIN_SOURCE, "Ticks", "1.0", .poll = ...);
+ * the file with MR_MODULE(MR_PLUGIN(ticks), ...) sees it by `extern`. C only: C++ fills the structs by position. */
+#define MR_DESCRIPTOR(type, plugin_kind, class_name, release, ...)                                                     \
+    {                                                                                                                  \
+        .size = sizeof(struct type), .kind = plugin_kind, .name = class_name, .version = release,                      \
+        .key_size = sizeof(struct mr_config_key), __VA_ARGS__                                                          \
+    }
+
+/* Define a static descriptor called <id>_plugin; use with MR_MODULE(MR_PLUGIN(<id>), ...). */
 #define MR_DESCRIBE(type, plugin_kind, id, class_name, release, ...)                                                   \
-    static const struct type id##_plugin = {.size = sizeof(struct type),                                               \
-                                            .kind = plugin_kind,                                                       \
-                                            .name = class_name,                                                        \
-                                            .version = release,                                                        \
-                                            .key_size = sizeof(struct mr_config_key),                                  \
-                                            __VA_ARGS__}
+    static const struct type id##_plugin = MR_DESCRIPTOR(type, plugin_kind, class_name, release, __VA_ARGS__)
 
 #define MR_DEFINE_SOURCE(id, class_name, release, ...)                                                                 \
     MR_DESCRIBE(mr_source, MR_PLUGIN_SOURCE, id, class_name, release, __VA_ARGS__)
