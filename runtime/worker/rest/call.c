@@ -14,11 +14,11 @@
 #include <string.h>
 
 struct call {
-    struct call_desk *desk;             /* NULL once the exchange is given back */
-    struct exchange *exchange;          /* likewise */
-    bool running;                       /* the route's function is on the stack: call_start gives back and frees */
-    bool answered;                      /* while running */
-    bool with_herder;                   /* listed at the desk; the herder will come back */
+    struct call_desk *desk;    /* NULL once the exchange is given back */
+    struct exchange *exchange; /* likewise */
+    bool running;     /* the route's function is on the stack: call_start gives back and frees */
+    bool answered;    /* while running */
+    bool with_herder; /* listed at the desk; the herder will come back */
     struct call *next;
     struct call **prev;
     struct loop_timer deadline;
@@ -162,7 +162,8 @@ static void answer_expired(struct call_desk *desk, struct exchange *exchange)
     call_stage(desk->herder, stage, sizeof(stage));
     if (exchange->match.route->run == res_root_health) {
         snprintf(message, sizeof(message),
-                 "Worker was unable to handle this request and may be unable to handle other requests.%s%s",
+                 "Worker was unable to handle this request and may be unable to handle other "
+                 "requests.%s%s",
                  *stage != '\0' ? " " : "", stage);
         entities_health(&exchange->answer, 500, "unhealthy", message);
         return;
@@ -176,7 +177,7 @@ static void deadline_passed(void *arg)
     struct call *call = arg;
 
     answer_expired(call->desk, call->exchange);
-    give_back(call);            /* the call itself waits for the herder */
+    give_back(call); /* the call itself waits for the herder */
 }
 
 void call_abandon_all(struct call_desk *desk)
@@ -208,7 +209,8 @@ static bool refused(struct call_desk *desk, struct exchange *exchange)
     if (desk->herder == NULL && (route->flags & ROUTE_ALWAYS) == 0)
         entities_error(&exchange->answer, 503, desk->closed_text);
     else if ((route->flags & ROUTE_CHANGE) != 0 && desk->waiting >= desk->waiting_max)
-        entities_error(&exchange->answer, 503, "Too many requests are waiting for this worker; try again later");
+        entities_error(&exchange->answer, 503,
+                       "Too many requests are waiting for this worker; try again later");
     else if (left_ms(desk, exchange) <= 0)
         answer_expired(desk, exchange);
     else
@@ -228,7 +230,8 @@ static void wait_for_herder(struct call *call)
     desk->first = call;
     desk->waiting++;
     call->with_herder = true;
-    loop_timer_start(desk->loop, &call->deadline, left_ms(desk, call->exchange), deadline_passed, call);
+    loop_timer_start(desk->loop, &call->deadline, left_ms(desk, call->exchange), deadline_passed,
+                     call);
 }
 
 void call_start(struct call_desk *desk, struct exchange *exchange)

@@ -16,7 +16,7 @@ struct conn_watched {
     struct conn_watch *watch;
     int fd;
     enum conn_phase phase;
-    int64_t since_ms;       /* when the phase began */
+    int64_t since_ms; /* when the phase began */
     bool shut;
     struct conn_watched *next;
     struct conn_watched **prev;
@@ -24,7 +24,7 @@ struct conn_watched {
 
 struct conn_watch {
     struct conn_watch_limits limits;
-    pthread_mutex_t lock;   /* guards everything below and every conn_watched */
+    pthread_mutex_t lock; /* guards everything below and every conn_watched */
     struct conn_watched *first;
     size_t count;
 };
@@ -79,7 +79,8 @@ struct conn_watched *conn_watch_add(struct conn_watch *watch, int fd)
 
     if (conn == NULL)
         return NULL;
-    *conn = (struct conn_watched){.watch = watch, .fd = fd, .phase = CONN_IDLE, .since_ms = clock_ms()};
+    *conn =
+        (struct conn_watched){.watch = watch, .fd = fd, .phase = CONN_IDLE, .since_ms = clock_ms()};
     pthread_mutex_lock(&watch->lock);
     if (watch->count >= watch->limits.connections_max)
         evict(watch);

@@ -12,18 +12,20 @@ struct conn_watch;
 struct conn_watched;
 
 enum conn_phase {
-    CONN_IDLE,              /* between requests, or before the first request line */
-    CONN_READING,           /* from the request line to the end of the body */
-    CONN_WAITING,           /* for the worker: no limit here, the request has its deadline */
-    CONN_WRITING            /* the answer */
+    CONN_IDLE,    /* between requests, or before the first request line */
+    CONN_READING, /* from the request line to the end of the body */
+    CONN_WAITING, /* for the worker: no limit here, the request has its deadline */
+    CONN_WRITING  /* the answer */
 };
 
 struct conn_watch_limits {
-    size_t connections_max; /* beyond it the connection that has been idle longest is shut, or the slowest reader */
-    int64_t ms[4];          /* by phase: how long it may last; 0 = for ever */
+    size_t
+        connections_max; /* beyond it the connection that has been idle longest is shut, or the slowest reader */
+    int64_t ms[4]; /* by phase: how long it may last; 0 = for ever */
 };
 
-struct conn_watch *conn_watch_new(const struct conn_watch_limits *limits);      /* aborts out of memory */
+struct conn_watch *
+conn_watch_new(const struct conn_watch_limits *limits); /* aborts out of memory */
 void conn_watch_free(struct conn_watch **watch);        /* every connection must be removed */
 
 /* fd stays the caller's, open until conn_watch_remove. NULL: out of memory. May shut another connection down. */

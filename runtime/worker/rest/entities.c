@@ -23,8 +23,8 @@ static const struct {
     int code;
     int status;
 } statuses[] = {
-    {MR_ERR_CONFIG, 400},    {MR_ERR_PROTOCOL, 400},  {MR_ERR_NOT_FOUND, 404}, {MR_ERR_EXISTS, 409},
-    {MR_ERR_STATE, 409},     {MR_ERR_TOO_LARGE, 413}, {MR_ERR_CLOSED, 503},    {MR_ERR_FULL, 503},
+    {MR_ERR_CONFIG, 400}, {MR_ERR_PROTOCOL, 400},  {MR_ERR_NOT_FOUND, 404}, {MR_ERR_EXISTS, 409},
+    {MR_ERR_STATE, 409},  {MR_ERR_TOO_LARGE, 413}, {MR_ERR_CLOSED, 503},    {MR_ERR_FULL, 503},
 };
 
 int entities_status(int code)

@@ -10,12 +10,12 @@
 
 /* Zeroed before first use. Owner: whoever holds the exchange (rest_private.h). */
 struct answer {
-    int status;                 /* 0: not answered yet */
-    char *body;                 /* malloc'ed; NULL: none */
+    int status; /* 0: not answered yet */
+    char *body; /* malloc'ed; NULL: none */
     size_t len;
-    const char *type;           /* static; NULL without a body */
-    char *location;             /* malloc'ed, or NULL */
-    bool allow;                 /* an Allow header with the match's methods */
+    const char *type; /* static; NULL without a body */
+    char *location;   /* malloc'ed, or NULL */
+    bool allow;       /* an Allow header with the match's methods */
 };
 
 void entities_deinit(struct answer *answer);
@@ -26,10 +26,13 @@ int entities_status(int code);
 
 /* Each fills an answer that is empty so far; what can't be made (no memory) becomes a bodiless 500. */
 void entities_empty(struct answer *out, int status);
-void entities_json(struct answer *out, int status, const json_t *body);         /* body NULL: out of memory */
-void entities_error(struct answer *out, int status, const char *message);       /* {"error_code","message"} */
+void entities_json(struct answer *out, int status,
+                   const json_t *body); /* body NULL: out of memory */
+void entities_error(struct answer *out, int status,
+                    const char *message); /* {"error_code","message"} */
 void entities_failed(struct answer *out, const struct mr_error *err);
-void entities_http_error(struct answer *out, int status);       /* "HTTP 404 Not Found", as Jersey words it */
+void entities_http_error(struct answer *out,
+                         int status); /* "HTTP 404 Not Found", as Jersey words it */
 void entities_health(struct answer *out, int status, const char *health, const char *message);
 void entities_options(struct answer *out, const char *allow, bool text);
 

@@ -7,7 +7,7 @@
 
 #include "base/loop.h"
 
-#define LINGER_MAX 64           /* sockets at a time; more are closed at once */
+#define LINGER_MAX 64 /* sockets at a time; more are closed at once */
 #define LINGER_MS 30000
 #define LINGER_BYTES (256LL << 20)
 
@@ -20,7 +20,7 @@ struct linger_set {
     size_t count;
 };
 
-void linger_add(struct linger_set *set, int fd);        /* takes fd, non-blocking */
+void linger_add(struct linger_set *set, int fd); /* takes fd, non-blocking */
 void linger_close_all(struct linger_set *set);
 
 #endif

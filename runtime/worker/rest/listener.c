@@ -32,20 +32,24 @@ static int cannot_listen(const struct worker_listener *listener, int error, stru
     switch (error) {
     case EADDRINUSE:
         return mr_fail(err, MR_ERR_IO,
-                       "port %d is in use: another process listens on http://%s. Stop it, or set `listeners` to a free port, "
+                       "port %d is in use: another process listens on http://%s. Stop it, or set "
+                       "`listeners` to a free port, "
                        "such as listeners=http://:%d",
                        port, address, port < 65535 ? port + 1 : port - 1);
     case EADDRNOTAVAIL:
         return mr_fail(err, MR_ERR_IO,
-                       "cannot listen on http://%s: this machine has no address %s. Set the host in `listeners` to one of its "
+                       "cannot listen on http://%s: this machine has no address %s. Set the host "
+                       "in `listeners` to one of its "
                        "own, or leave it empty for all",
                        address, listener->host);
     case EACCES:
         return mr_fail(err, MR_ERR_IO,
-                       "cannot listen on http://%s: no permission for port %d. Set `listeners` to a port above 1023", address,
-                       port);
+                       "cannot listen on http://%s: no permission for port %d. Set `listeners` to "
+                       "a port above 1023",
+                       address, port);
     default:
-        return mr_fail(err, MR_ERR_IO, "cannot listen on http://%s (property `listeners`): %s", address, strerror(error));
+        return mr_fail(err, MR_ERR_IO, "cannot listen on http://%s (property `listeners`): %s",
+                       address, strerror(error));
     }
 }
 
@@ -71,8 +75,11 @@ static int bind_address(const struct sockaddr *address, socklen_t len)
 
 static int bind_everywhere(int port)
 {
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = in6addr_any};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr_in6 six = {
+        .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = in6addr_any};
+    struct sockaddr_in four = {.sin_family = AF_INET,
+                               .sin_port = htons((uint16_t)port),
+                               .sin_addr.s_addr = htonl(INADDR_ANY)};
     int fd = bind_address((const struct sockaddr *)&six, sizeof(six));
 
     if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
@@ -94,7 +101,8 @@ static int bind_first(const struct addrinfo *found)
 
 static int bind_host(const struct worker_listener *listener, struct mr_error *err)
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
     char port[16];
     int rc;
@@ -102,8 +110,8 @@ static int bind_host(const struct worker_listener *listener, struct mr_error *er
     snprintf(port, sizeof(port), "%d", listener->port);
     rc = getaddrinfo(listener->host, port, &hints, &found);
     if (rc != 0) {
-        mr_fail(err, MR_ERR_CONFIG, "property `listeners`: the host %s cannot be resolved: %s", listener->host,
-                rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+        mr_fail(err, MR_ERR_CONFIG, "property `listeners`: the host %s cannot be resolved: %s",
+                listener->host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
         return MR_ERR_CONFIG;
     }
     rc = bind_first(found);
@@ -128,7 +136,8 @@ int listener_open(const struct worker_listener *listener, int *port, struct mr_e
 
     if (listener->https)
         return mr_fail(err, MR_ERR_CONFIG,
-                       "property `listeners`: https://%s:%d cannot be served, this worker speaks plain HTTP only. Use an http "
+                       "property `listeners`: https://%s:%d cannot be served, this worker speaks "
+                       "plain HTTP only. Use an http "
                        "listener on a loopback address behind a TLS proxy",
                        listener->host, listener->port);
     if (listener->host[0] != '\0') {
@@ -155,11 +164,12 @@ static void own_address(char *out, size_t size)
     if (getifaddrs(&all) != 0)
         return;
     for (const struct ifaddrs *i = all; i != NULL && best == NULL; i = i->ifa_next)
-        if (i->ifa_addr != NULL && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) != 0 &&
-            (i->ifa_flags & IFF_LOOPBACK) == 0)
+        if (i->ifa_addr != NULL && i->ifa_addr->sa_family == AF_INET &&
+            (i->ifa_flags & IFF_UP) != 0 && (i->ifa_flags & IFF_LOOPBACK) == 0)
             best = i;
     if (best != NULL)
-        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)best->ifa_addr)->sin_addr, out, (socklen_t)size);
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)best->ifa_addr)->sin_addr,
+                  out, (socklen_t)size);
     freeifaddrs(all);
 }
 
@@ -171,7 +181,8 @@ static const char *value_of(const struct worker_config *config, const char *key)
     return value != NULL && value[strspn(value, " \t")] != '\0' ? value : NULL;
 }
 
-static int advertised_port(const struct worker_config *config, int port, int *out, struct mr_error *err)
+static int advertised_port(const struct worker_config *config, int port, int *out,
+                           struct mr_error *err)
 {
     const char *text = value_of(config, "rest.advertised.port");
     char *end;
@@ -183,14 +194,16 @@ static int advertised_port(const struct worker_config *config, int port, int *ou
     errno = 0;
     value = strtol(text, &end, 10);
     if (errno != 0 || end == text || end[strspn(end, " \t")] != '\0' || value < 1 || value > 65535)
-        return mr_fail(err, MR_ERR_CONFIG, "Invalid value %s for configuration rest.advertised.port: it must be a port, 1 to 65535",
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "Invalid value %s for configuration rest.advertised.port: it must be a "
+                       "port, 1 to 65535",
                        text);
     *out = (int)value;
     return 0;
 }
 
-char *listener_advertised(const struct worker_config *config, const struct worker_listener *listener, int port,
-                          struct mr_error *err)
+char *listener_advertised(const struct worker_config *config,
+                          const struct worker_listener *listener, int port, struct mr_error *err)
 {
     const char *scheme = value_of(config, "rest.advertised.listener");
     const char *host = value_of(config, "rest.advertised.host.name");
@@ -198,8 +211,11 @@ char *listener_advertised(const struct worker_config *config, const struct worke
     char name[320];
 
     if (scheme != NULL && strcasecmp(scheme, "http") != 0) {
-        mr_fail(err, MR_ERR_CONFIG, "Invalid value %s for configuration rest.advertised.listener: no listener has this scheme, "
-                "use http", scheme);
+        mr_fail(err, MR_ERR_CONFIG,
+                "Invalid value %s for configuration rest.advertised.listener: no listener has this "
+                "scheme, "
+                "use http",
+                scheme);
         return NULL;
     }
     if (advertised_port(config, port, &port, err) != 0)

@@ -11,7 +11,7 @@
 int listener_open(const struct worker_listener *listener, int *port, struct mr_error *err);
 
 /* "host:port" to give to others, malloc'ed. port: of the listener it is derived from. NULL with MR_ERR_CONFIG. */
-char *listener_advertised(const struct worker_config *config, const struct worker_listener *listener, int port,
-                          struct mr_error *err);
+char *listener_advertised(const struct worker_config *config,
+                          const struct worker_listener *listener, int port, struct mr_error *err);
 
 #endif

@@ -16,14 +16,15 @@ struct cursor {
     const char *start;
     const char *at;
     const char *end;
-    struct buf key;         /* scratch: the last key read, NUL-terminated */
-    struct buf text;        /* scratch: the last scalar read */
+    struct buf key;  /* scratch: the last key read, NUL-terminated */
+    struct buf text; /* scratch: the last scalar read */
     struct mr_error *err;
 };
 
 /* --- the grammar's parts ---------------------------------------------------------------------------------------------------- */
 
-MR_PRINTF(2, 3) static int malformed(struct cursor *c, const char *fmt, ...)
+MR_PRINTF(2, 3)
+static int malformed(struct cursor *c, const char *fmt, ...)
 {
     char what[256];
     int line = 1;
@@ -38,8 +39,8 @@ MR_PRINTF(2, 3) static int malformed(struct cursor *c, const char *fmt, ...)
             line++;
             line_start = p + 1;
         }
-    return mr_fail(c->err, MR_ERR_PROTOCOL, "Malformed JSON at line %d, column %d: %s", line, (int)(c->at - line_start) + 1,
-                   what);
+    return mr_fail(c->err, MR_ERR_PROTOCOL, "Malformed JSON at line %d, column %d: %s", line,
+                   (int)(c->at - line_start) + 1, what);
 }
 
 static int no_memory(struct cursor *c)
@@ -231,7 +232,8 @@ static int read_scalar(struct cursor *c, const char *what, bool *is_null)
         return malformed(c, "the document ends where a value is expected");
     case '{':
     case '[':
-        return mr_fail(c->err, MR_ERR_PROTOCOL, "%s must be text, a number, a boolean or null, not an %s", what,
+        return mr_fail(c->err, MR_ERR_PROTOCOL,
+                       "%s must be text, a number, a boolean or null, not an %s", what,
                        next == '{' ? "object" : "array");
     case 'n':
         *is_null = take_word(c, "null");
@@ -265,9 +267,11 @@ static int read_object(struct cursor *c, const char *what, member_fn member, voi
         return 0;
     }
     for (;;) {
-        rc = peek(c) == '"' ? read_string(c, &c->key) : malformed(c, "a key in double quotes is expected");
+        rc = peek(c) == '"' ? read_string(c, &c->key)
+                            : malformed(c, "a key in double quotes is expected");
         if (rc == 0 && strlen(c->key.data) != c->key.len)
-            rc = mr_fail(c->err, MR_ERR_PROTOCOL, "A key of the request may not hold the character U+0000");
+            rc = mr_fail(c->err, MR_ERR_PROTOCOL,
+                         "A key of the request may not hold the character U+0000");
         if (rc == 0)
             rc = expect(c, ':', "after a key");
         if (rc == 0)
@@ -294,7 +298,8 @@ static int config_member(struct cursor *c, void *arg)
     if (!is_null && strlen(c->text.data) != c->text.len)
         return mr_fail(c->err, MR_ERR_PROTOCOL, "%s may not hold the character U+0000", what);
     if (config->count >= REQUEST_JSON_KEYS_MAX)
-        return mr_fail(c->err, MR_ERR_PROTOCOL, "A connector's configuration may have at most %d keys",
+        return mr_fail(c->err, MR_ERR_PROTOCOL,
+                       "A connector's configuration may have at most %d keys",
                        REQUEST_JSON_KEYS_MAX);
     return props_set(config, c->key.data, is_null ? NULL : c->text.data) == 0 ? 0 : no_memory(c);
 }
@@ -313,7 +318,8 @@ static int take_name(struct cursor *c, char **name)
     while (len > 0 && (unsigned char)from[len - 1] <= 0x20)
         len--;
     if (memchr(from, '\0', len) != NULL)
-        return mr_fail(c->err, MR_ERR_PROTOCOL, "The connector's name may not hold the character U+0000");
+        return mr_fail(c->err, MR_ERR_PROTOCOL,
+                       "The connector's name may not hold the character U+0000");
     copy = strndup(from, len);
     if (copy == NULL)
         return no_memory(c);
@@ -355,8 +361,10 @@ static int create_initial_state(struct cursor *c, struct request_create *out)
     out->initial = TARGET_STARTED;
     if (is_null || c->text.len == 0)
         return 0;
-    if (strlen(c->text.data) != c->text.len || !target_state_from_initial(c->text.data, &out->initial))
-        return mr_fail(c->err, MR_ERR_PROTOCOL, "Invalid initial_state '%.100s': it must be RUNNING, PAUSED or STOPPED",
+    if (strlen(c->text.data) != c->text.len ||
+        !target_state_from_initial(c->text.data, &out->initial))
+        return mr_fail(c->err, MR_ERR_PROTOCOL,
+                       "Invalid initial_state '%.100s': it must be RUNNING, PAUSED or STOPPED",
                        c->text.data);
     return 0;
 }
@@ -375,13 +383,15 @@ static int create_member(struct cursor *c, void *arg)
     for (size_t i = 0; i < sizeof(create_members) / sizeof(*create_members); i++)
         if (strcmp(create_members[i].key, c->key.data) == 0)
             return create_members[i].read(c, arg);
-    return mr_fail(c->err, MR_ERR_PROTOCOL, "Unrecognized member '%.100s' (known are name, config and initial_state)",
+    return mr_fail(c->err, MR_ERR_PROTOCOL,
+                   "Unrecognized member '%.100s' (known are name, config and initial_state)",
                    c->key.data);
 }
 
 /* --- documents --------------------------------------------------------------------------------------------------------------- */
 
-static int read_document(const char *data, size_t len, bool *absent, member_fn member, void *arg, struct mr_error *err)
+static int read_document(const char *data, size_t len, bool *absent, member_fn member, void *arg,
+                         struct mr_error *err)
 {
     struct cursor c = {.start = data, .at = data, .end = data + len, .err = err};
     int rc = 0;
@@ -400,7 +410,8 @@ static int read_document(const char *data, size_t len, bool *absent, member_fn m
     return rc;
 }
 
-int request_json_create(const char *data, size_t len, struct request_create *out, bool *absent, struct mr_error *err)
+int request_json_create(const char *data, size_t len, struct request_create *out, bool *absent,
+                        struct mr_error *err)
 {
     int rc;
 
@@ -421,7 +432,8 @@ void request_json_create_deinit(struct request_create *create)
     create->has_config = false;
 }
 
-int request_json_config(const char *data, size_t len, struct props *out, bool *absent, struct mr_error *err)
+int request_json_config(const char *data, size_t len, struct props *out, bool *absent,
+                        struct mr_error *err)
 {
     int rc;
 

@@ -8,11 +8,11 @@
 #include "base/props.h"
 #include "model/state.h"
 
-#define REQUEST_JSON_KEYS_MAX 4096      /* keys of one configuration */
+#define REQUEST_JSON_KEYS_MAX 4096 /* keys of one configuration */
 
 /* {"name": …, "config": {…}, "initial_state": …}; all members may be absent or null. */
 struct request_create {
-    char *name;             /* "" when absent or null; trimmed as Java's String.trim does */
+    char *name; /* "" when absent or null; trimmed as Java's String.trim does */
     bool has_config;
     struct props config;
     enum target_state initial;
@@ -23,8 +23,10 @@ struct request_create {
  *
  * Return 0, or MR_ERR_PROTOCOL ("Malformed JSON at line 1, column 7: …" or what else is wrong), or MR_ERR_NOMEM; out needs
  * no deinit then. *absent: the document is empty or null; out is empty. */
-int request_json_create(const char *data, size_t len, struct request_create *out, bool *absent, struct mr_error *err);
+int request_json_create(const char *data, size_t len, struct request_create *out, bool *absent,
+                        struct mr_error *err);
 void request_json_create_deinit(struct request_create *create);
-int request_json_config(const char *data, size_t len, struct props *out, bool *absent, struct mr_error *err);
+int request_json_config(const char *data, size_t len, struct props *out, bool *absent,
+                        struct mr_error *err);
 
 #endif

@@ -52,7 +52,8 @@ void res_connectors_list(struct call *call)
         return;
     }
     out = json_object();
-    json_array_foreach(names, i, name) {
+    json_array_foreach(names, i, name)
+    {
         json_t *one = expanded(herder, json_string_value(name), target);
 
         if (one != NULL)
@@ -114,8 +115,10 @@ static bool settle_name(struct call *call, struct props *config, const char *con
     const char *included = props_get(config, "name");
 
     if (included != NULL && strcmp(included, conn) != 0) {
-        call_reply_error(call, 400, "Connector name configuration (%s) doesn't match connector name in the URL (%s)", included,
-                         conn);
+        call_reply_error(
+            call, 400,
+            "Connector name configuration (%s) doesn't match connector name in the URL (%s)",
+            included, conn);
         return false;
     }
     if (included == NULL && props_set(config, "name", conn) != 0) {
@@ -128,10 +131,15 @@ static bool settle_name(struct call *call, struct props *config, const char *con
 void res_connectors_create(struct call *call)
 {
     struct request_create *input = &call_exchange(call)->input;
-    struct herder_put request = {.conn = input->name, .config = &input->config, .initial = input->initial, .create_only = true};
+    struct herder_put request = {.conn = input->name,
+                                 .config = &input->config,
+                                 .initial = input->initial,
+                                 .create_only = true};
 
     if (!input->has_config)
-        call_reply_error(call, 400, "The request body must be a JSON object with the members 'name' and 'config'");
+        call_reply_error(
+            call, 400,
+            "The request body must be a JSON object with the members 'name' and 'config'");
     else if (settle_name(call, &input->config, input->name))
         herder_put(call_herder(call), &request, created, call);
 }
@@ -140,10 +148,12 @@ void res_connectors_put_config(struct call *call)
 {
     struct exchange *exchange = call_exchange(call);
     struct props *config = &exchange->input.config;
-    struct herder_put request = {.conn = call_var(call, 0), .config = config, .initial = TARGET_STARTED};
+    struct herder_put request = {
+        .conn = call_var(call, 0), .config = config, .initial = TARGET_STARTED};
 
     if (exchange->input_absent)
-        call_reply_error(call, 400, "The request body must be a JSON object: the connector's configuration");
+        call_reply_error(call, 400,
+                         "The request body must be a JSON object: the connector's configuration");
     else if (settle_name(call, config, call_var(call, 0)))
         herder_put(call_herder(call), &request, put, call);
 }
@@ -155,7 +165,9 @@ void res_connectors_patch_config(struct call *call)
     if (!exchange->input_absent)
         herder_patch(call_herder(call), call_var(call, 0), &exchange->input.config, put, call);
     else if (herder_knows(call_herder(call), call_var(call, 0)))
-        call_reply_error(call, 400, "The request body must be a JSON object: the keys to change, null to remove one");
+        call_reply_error(
+            call, 400,
+            "The request body must be a JSON object: the keys to change, null to remove one");
     else
         call_reply_error(call, 404, "Connector %s not found", call_var(call, 0));
 }
@@ -196,7 +208,8 @@ void res_connectors_restart(struct call *call)
     bool include_tasks = router_flag(target, "includeTasks", false);
     bool only_failed = router_flag(target, "onlyFailed", false);
 
-    herder_restart(call_herder(call), call_var(call, 0), include_tasks, only_failed, restarted, call);
+    herder_restart(call_herder(call), call_var(call, 0), include_tasks, only_failed, restarted,
+                   call);
 }
 
 void res_connectors_pause(struct call *call)

@@ -15,10 +15,12 @@ void res_root_health(struct call *call)
     char message[320];
 
     if (herder != NULL && herder_ready(herder)) {
-        call_reply_health(call, 200, "healthy", "Worker has completed startup and is ready to handle requests.");
+        call_reply_health(call, 200, "healthy",
+                          "Worker has completed startup and is ready to handle requests.");
         return;
     }
     call_stage(herder, stage, sizeof(stage));
-    snprintf(message, sizeof(message), "Worker is still starting up.%s%s", *stage != '\0' ? " " : "", stage);
+    snprintf(message, sizeof(message), "Worker is still starting up.%s%s",
+             *stage != '\0' ? " " : "", stage);
     call_reply_health(call, 503, "starting", message);
 }

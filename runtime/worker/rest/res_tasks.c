@@ -20,7 +20,8 @@ void res_tasks_status(struct call *call)
     if (status != NULL)
         call_reply_json(call, 200, status);
     else
-        call_reply_error(call, 404, "No status found for task %s-%d", call_var(call, 0), call_task(call));
+        call_reply_error(call, 404, "No status found for task %s-%d", call_var(call, 0),
+                         call_task(call));
 }
 
 static void restarted(void *arg, const struct herder_answer *answer)

@@ -13,23 +13,25 @@
 struct exchange {
     struct router_target target;
     struct router_match match;
-    struct request_create input;        /* of a ROUTE_CREATE or ROUTE_CONFIG body (then only config is used) */
-    bool input_absent;                  /* the body was empty or null */
-    int64_t since_ms;                   /* monotonic: when the request was complete */
-    char host[264];                     /* for Location: the Host header, or the worker's own host:port */
+    struct request_create
+        input;         /* of a ROUTE_CREATE or ROUTE_CONFIG body (then only config is used) */
+    bool input_absent; /* the body was empty or null */
+    int64_t since_ms;  /* monotonic: when the request was complete */
+    char host[264];    /* for Location: the Host header, or the worker's own host:port */
     struct answer answer;
 };
 
 /* Where calls are worked off. Owner: the loop. */
 struct call_desk {
     struct loop *loop;
-    struct herder *herder;              /* NULL until the worker is open: 503 */
-    const char *closed_text;            /* message of that 503 */
-    struct call *first;                 /* waiting calls */
+    struct herder *herder;   /* NULL until the worker is open: 503 */
+    const char *closed_text; /* message of that 503 */
+    struct call *first;      /* waiting calls */
     size_t waiting;
-    size_t waiting_max;                 /* of ROUTE_CHANGE calls; beyond it 503 */
-    int64_t deadline_max_ms;            /* shortens the routes' deadlines; 0 = as they are */
-    void (*finished)(void *arg, struct exchange *exchange);     /* answered: exchange is no longer ours */
+    size_t waiting_max;      /* of ROUTE_CHANGE calls; beyond it 503 */
+    int64_t deadline_max_ms; /* shortens the routes' deadlines; 0 = as they are */
+    void (*finished)(void *arg,
+                     struct exchange *exchange); /* answered: exchange is no longer ours */
     void *arg;
 };
 
@@ -43,13 +45,15 @@ void call_abandon_all(struct call_desk *desk);
 
 struct herder *call_herder(const struct call *call);
 struct exchange *call_exchange(const struct call *call);
-const char *call_var(const struct call *call, size_t i);        /* decoded `{c}`: 0, or `{t}`: 1 */
+const char *call_var(const struct call *call, size_t i); /* decoded `{c}`: 0, or `{t}`: 1 */
 int call_task(const struct call *call);
 
 /* Each answers and ends the call, which is gone then. */
-void call_reply_json(struct call *call, int status, json_t *body);      /* takes body; NULL: out of memory */
+void call_reply_json(struct call *call, int status,
+                     json_t *body); /* takes body; NULL: out of memory */
 void call_reply_empty(struct call *call, int status);
-MR_PRINTF(3, 4) void call_reply_error(struct call *call, int status, const char *fmt, ...);
+MR_PRINTF(3, 4)
+void call_reply_error(struct call *call, int status, const char *fmt, ...);
 void call_reply_health(struct call *call, int status, const char *health, const char *message);
 /* 201 with Location when created, else 200; body as the herder gave it. */
 void call_reply_written(struct call *call, const char *conn, const struct herder_answer *answer);

@@ -8,15 +8,20 @@
 size_t rest_text_char(const char *s, size_t len)
 {
     const unsigned char *u = (const unsigned char *)s;
-    size_t n = u[0] < 0x80 ? 1 : u[0] < 0xC2 ? 0 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF5 ? 4 : 0;
+    size_t n = u[0] < 0x80   ? 1
+               : u[0] < 0xC2 ? 0
+               : u[0] < 0xE0 ? 2
+               : u[0] < 0xF0 ? 3
+               : u[0] < 0xF5 ? 4
+                             : 0;
 
     if (n == 0 || n > len)
         return 0;
     for (size_t i = 1; i < n; i++)
         if ((u[i] & 0xC0) != 0x80)
             return 0;
-    if ((u[0] == 0xE0 && u[1] < 0xA0) || (u[0] == 0xED && u[1] > 0x9F) || (u[0] == 0xF0 && u[1] < 0x90) ||
-        (u[0] == 0xF4 && u[1] > 0x8F))
+    if ((u[0] == 0xE0 && u[1] < 0xA0) || (u[0] == 0xED && u[1] > 0x9F) ||
+        (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] > 0x8F))
         return 0;
     return n;
 }
@@ -50,7 +55,10 @@ int rest_text_append(struct buf *out, uint32_t code)
 
 int rest_text_hex(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 static bool stays_in_path(char c)

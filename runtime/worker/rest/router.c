@@ -135,7 +135,9 @@ static void parse_query(struct router_target *out, char *query)
 /* The path of an absolute target (`GET http://host/path`, as to a proxy). */
 static const char *skip_authority(const char *raw)
 {
-    const char *host = strncasecmp(raw, "http://", 7) == 0 ? raw + 7 : strncasecmp(raw, "https://", 8) == 0 ? raw + 8 : NULL;
+    const char *host = strncasecmp(raw, "http://", 7) == 0    ? raw + 7
+                       : strncasecmp(raw, "https://", 8) == 0 ? raw + 8
+                                                              : NULL;
 
     if (host == NULL)
         return raw;
@@ -178,7 +180,9 @@ bool router_flag(const struct router_target *target, const char *key, bool other
 {
     for (size_t i = 0; i < target->query_count; i++)
         if (strcmp(target->query[i].key, key) == 0)
-            return target->query[i].value[0] == '\0' ? otherwise : strcasecmp(target->query[i].value, "true") == 0;
+            return target->query[i].value[0] == '\0'
+                       ? otherwise
+                       : strcasecmp(target->query[i].value, "true") == 0;
     return otherwise;
 }
 
@@ -225,8 +229,8 @@ static unsigned method_bit(const char *method)
     return 0;
 }
 
-void router_match(const struct route *routes, size_t count, const char *method, const struct router_target *target,
-                  struct router_match *out)
+void router_match(const struct route *routes, size_t count, const char *method,
+                  const struct router_target *target, struct router_match *out)
 {
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
     unsigned seen = 0;
@@ -262,7 +266,8 @@ static bool token_char(char c)
 }
 
 /* Split `type/subtype` at the front of s; both lengths are at least 1. Gives what follows, or NULL. */
-static const char *media_range(const char *s, size_t *type_len, const char **subtype, size_t *subtype_len)
+static const char *media_range(const char *s, size_t *type_len, const char **subtype,
+                               size_t *subtype_len)
 {
     const char *p = s;
 
@@ -302,8 +307,9 @@ enum router_type router_type(const char *content_type)
     if (same(subtype, subtype_len, "*") &&
         (same(content_type, type_len, "application") || same(content_type, type_len, "*")))
         return ROUTER_TYPE_WILD;
-    return same(content_type, type_len, "application") && same(subtype, subtype_len, "json") ? ROUTER_TYPE_JSON
-                                                                                              : ROUTER_TYPE_OTHER;
+    return same(content_type, type_len, "application") && same(subtype, subtype_len, "json")
+               ? ROUTER_TYPE_JSON
+               : ROUTER_TYPE_OTHER;
 }
 
 /* `;q=0` and `;q=0.000` refuse a range. */
@@ -331,7 +337,8 @@ bool router_accepts(const char *accept, const char *type, const char *subtype)
 
             empty = false;
             if (rest != NULL && (same(p, type_len, "*") || same(p, type_len, type)) &&
-                (same(sub, sub_len, "*") || same(sub, sub_len, subtype)) && !refused_by_weight(rest, end))
+                (same(sub, sub_len, "*") || same(sub, sub_len, subtype)) &&
+                !refused_by_weight(rest, end))
                 return true;
         }
         p = *end == ',' ? end + 1 : end;

@@ -6,33 +6,33 @@
 
 #include "base/err.h"
 
-#define ROUTER_SEGMENTS 6       /* of a path; no route is longer */
-#define ROUTER_QUERY 32         /* parameters kept; more are ignored */
+#define ROUTER_SEGMENTS 6 /* of a path; no route is longer */
+#define ROUTER_QUERY 32   /* parameters kept; more are ignored */
 #define ROUTER_VARS 2
-#define ROUTER_TARGET_MAX 8192  /* bytes; beyond it the server answers 414 */
+#define ROUTER_TARGET_MAX 8192 /* bytes; beyond it the server answers 414 */
 
 struct call;
 
 enum route_flags {
-    ROUTE_ANY_TYPE = 1,         /* any request Content-Type passes */
-    ROUTE_ALWAYS = 2,           /* answered while the worker has no herder yet */
-    ROUTE_CHANGE = 4            /* waits for the herder: counts against the cap of waiting requests */
+    ROUTE_ANY_TYPE = 1, /* any request Content-Type passes */
+    ROUTE_ALWAYS = 2,   /* answered while the worker has no herder yet */
+    ROUTE_CHANGE = 4    /* waits for the herder: counts against the cap of waiting requests */
 };
 
 enum route_body {
-    ROUTE_NO_BODY,              /* what is sent is read and dropped */
-    ROUTE_CREATE,               /* {"name","config","initial_state"} */
-    ROUTE_CONFIG                /* a map of text */
+    ROUTE_NO_BODY, /* what is sent is read and dropped */
+    ROUTE_CREATE,  /* {"name","config","initial_state"} */
+    ROUTE_CONFIG   /* a map of text */
 };
 
 /* One operation of the API. Patterns hold `{c}` (any text) and `{t}` (a 32-bit integer, else 404). */
 struct route {
     const char *method;
     const char *pattern;
-    unsigned flags;             /* enum route_flags */
+    unsigned flags; /* enum route_flags */
     enum route_body body;
-    int64_t deadline_ms;        /* from the full request to its answer */
-    void (*run)(struct call *call);     /* on the worker's loop */
+    int64_t deadline_ms;            /* from the full request to its answer */
+    void (*run)(struct call *call); /* on the worker's loop */
 };
 
 struct router_pair {
@@ -42,8 +42,8 @@ struct router_pair {
 
 /* A request target taken apart: segments decoded, matrix parameters cut off, one trailing slash dropped. */
 struct router_target {
-    char *text;                 /* owned; the pointers lead into it */
-    size_t segment_count;       /* may exceed ROUTER_SEGMENTS: then nothing matches */
+    char *text;           /* owned; the pointers lead into it */
+    size_t segment_count; /* may exceed ROUTER_SEGMENTS: then nothing matches */
     const char *segment[ROUTER_SEGMENTS];
     size_t query_count;
     struct router_pair query[ROUTER_QUERY];
@@ -59,16 +59,22 @@ void router_deinit(struct router_target *target);
 bool router_flag(const struct router_target *target, const char *key, bool otherwise);
 
 struct router_match {
-    const struct route *route;  /* set when status is 0 */
-    int status;                 /* 0: run the route; 200: OPTIONS, answered by `allow`; 404; 405 */
-    const char *var[ROUTER_VARS];       /* what `{c}` and `{t}` stand for, in order */
-    char allow[64];             /* "HEAD, GET, OPTIONS" */
+    const struct route *route; /* set when status is 0 */
+    int status;                /* 0: run the route; 200: OPTIONS, answered by `allow`; 404; 405 */
+    const char *var[ROUTER_VARS]; /* what `{c}` and `{t}` stand for, in order */
+    char allow[64];               /* "HEAD, GET, OPTIONS" */
 };
 
-void router_match(const struct route *routes, size_t count, const char *method, const struct router_target *target,
-                  struct router_match *out);
+void router_match(const struct route *routes, size_t count, const char *method,
+                  const struct router_target *target, struct router_match *out);
 
-enum router_type { ROUTER_TYPE_NONE, ROUTER_TYPE_JSON, ROUTER_TYPE_WILD, ROUTER_TYPE_OTHER, ROUTER_TYPE_BAD };
+enum router_type {
+    ROUTER_TYPE_NONE,
+    ROUTER_TYPE_JSON,
+    ROUTER_TYPE_WILD,
+    ROUTER_TYPE_OTHER,
+    ROUTER_TYPE_BAD
+};
 
 /* Content-Type header, NULL = none. WILD: `application` or any type with `*` as subtype. */
 enum router_type router_type(const char *content_type);

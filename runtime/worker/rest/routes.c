@@ -3,7 +3,7 @@
  * HTTP threads, run by call.c on the worker's loop. */
 #include "worker/rest/rest_private.h"
 
-#define REQUEST_MS 90000        /* Connect's constant */
+#define REQUEST_MS 90000 /* Connect's constant */
 #define HEALTH_MS 10000
 
 #define CHANGE ROUTE_CHANGE
@@ -17,7 +17,8 @@ const struct route routes[] = {
     {"DELETE", "/connectors/{c}", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_delete},
     {"GET", "/connectors/{c}/config", 0, ROUTE_NO_BODY, REQUEST_MS, res_connectors_config},
     {"PUT", "/connectors/{c}/config", CHANGE, ROUTE_CONFIG, REQUEST_MS, res_connectors_put_config},
-    {"PATCH", "/connectors/{c}/config", CHANGE, ROUTE_CONFIG, REQUEST_MS, res_connectors_patch_config},
+    {"PATCH", "/connectors/{c}/config", CHANGE, ROUTE_CONFIG, REQUEST_MS,
+     res_connectors_patch_config},
     {"GET", "/connectors/{c}/status", 0, ROUTE_NO_BODY, REQUEST_MS, res_connectors_status},
     {"POST", "/connectors/{c}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_restart},
     {"PUT", "/connectors/{c}/pause", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_pause},
@@ -25,7 +26,8 @@ const struct route routes[] = {
     {"PUT", "/connectors/{c}/stop", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_stop},
     {"GET", "/connectors/{c}/tasks", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_list},
     {"GET", "/connectors/{c}/tasks/{t}/status", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_status},
-    {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_tasks_restart},
+    {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS,
+     res_tasks_restart},
     {"GET", "/connector-plugins", 0, ROUTE_NO_BODY, REQUEST_MS, res_plugins_list},
 };
 

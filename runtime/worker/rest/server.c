@@ -32,11 +32,12 @@
 #define LOGGER "worker.rest"
 #include "base/log.h"
 
-#define HEADERS_MAX 8192                /* bytes of a header block */
-#define POOL_BYTES 32768                /* libmicrohttpd's memory per connection: request line, headers, read buffer */
-#define DRAIN_MAX (256LL << 20)         /* bytes of a refused body that are read and dropped */
+#define HEADERS_MAX 8192 /* bytes of a header block */
+#define POOL_BYTES \
+    32768 /* libmicrohttpd's memory per connection: request line, headers, read buffer */
+#define DRAIN_MAX (256LL << 20) /* bytes of a refused body that are read and dropped */
 #define STOP_MS 1000
-#define SPARE_CONNECTIONS 64            /* above connections_max, while evicted ones close */
+#define SPARE_CONNECTIONS 64 /* above connections_max, while evicted ones close */
 
 const struct server_limits server_limits = {
     .connections_max = 2048,
@@ -50,19 +51,19 @@ const struct server_limits server_limits = {
 };
 
 struct request {
-    struct exchange exchange;           /* first: give_back finds the request by it */
+    struct exchange exchange; /* first: give_back finds the request by it */
     struct server *server;
     struct MHD_Connection *connection;
     struct conn_watched *watched;
-    char *raw;                          /* the target as sent, for the log */
+    char *raw; /* the target as sent, for the log */
     char method[16];
-    bool checked;                       /* the headers have been seen */
-    bool counted;                       /* in gate.under_way */
-    struct buf body;                    /* its max is what the request has reserved of body_bytes */
+    bool checked;    /* the headers have been seen */
+    bool counted;    /* in gate.under_way */
+    struct buf body; /* its max is what the request has reserved of body_bytes */
     int64_t dropped_bytes;
     size_t sent_bytes;
     int sent_status;
-    struct request *next;               /* in the gate's list */
+    struct request *next; /* in the gate's list */
 };
 
 /* A socket on its way to linger on the loop. */
@@ -73,17 +74,17 @@ struct parting {
 
 /* Between HTTP threads and the loop. Outlives the server while a posted function is on its way: refs. */
 struct gate {
-    pthread_mutex_t lock;               /* guards everything below */
+    pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t changed;
-    struct server *server;              /* NULL once freed */
+    struct server *server; /* NULL once freed */
     unsigned refs;
-    bool posted;                        /* take_requests is on its way to the loop */
+    bool posted; /* take_requests is on its way to the loop */
     bool closing;
     struct request *first;
     struct request **last;
     struct parting *partings;
-    size_t suspended;                   /* from before suspending until after resuming */
-    size_t under_way;                   /* complete requests whose answer is not sent yet */
+    size_t suspended; /* from before suspending until after resuming */
+    size_t under_way; /* complete requests whose answer is not sent yet */
 };
 
 struct server {
@@ -91,14 +92,14 @@ struct server {
     struct server_limits limits;
     struct MHD_Daemon *daemons[WORKER_CONFIG_LISTENERS];
     size_t daemon_count;
-    int port;                           /* of the first listener */
+    int port; /* of the first listener */
     char worker_id[264];
     struct gate *gate;
     struct conn_watch *watch;
     struct call_desk desk;
     struct linger_set lingering;
     struct loop_timer sweep;
-    atomic_size_t body_bytes;           /* of all requests */
+    atomic_size_t body_bytes; /* of all requests */
 };
 
 /* --- the gate --------------------------------------------------------------------------------------------------------------- */
@@ -259,11 +260,12 @@ static const char *header(struct request *req, const char *name)
 struct accept_search {
     const char *type;
     const char *subtype;
-    bool any;               /* an Accept header is there */
+    bool any; /* an Accept header is there */
     bool found;
 };
 
-static enum MHD_Result look_at_accept(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result look_at_accept(void *arg, enum MHD_ValueKind kind, const char *key,
+                                      const char *value)
 {
     struct accept_search *search = arg;
 
@@ -283,7 +285,8 @@ static bool accepts(struct request *req, const char *type, const char *subtype)
     return search.found || !search.any;
 }
 
-static enum MHD_Result count_length(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result count_length(void *arg, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
 {
     int *count = arg;
 
@@ -375,8 +378,9 @@ static enum MHD_Result send_answer(struct request *req)
 
     req->sent_status = answer->status;
     req->sent_bytes = answer->len;
-    response = MHD_create_response_from_buffer(answer->len, answer->body != NULL ? answer->body : (void *)(uintptr_t)"",
-                                               answer->body != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    response = MHD_create_response_from_buffer(
+        answer->len, answer->body != NULL ? answer->body : (void *)(uintptr_t) "",
+        answer->body != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
     answer->body = NULL;
@@ -427,7 +431,8 @@ static enum MHD_Result take_body(struct request *req, const char *data, size_t *
     if (wanted && need > max)
         refuse(req, 413);
     else if (wanted && !reserve_body(req, need <= max / 2 ? need * 2 : max))
-        entities_error(answer_of(req), 503, "Too many requests with a body are under way; try again later");
+        entities_error(answer_of(req), 503,
+                       "Too many requests with a body are under way; try again later");
     else if (wanted && buf_append(&req->body, data, *len) != 0)
         entities_error(answer_of(req), 503, "out of memory");
     if (answered(req))
@@ -453,9 +458,11 @@ static void parse_body(struct request *req)
         return;
     }
     if (kind == ROUTE_CREATE)
-        rc = request_json_create(data, req->body.len, &exchange->input, &exchange->input_absent, &err);
+        rc = request_json_create(data, req->body.len, &exchange->input, &exchange->input_absent,
+                                 &err);
     else
-        rc = request_json_config(data, req->body.len, &exchange->input.config, &exchange->input_absent, &err);
+        rc = request_json_config(data, req->body.len, &exchange->input.config,
+                                 &exchange->input_absent, &err);
     if (rc != 0)
         refuse_with(req, &err);
     release_body(req);
@@ -522,7 +529,8 @@ static enum MHD_Result finish_request(struct request *req)
 
 static struct conn_watched *watched_of(struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
     return info != NULL ? info->socket_context : NULL;
 }
@@ -544,7 +552,8 @@ static void *on_target(void *arg, const char *raw, struct MHD_Connection *connec
         return NULL;
     }
     conn_watch_phase(req->watched, CONN_READING);
-    if (strlen(req->raw) <= ROUTER_TARGET_MAX && router_parse(&req->exchange.target, req->raw, &err) != 0)
+    if (strlen(req->raw) <= ROUTER_TARGET_MAX &&
+        router_parse(&req->exchange.target, req->raw, &err) != 0)
         refuse_with(req, &err);
     return req;
 }
@@ -568,8 +577,9 @@ static enum MHD_Result begin_request(struct request *req, const char *method, co
     return send_answer(req);
 }
 
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
-                                  const char *version, const char *data, size_t *len, void **context)
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *len, void **context)
 {
     struct request *req = *context;
 
@@ -592,11 +602,13 @@ static void log_access(const struct request *req)
     char path[256];
     size_t n = strcspn(req->raw, "?");
 
-    snprintf(path, sizeof(path), "%.*s", n < sizeof(path) ? (int)n : (int)sizeof(path) - 1, req->raw);
+    snprintf(path, sizeof(path), "%.*s", n < sizeof(path) ? (int)n : (int)sizeof(path) - 1,
+             req->raw);
     for (char *c = path; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = '?';
-    log_debug("\"%s %s HTTP/1.1\" %d, %zu bytes, %lld ms", req->method, path, req->sent_status, req->sent_bytes,
+    log_debug("\"%s %s HTTP/1.1\" %d, %zu bytes, %lld ms", req->method, path, req->sent_status,
+              req->sent_bytes,
               req->exchange.since_ms > 0 ? (long long)(clock_ms() - req->exchange.since_ms) : 0LL);
 }
 
@@ -626,7 +638,8 @@ static void let_linger(struct server *server, int fd)
     int unread = 0;
     bool post = false;
 
-    if (ioctl(fd, FIONREAD, &unread) != 0 || unread == 0 || (parting = calloc(1, sizeof(*parting))) == NULL)
+    if (ioctl(fd, FIONREAD, &unread) != 0 || unread == 0 ||
+        (parting = calloc(1, sizeof(*parting))) == NULL)
         return;
     parting->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     shutdown(fd, SHUT_WR);
@@ -649,7 +662,8 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
                           enum MHD_ConnectionNotificationCode what)
 {
     struct server *server = arg;
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         *context = conn_watch_add(server->watch, info->connect_fd);
@@ -703,7 +717,8 @@ static void sweep_connections(void *arg)
 
     if (count > 0)
         log_debug("closed %zu connections that were idle or too slow", count);
-    loop_timer_start(server->loop, &server->sweep, server->limits.sweep_ms, sweep_connections, server);
+    loop_timer_start(server->loop, &server->sweep, server->limits.sweep_ms, sweep_connections,
+                     server);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------------------------- */
@@ -718,32 +733,20 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     http = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(server->limits.connections_max + SPARE_CONNECTIONS),
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(server->limits.idle_ms / 1000 + 1),
-        MHD_OPTION_STRICT_FOR_CLIENT, 0,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-        MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)(server->limits.idle_ms / 1000 + 1), MHD_OPTION_STRICT_FOR_CLIENT, 0,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped,
+        NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, server, MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return http;
 }
 
-/* Standalone without `listeners` answers this machine only: nothing authenticates there. */
-static bool loopback_only(const struct worker_config *config)
-{
-    const char *listeners = props_get(&config->props, "listeners");
-
-    return (listeners == NULL || listeners[strspn(listeners, " \t,")] == '\0') &&
-           props_get(&config->props, "group.id") == NULL;
-}
-
-static int add_listener(struct server *server, const struct worker_listener *listener, int *port, struct mr_error *err)
+static int add_listener(struct server *server, const struct worker_listener *listener, int *port,
+                        struct mr_error *err)
 {
     int fd = listener_open(listener, port, err);
 
@@ -752,34 +755,29 @@ static int add_listener(struct server *server, const struct worker_listener *lis
     server->daemons[server->daemon_count] = start_daemon(server, fd);
     /* The library has closed fd or not, depending on where it failed: leave it, start-up ends here. */
     if (server->daemons[server->daemon_count] == NULL)
-        return mr_fail(err, MR_ERR_IO, "cannot start the HTTP server for port %d: no memory, threads or descriptors", *port);
+        return mr_fail(
+            err, MR_ERR_IO,
+            "cannot start the HTTP server for port %d: no memory, threads or descriptors", *port);
     server->daemon_count++;
     return 0;
 }
 
 static int add_listeners(struct server *server, struct worker_config *config, struct mr_error *err)
 {
-    bool loopback = loopback_only(config);
-    const struct worker_listener fallback = {.host = (char *)(uintptr_t)"127.0.0.1", .port = 8083};
-    size_t count = config->listener_count > 0 ? config->listener_count : 1;
-
-    for (size_t i = 0; i < count && i < WORKER_CONFIG_LISTENERS; i++) {
-        struct worker_listener listener = config->listener_count > 0 ? config->listeners[i] : fallback;
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct worker_listener *listener = &config->listeners[i];
         int port = 0;
-        int rc;
+        int rc = add_listener(server, listener, &port, err);
 
-        if (loopback && listener.host[0] == '\0')
-            listener.host = fallback.host;
-        rc = add_listener(server, &listener, &port, err);
         if (rc != 0)
             return rc;
-        log_info("listening on http://%s:%d%s", listener.host[0] != '\0' ? listener.host : "*", port,
-                 loopback ? " (this machine only: the property listeners is not set)" : "");
+        log_info("listening on http://%s:%d", listener->host[0] != '\0' ? listener->host : "*",
+                 port);
         if (i > 0)
             continue;
         server->port = port;
         free(config->worker_id);
-        config->worker_id = listener_advertised(config, &listener, port, err);
+        config->worker_id = listener_advertised(config, listener, port, err);
         if (config->worker_id == NULL)
             return MR_ERR_CONFIG;
         snprintf(server->worker_id, sizeof(server->worker_id), "%s", config->worker_id);
@@ -791,12 +789,13 @@ static void lower_to_descriptors(struct server_limits *limits)
 {
     struct rlimit descriptors;
 
-    if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0 && descriptors.rlim_cur / 2 < limits->connections_max)
+    if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0 &&
+        descriptors.rlim_cur / 2 < limits->connections_max)
         limits->connections_max = descriptors.rlim_cur / 2;
 }
 
-struct server *server_new_limited(struct loop *loop, struct worker_config *config, const struct server_limits *limits,
-                                  struct mr_error *err)
+struct server *server_new_limited(struct loop *loop, struct worker_config *config,
+                                  const struct server_limits *limits, struct mr_error *err)
 {
     struct server *server = calloc(1, sizeof(*server));
 
@@ -806,7 +805,9 @@ struct server *server_new_limited(struct loop *loop, struct worker_config *confi
     lower_to_descriptors(&server->limits);
     server->watch = conn_watch_new(&(struct conn_watch_limits){
         .connections_max = server->limits.connections_max,
-        .ms = {[CONN_IDLE] = limits->idle_ms, [CONN_READING] = limits->reading_ms, [CONN_WRITING] = limits->writing_ms},
+        .ms = {[CONN_IDLE] = limits->idle_ms,
+               [CONN_READING] = limits->reading_ms,
+               [CONN_WRITING] = limits->writing_ms},
     });
     server->gate = gate_new(server);
     server->lingering.loop = loop;

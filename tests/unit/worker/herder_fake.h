@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A herder for tests of the REST room: three connectors, no plugins, no processes. Included by one .c of a test binary, which
+ * then links no real herder. `a` runs, `b` has no status yet, changes of a name that begins with "slow" wait until
+ * herder_fake_release. Every call is noted in `log`. */
+#ifndef TESTS_HERDER_FAKE_H
+#define TESTS_HERDER_FAKE_H
+
+#include "base/json.h"
+#include "worker/herder/herder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HERDER_FAKE_WAITING 4096
+
+struct herder {
+    bool ready;
+    const char *stage;
+    char log[4096]; /* "put a created_only {…}; …" of the last calls */
+    struct {
+        herder_done done;
+        void *arg;
+    } waiting[HERDER_FAKE_WAITING];
+    size_t waiting_count;
+    void (*changed)(struct herder *herder); /* after each change that waits; may be NULL */
+};
+
+static bool herder_fake_has(const char *conn)
+{
+    return strcmp(conn, "a") == 0 || strcmp(conn, "b") == 0 || strcmp(conn, "a b/\xC5\xBC") == 0 ||
+           strncmp(conn, "slow", 4) == 0;
+}
+
+static void herder_fake_fail(herder_done done, void *arg, int code, const char *text)
+{
+    struct mr_error err = {0};
+    struct herder_answer answer = {.err = &err, .message = text};
+
+    mr_fail(&err, code, "cut: %.20s", text);
+    done(arg, &answer);
+}
+
+static void herder_fake_done(herder_done done, void *arg, const json_t *body, bool created)
+{
+    struct herder_answer answer = {.body = body, .created = created};
+
+    done(arg, &answer);
+}
+
+MR_PRINTF(2, 3)
+static void herder_fake_note(struct herder *herder, const char *fmt, ...)
+{
+    size_t len = strlen(herder->log);
+    va_list args;
+
+    if (len > sizeof(herder->log) / 2)
+        len = 0;
+    va_start(args, fmt);
+    vsnprintf(herder->log + len, sizeof(herder->log) - len, fmt, args);
+    va_end(args);
+}
+
+/* True when the change is unknown (answered) or waits. */
+static bool herder_fake_settled(struct herder *herder, const char *conn, const char *unknown,
+                                herder_done done, void *arg)
+{
+    char text[256];
+
+    if (!herder_fake_has(conn)) {
+        snprintf(text, sizeof(text), unknown, conn);
+        herder_fake_fail(done, arg, MR_ERR_NOT_FOUND, text);
+        return true;
+    }
+    if (strncmp(conn, "slow", 4) != 0)
+        return false;
+    if (herder->waiting_count < HERDER_FAKE_WAITING) {
+        herder->waiting[herder->waiting_count].done = done;
+        herder->waiting[herder->waiting_count++].arg = arg;
+    }
+    if (herder->changed != NULL)
+        herder->changed(herder);
+    return true;
+}
+
+/* Come back for everything that waits, as done without a body. */
+static inline void herder_fake_release(struct herder *herder)
+{
+    while (herder->waiting_count > 0) {
+        herder->waiting_count--;
+        herder_fake_done(herder->waiting[herder->waiting_count].done,
+                         herder->waiting[herder->waiting_count].arg, NULL, false);
+    }
+}
+
+json_t *herder_root(struct herder *herder)
+{
+    return json_pack("{s:s, s:s, s:n}", "version", "4.3.1", "commit", "0", "kafka_cluster_id");
+}
+
+bool herder_ready(const struct herder *herder)
+{
+    return herder->ready;
+}
+
+const char *herder_stage(const struct herder *herder)
+{
+    return herder->stage;
+}
+
+json_t *herder_names(struct herder *herder)
+{
+    return json_pack("[s, s, s]", "a", "b", "a b/\xC5\xBC");
+}
+
+json_t *herder_info(struct herder *herder, const char *conn)
+{
+    return herder_fake_has(conn) ? json_pack("{s:s, s:{s:s}, s:[], s:s}", "name", conn, "config",
+                                             "name", conn, "tasks", "type", "source")
+                                 : NULL;
+}
+
+json_t *herder_config(struct herder *herder, const char *conn)
+{
+    return herder_fake_has(conn) ? json_pack("{s:s}", "name", conn) : NULL;
+}
+
+json_t *herder_status(struct herder *herder, const char *conn)
+{
+    return herder_fake_has(conn) && strcmp(conn, "b") != 0
+               ? json_pack("{s:s, s:{s:s}, s:[], s:s}", "name", conn, "connector", "state",
+                           "RUNNING", "tasks", "type", "source")
+               : NULL;
+}
+
+json_t *herder_tasks(struct herder *herder, const char *conn)
+{
+    return herder_fake_has(conn) ? json_array() : NULL;
+}
+
+json_t *herder_task_status(struct herder *herder, const char *conn, int task)
+{
+    return herder_fake_has(conn) && task == 0
+               ? json_pack("{s:i, s:s}", "id", task, "state", "RUNNING")
+               : NULL;
+}
+
+json_t *herder_plugins(struct herder *herder, bool connectors_only)
+{
+    return connectors_only ? json_array() : json_pack("[{s:s}]", "class", "converter");
+}
+
+bool herder_knows(struct herder *herder, const char *conn)
+{
+    return herder_fake_has(conn);
+}
+
+static void herder_fake_put(struct herder *herder, const char *conn, const struct props *config,
+                            bool created, herder_done done, void *arg)
+{
+    json_t *shown = json_from_props(config);
+    json_t *body = json_pack("{s:s, s:o, s:[], s:s}", "name", conn, "config", shown, "tasks",
+                             "type", "source");
+    char *text = json_text(shown);
+
+    herder_fake_note(herder, "%s %s; ", conn, text);
+    free(text);
+    if (strcmp(conn, "fail") == 0)
+        herder_fake_fail(done, arg, MR_ERR_FATAL, "Failed to start connector: fail");
+    else if (conn[0] == '\0')
+        herder_fake_fail(done, arg, MR_ERR_CONFIG, "String may not be empty");
+    else if (strncmp(conn, "slow", 4) == 0)
+        (void)herder_fake_settled(herder, conn, "%s", done, arg);
+    else
+        herder_fake_done(done, arg, body, created);
+    json_decref(body);
+}
+
+void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
+{
+    char text[128];
+
+    herder_fake_note(herder, "put%s %s ", put->create_only ? " new" : "",
+                     target_state_name(put->initial));
+    if (put->create_only && herder_fake_has(put->conn) && strncmp(put->conn, "slow", 4) != 0) {
+        snprintf(text, sizeof(text), "Connector %s already exists", put->conn);
+        herder_fake_fail(done, arg, MR_ERR_EXISTS, text);
+        return;
+    }
+    herder_fake_put(herder, put->conn, put->config, !herder_fake_has(put->conn), done, arg);
+}
+
+void herder_patch(struct herder *herder, const char *conn, const struct props *changes,
+                  herder_done done, void *arg)
+{
+    herder_fake_note(herder, "patch ");
+    if (!herder_fake_settled(herder, conn, "Connector %s not found", done, arg))
+        herder_fake_put(herder, conn, changes, false, done, arg);
+}
+
+void herder_delete(struct herder *herder, const char *conn, herder_done done, void *arg)
+{
+    herder_fake_note(herder, "delete %s; ", conn);
+    if (!herder_fake_settled(herder, conn, "Connector %s not found", done, arg))
+        herder_fake_done(done, arg, NULL, false);
+}
+
+void herder_set_target(struct herder *herder, const char *conn, enum target_state target,
+                       herder_done done, void *arg)
+{
+    herder_fake_note(herder, "target %s %s; ", conn, target_state_name(target));
+    if (!herder_fake_settled(herder, conn, "Unknown connector %s", done, arg))
+        herder_fake_done(done, arg, NULL, false);
+}
+
+void herder_restart(struct herder *herder, const char *conn, bool include_tasks, bool only_failed,
+                    herder_done done, void *arg)
+{
+    bool flags = include_tasks || only_failed;
+    json_t *state = flags ? herder_status(herder, "a") : NULL;
+
+    herder_fake_note(herder, "restart %s %d %d; ", conn, include_tasks, only_failed);
+    if (!herder_fake_settled(herder, conn, "Unknown connector: %s", done, arg))
+        herder_fake_done(done, arg, state, false);
+    json_decref(state);
+}
+
+void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done,
+                         void *arg)
+{
+    herder_fake_note(herder, "restart task %s %d; ", conn, task);
+    if (task == 9)
+        herder_fake_fail(done, arg, MR_ERR_STATE, "stale configuration");
+    else if (!herder_fake_settled(herder, conn, "Unknown connector: %s", done, arg))
+        herder_fake_done(done, arg, NULL, false);
+}
+
+#endif
