@@ -29,7 +29,7 @@ enum msg_kind {
     MSG_TASK_CONFIGS,       /* conn, max: answered by TASK_CONFIGS_READY */
     MSG_TASK_START,         /* conn, task, config: {}, target, generation */
     MSG_TASK_TARGET,        /* conn, task, target: STARTED | PAUSED */
-    MSG_TASK_STOP,          /* conn, task: answered by TASK_STATUS UNASSIGNED */
+    MSG_TASK_STOP,          /* conn, task: answered by TASK_STATUS UNASSIGNED, also when the task had ended already */
     MSG_OFFSETS,            /* id, entries: [[partition, offset]] | error: answer to OFFSETS_GET */
     MSG_OFFSETS_STORED,     /* id, error?: answer to OFFSETS_PUT, after the store has them for good */
     MSG_START_CHECKED,      /* id, ok */
