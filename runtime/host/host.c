@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -591,6 +592,8 @@ int host_main(int argc, char **argv)
     }
     if (getpgrp() != getpid())
         setpgid(0, 0);
+    /* What plugins fork stays below this host while it lives, and comes to the worker with its death. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     setvbuf(stdout, NULL, _IOLBF, 0);
     log_relay_to(STDERR_FILENO);
     log_context(argv[1], -1);
