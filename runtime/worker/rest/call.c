@@ -185,6 +185,7 @@ void call_abandon_all(struct call_desk *desk)
     while (desk->first != NULL) {
         struct call *call = desk->first;
 
+        mr_assert(call->with_herder);
         entities_error(&call->exchange->answer, 503, "Worker is shutting down");
         give_back(call);
     }

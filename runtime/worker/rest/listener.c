@@ -121,13 +121,17 @@ static int bind_host(const struct worker_listener *listener, struct mr_error *er
 
 static int bound_port(int fd)
 {
-    struct sockaddr_storage address = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } address;
     socklen_t len = sizeof(address);
 
-    if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+    memset(&address, 0, sizeof(address));
+    if (getsockname(fd, &address.any, &len) != 0)
         return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.six.sin6_port : address.four.sin_port);
 }
 
 int listener_open(const struct worker_listener *listener, int *port, struct mr_error *err)
