@@ -303,13 +303,24 @@ static void check_choice(struct check *check, const char *text)
     free(known);
 }
 
-static bool has_duplicate(const struct config_value *v)
+static int by_text(const void *a, const void *b)
 {
-    for (size_t i = 0; i < v->item_count; i++)
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(v->items[i], v->items[j]) == 0)
-                return true;
-    return false;
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool config_def_has_duplicate(const struct config_value *v)
+{
+    char **sorted = v->item_count > 1 ? malloc(v->item_count * sizeof(*sorted)) : NULL;
+    bool found = false;
+
+    if (sorted == NULL)
+        return false;
+    memcpy(sorted, v->items, v->item_count * sizeof(*sorted));
+    qsort(sorted, v->item_count, sizeof(*sorted), by_text);
+    for (size_t i = 1; i < v->item_count && !found; i++)
+        found = strcmp(sorted[i - 1], sorted[i]) == 0;
+    free(sorted);
+    return found;
 }
 
 static bool has_empty(const struct config_value *v)
@@ -335,7 +346,7 @@ static void check_list(struct check *check, const struct config_value *v)
         complain(check, "Configuration '%s' must not be empty. Valid values include: %s%s%s", key->name,
                  known != NULL ? "[" : "", known != NULL ? known : "any non-empty value", known != NULL ? "]" : "");
         free(known);
-    } else if (has_duplicate(v)) {
+    } else if (config_def_has_duplicate(v)) {
         complain(check, "Configuration '%s' values must not be duplicated.", key->name);
     } else if (key->choices != NULL) {
         for (size_t i = 0; i < v->item_count; i++)

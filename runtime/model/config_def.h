@@ -32,6 +32,8 @@ typedef void (*config_def_bad)(void *arg, const char *key, const char *text);
 int config_def_check(const struct mr_config_key *key, const struct props *props, struct config_value *out,
                      config_def_bad bad, void *arg);
 
+bool config_def_has_duplicate(const struct config_value *list);
+
 const char *config_def_type_name(uint32_t type);        /* "STRING", … */
 
 /* The name in `known` (ended by NULL) nearest to `name`, or NULL when none is near: for warnings about unknown keys. */

@@ -11,13 +11,16 @@
 #define WORKER_CONFIG_LISTENERS 8
 
 struct worker_listener {
-    char *host;             /* "" = all interfaces */
+    char *host;             /* "" = all interfaces; IPv6 without brackets */
     int port;               /* 0 = any free one */
     bool https;
 };
 
+/* connector.client.config.override.policy: which client settings a connector may override. */
+enum worker_override { WORKER_OVERRIDE_ALL, WORKER_OVERRIDE_NONE, WORKER_OVERRIDE_PRINCIPAL, WORKER_OVERRIDE_ALLOWLIST };
+
 struct worker_config {
-    const char *path;               /* of the file, for messages */
+    const char *path;               /* of the file, for messages; borrowed */
     struct props props;             /* everything, as read (hosts get it whole) */
     struct worker_listener listeners[WORKER_CONFIG_LISTENERS];
     size_t listener_count;
@@ -28,11 +31,19 @@ struct worker_config {
     char *run_dir;                  /* millrace.run.dir */
     char *offset_file;              /* offset.storage.file.filename; standalone */
     char **plugin_path;             /* folders, ended by NULL: plugin.path, then the bundled folder */
+    enum worker_override override_policy;
+    char **override_allowlist;      /* keys, ended by NULL */
 };
 
-/* Load and check. MR_ERR_CONFIG: "worker.properties:12: Invalid value … for configuration …". Unknown keys are logged as
- * warnings with the nearest known name. */
+/* Load and check, also that the Kafka clients can be what the file asks them to be. MR_ERR_CONFIG: "worker.properties:12:
+ * Invalid value … for configuration …", several joined by "; ". Unknown keys are logged as warnings with the nearest known
+ * name. path "" = no file, all defaults, as Connect has it. What is left behind on failure: config deinitialised. */
 int worker_config_load(struct worker_config *config, const char *path, struct mr_error *err);
 void worker_config_deinit(struct worker_config *config);
+
+/* "FILE:LINE: " of a key, or "FILE: " where it was not set: what stands before a message about it. */
+void worker_config_where(const struct worker_config *config, const char *key, char *out, size_t size);
+
+const char *worker_config_override_name(enum worker_override policy);       /* "All" */
 
 #endif

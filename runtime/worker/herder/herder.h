@@ -24,15 +24,20 @@ struct herder_answer {
 };
 typedef void (*herder_done)(void *arg, const struct herder_answer *answer);
 
+/* Opens the offset file, begins to ask Kafka for its cluster id (answers do not wait for that). config, catalog: borrowed
+ * for life; config->worker_id may still be NULL until the first connector is put. NULL with err: MR_ERR_CONFIG, MR_ERR_IO,
+ * MR_ERR_PROTOCOL (a damaged offset file). */
 struct herder *herder_new(struct loop *loop, const struct worker_config *config, const struct catalog *catalog,
                           struct mr_error *err);
-void herder_free(struct herder **herder);
-/* Stop everything in order and flush; then fn runs. */
+void herder_free(struct herder **herder);       /* what waits is answered MR_ERR_CLOSED, hosts that are left are killed */
+/* Take no changes any more (those that wait are answered MR_ERR_CLOSED), end every host in order, all at once; then fn. */
 void herder_shutdown(struct herder *herder, loop_fn fn, void *arg);
+/* The connectors of the command line were put and answered: with the cluster id known, the worker is ready. */
+void herder_started(struct herder *herder);
 
 /* Reads: from memory, at once. New references; NULL when the connector (or task) is unknown or has no status yet. */
 json_t *herder_root(struct herder *herder);                     /* {"version","commit","kafka_cluster_id","millrace"} */
-bool herder_ready(const struct herder *herder);                 /* for /health */
+bool herder_ready(const struct herder *herder);                 /* for /health: start-up is over */
 const char *herder_stage(const struct herder *herder);          /* "reading connector files", … for time-outs */
 json_t *herder_names(struct herder *herder);
 json_t *herder_info(struct herder *herder, const char *conn);

@@ -30,7 +30,9 @@
     "line counts them and holds the CRC-32 of all bytes before it\"}\n"
 
 struct request {
-    struct local_store *store;
+    struct local_store *store;  /* NULL: answered when the store was closed */
+    struct request *prev;       /* of the store's open ones; loop side */
+    struct request *next;
     bool write;
     char *conn;
     json_t *body;               /* partitions or entries; then the answer's entries */
@@ -40,14 +42,14 @@ struct request {
     void *arg;
 };
 
-/* loop side: in_flight, closed. Thread side: offsets, undo, waiting. */
+/* loop side: open. Thread side: offsets, undo, waiting. */
 struct local_store {
     struct loop *loop;
     char *path;
     struct queue *queue;
     pthread_t thread;
-    size_t in_flight;
-    bool closed;
+    struct request *open;       /* asked and not answered, oldest first */
+    struct request *newest;
     json_t *offsets;
     json_t *undo;               /* [[key, entry before | null]] since the last write to disk */
     struct request *waiting[BATCH];
@@ -237,41 +239,42 @@ static void request_free(struct request *req)
     free(req);
 }
 
-static void store_unref(struct local_store *store)
+static void unlink_request(struct request *req)
 {
-    if (!store->closed || store->in_flight > 0)
-        return;
-    free(store->path);
-    free(store);
+    struct local_store *store = req->store;
+
+    *(req->prev != NULL ? &req->prev->next : &store->open) = req->next;
+    *(req->next != NULL ? &req->next->prev : &store->newest) = req->prev;
+    req->store = NULL;
 }
 
-/* On the loop. */
+/* On the loop: unlink and tell. */
+static void tell(struct request *req)
+{
+    const char *error = req->error[0] != '\0' ? req->error : NULL;
+    json_t *entries = error == NULL && !req->write ? req->body : NULL;
+
+    unlink_request(req);
+    if (entries != NULL)
+        req->body = NULL;
+    if (req->write)
+        req->written_fn(req->arg, error);
+    else
+        req->read_fn(req->arg, entries, error);
+}
+
 static void deliver(void *arg)
 {
     struct request *req = arg;
-    struct local_store *store = req->store;
-    const char *error = req->error[0] != '\0' ? req->error : NULL;
 
-    store->in_flight--;
-    if (!store->closed) {
-        if (req->write) {
-            req->written_fn(req->arg, error);
-        } else {
-            json_t *entries = error == NULL ? req->body : NULL;
-
-            if (error == NULL)
-                req->body = NULL;
-            req->read_fn(req->arg, entries, error);
-        }
-    }
-    store_unref(store);
+    if (req->store != NULL)
+        tell(req);
     request_free(req);
 }
 
 static void answer(struct request *req)
 {
-    if (loop_post(req->store->loop, deliver, req) != 0)
-        request_free(req);
+    mr_assert(loop_post(req->store->loop, deliver, req) == 0);          /* the store is closed before its loop */
 }
 
 /* Set or remove one offset and note what was there. Gives false when memory is short (nothing changed). */
@@ -475,17 +478,21 @@ void local_store_close(struct local_store **storep)
     queue_close(store->queue);
     pthread_join(store->thread, NULL);
     queue_free(&store->queue, NULL);
+    while (store->open != NULL)
+        tell(store->open);
     json_decref(store->offsets);
     json_decref(store->undo);
-    store->closed = true;
-    store_unref(store);
+    free(store->path);
+    free(store);
 }
 
 static void ask(struct local_store *store, struct request *req, const char *conn, const json_t *body)
 {
     loop_assert_owner(store->loop);
-    store->in_flight++;
     req->store = store;
+    req->prev = store->newest;
+    *(req->prev != NULL ? &req->prev->next : &store->open) = req;
+    store->newest = req;
     req->conn = strdup(conn);
     req->body = json_deep_copy(body);
     if (req->error[0] == '\0' && (req->conn == NULL || req->body == NULL))

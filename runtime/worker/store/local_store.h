@@ -12,10 +12,10 @@ struct local_store;
 /* Read the file (absent = empty) and start the thread. MR_ERR_PROTOCOL names file and byte of damage; a file of the Java
  * worker is refused with the remedy. */
 struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err);
-/* Waits for what is queued; answers that did not run yet never will. Before loop_free. */
+/* Finishes what is queued and runs the answers that did not run yet. Before loop_free. */
 void local_store_close(struct local_store **store);
 
-/* Answers run on the loop, never inside the call that asked. entries: [[partition, offset|null]]. A request of the wrong
+/* Answers run on the loop, never inside the call that asked (but inside local_store_close). entries: [[partition, offset|null]]. A request of the wrong
  * shape, or one too many, is answered with an error. */
 typedef void (*local_store_read_fn)(void *arg, json_t *entries /* taken */, const char *error);
 typedef void (*local_store_written_fn)(void *arg, const char *error);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* millrace: one binary, a table of verbs. The only file that knows both the worker and the host.
+ *
+ * Exit codes: 0 done · 1 usage · 2 bad configuration or failed initialisation · 3 failed start, or a connector file that
+ * can't be used · 70 an internal error of a host · 128 + n ended at once by a second signal n. */
+#include "host/host.h"
+#include "worker/worker.h"
+
+#include <stdbool.h>
+
+struct verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *arguments;
+    const char *summary;        /* NULL: internal, not listed */
+    const char *help;
+};
+
+static int run_help(int argc, char **argv);
+static int run_version(int argc, char **argv);
+
+static const struct verb verbs[] = {
+    {"standalone", worker_standalone, "WORKER.properties [CONNECTOR.properties | CONNECTOR.json ...]",
+     "run one worker that keeps its state in memory and in one file",
+     "Runs a Kafka Connect worker on its own. WORKER.properties is a worker file by Kafka Connect's names\n"
+     "(config/standalone.properties is a sample); connectors come from the files named after it and by REST.\n"
+     "A connector file is a properties file, a JSON object of texts, or {\"name\", \"config\", \"initial_state\"}.\n"
+     "\n"
+     "SIGTERM and SIGINT stop it in order; a second one ends it at once.\n"
+     "\n"
+     "Exit codes:\n"
+     "  0  stopped in order\n"
+     "  1  wrong usage\n"
+     "  2  bad configuration, or an initialisation that failed (port in use, folder not writable, ...)\n"
+     "  3  a connector file that can't be used, or its connector's start failed\n"
+     "  128 + n  ended at once by a second signal n\n"},
+    {"help", run_help, "[VERB]", "explain a verb", "Lists the verbs, or explains one.\n"},
+    {"version", run_version, "", "print the version", "Prints the version of Millrace and of the Kafka Connect that it answers as.\n"},
+    {"host", host_main, "NAME", NULL,
+     "Internal: the process of one connector, born from a worker with open descriptors. Not to be run by hand.\n"},
+    {"scan", scan_main, "LIBRARY ...", NULL,
+     "Internal: opens plugin libraries and describes what is in them, one JSON object a line.\n"},
+};
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static const struct verb *find(const char *name)
+{
+    for (size_t i = 0; i < VERBS; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static int usage(FILE *to)
+{
+    fprintf(to, "usage: millrace VERB [ARGUMENTS]\n\n");
+    for (size_t i = 0; i < VERBS; i++)
+        if (verbs[i].summary != NULL)
+            fprintf(to, "  %-12s %s\n", verbs[i].name, verbs[i].summary);
+    fprintf(to, "\nmillrace help VERB explains one. millrace --version prints the version.\n");
+    return to == stdout ? 0 : 1;
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "millrace: no verb '%s'\n\n", name);
+    return usage(stderr);
+}
+
+static int run_help(int argc, char **argv)
+{
+    const struct verb *verb;
+
+    if (argc < 2)
+        return usage(stdout);
+    verb = find(argv[1]);
+    if (verb == NULL)
+        return unknown(argv[1]);
+    printf("usage: millrace %s%s%s\n\n%s", verb->name, verb->arguments[0] != '\0' ? " " : "", verb->arguments, verb->help);
+    return 0;
+}
+
+static int run_version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    printf("millrace %s (Kafka Connect %s)\n", MILLRACE_VERSION, WORKER_CONNECT_VERSION);
+    return 0;
+}
+
+static bool asks_for_help(const char *text)
+{
+    return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct verb *verb;
+    char *help[] = {argv[0], argc > 1 ? argv[1] : NULL, NULL};
+
+    if (argc < 2)
+        return usage(stderr);
+    if (asks_for_help(argv[1]))
+        return usage(stdout);
+    if (strcmp(argv[1], "--version") == 0)
+        return run_version(argc, argv);
+    verb = find(argv[1]);
+    if (verb == NULL)
+        return unknown(argv[1]);
+    if (argc > 2 && verb->summary != NULL && asks_for_help(argv[2]))
+        return run_help(2, help);
+    return verb->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of one connector on this worker: its host, its connector object, its tasks, their states. Knows nothing of where
+ * configurations come from and nothing of requests. Owner: the worker's loop. */
+#ifndef WORKER_LIFECYCLE_H
+#define WORKER_LIFECYCLE_H
+
+#include "base/json.h"
+#include "base/loop.h"
+#include "model/state.h"
+#include "worker/supervisor/catalog.h"
+#include "worker/supervisor/supervisor.h"
+
+struct lifecycle;
+
+/* What all lifecycles share. Borrowed for life.
+ *
+ * made      the connector made the configurations of its tasks: an array of objects of text, checked. To be answered, now
+ *           or later, by lifecycle_run with what is to run
+ * moved     the lifecycle moved on by itself (a timer): ask it how it stands. Called last in whatever called it */
+struct lifecycle_env {
+    struct loop *loop;
+    struct supervisor *sup;
+    int restart_max;                    /* millrace.restart.max */
+    void (*made)(void *arg, const char *conn, struct props *configs, size_t count);
+    void (*moved)(void *arg, const char *conn);
+    void *arg;
+};
+
+/* What is to run. All copied, but for plugin. */
+struct lifecycle_work {
+    const struct catalog_plugin *plugin;
+    const struct props *config;
+    enum target_state target;
+};
+
+/* How it stands with what was asked last. ENDING takes at most the graceful timeout and a second; STARTING as long as the
+ * plugin's code. */
+enum lifecycle_busy { LIFECYCLE_FREE, LIFECYCLE_ENDING, LIFECYCLE_STARTING };
+
+struct lifecycle *lifecycle_new(const char *name, const struct lifecycle_env *env);
+void lifecycle_free(struct lifecycle **lc);     /* has no host any more */
+
+enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc);
+/* Has something ended since the last call: a start, a stop, a restart? err: filled when it failed, cleared otherwise. A start
+ * whose host crashed counts as done, since the restart policy takes over. */
+bool lifecycle_settled(struct lifecycle *lc, struct mr_error *err);
+
+/* Requests. Each ends what runs first where it must; a start that is under way is given up for a later request. */
+void lifecycle_apply(struct lifecycle *lc, const struct lifecycle_work *work);          /* new configuration */
+void lifecycle_target(struct lifecycle *lc, enum target_state target);
+void lifecycle_restart(struct lifecycle *lc);                           /* the connector; its tasks only if they must */
+void lifecycle_restart_all(struct lifecycle *lc);
+void lifecycle_revive(struct lifecycle *lc, int task);                  /* a FAILED task is to start with the next start */
+void lifecycle_start_revived(struct lifecycle *lc);                     /* now */
+void lifecycle_restart_task(struct lifecycle *lc, int task);            /* the task exists */
+void lifecycle_end(struct lifecycle *lc);                               /* stop everything; the configuration stays */
+void lifecycle_mark_restarting(struct lifecycle *lc, int task);         /* shown until it moves; task -1: the connector */
+
+/* What is to run for the configurations that were made; copied. */
+void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count);
+
+/* Events of the supervisor. */
+void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *trace, const char *version);
+void lifecycle_on_configs(struct lifecycle *lc, const json_t *configs, const char *error);
+void lifecycle_on_task(struct lifecycle *lc, int task, enum state state, const char *trace);
+void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *death);
+bool lifecycle_may_start(const struct lifecycle *lc, int task);         /* MSG_START_CHECK */
+
+/* Reads. Borrowed until the next call. trace: NULL none. */
+struct lifecycle_view {
+    enum state state;
+    const char *trace;
+    const char *version;
+    size_t task_count;
+};
+void lifecycle_view(const struct lifecycle *lc, struct lifecycle_view *out);
+void lifecycle_view_task(const struct lifecycle *lc, size_t i, enum state *state, const char **trace);
+bool lifecycle_hosted(const struct lifecycle *lc);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is this configuration one that a connector may have? The checks of Connect in Connect's order, every problem found in one
+ * go. Pure but for PEM files that client settings name; no plugin code runs.
+ * Spec: org.apache.kafka.connect.runtime.AbstractHerder.validateConnectorConfig; reference connector-config 1 to 7. */
+#ifndef WORKER_VALIDATE_H
+#define WORKER_VALIDATE_H
+
+#include "worker/supervisor/catalog.h"
+#include "worker/worker_config.h"
+
+/* One key and what is wrong with it, in the order in which Connect lists keys. */
+struct validate_key {
+    char *name;                 /* with prefix where it has one */
+    bool per_key;               /* client overrides and converters: the key counts once, however much is wrong */
+    char **errors;
+    size_t error_count;
+};
+
+struct validate_result {
+    const struct catalog_plugin *plugin;
+    struct validate_key *keys;
+    size_t key_count;
+};
+
+struct validate_input {
+    const struct props *config;
+    const struct catalog *catalog;
+    const struct worker_config *worker;
+};
+
+/* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when there is nothing to check against: no
+ * connector.class, or one that is not installed. In both cases the caller deinitialises out. */
+int validate_connector(const struct validate_input *input, struct validate_result *out, struct mr_error *err);
+void validate_deinit(struct validate_result *result);
+
+size_t validate_error_count(const struct validate_result *result);      /* as Connect counts */
+/* The text of a refusal: "Connector configuration is invalid and contains the following N error(s):" and so on. */
+int validate_message(const struct validate_result *result, struct buf *out);
+
+/* The worker's own converters exist. MR_ERR_CONFIG: "FILE:LINE: Invalid value … Class … could not be found." */
+int validate_worker(const struct worker_config *worker, const struct catalog *catalog, struct mr_error *err);
+
+#endif

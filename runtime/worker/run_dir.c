@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run folder: where hosts hold their locks, so that a new worker finds what an old one left behind. It may lie below
+ * /tmp, so it is made with mode 0700 and refused when it belongs to somebody else or others may write into it. The worker
+ * itself holds `worker.lock`: a second worker on the same offset file would tear it, and bury the first one's hosts. */
+#include "worker/run_dir.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+static uint64_t fnv(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+/* One number for all spellings of a file that may not exist yet: its folder is resolved, its name is taken. */
+static uint64_t hash_of_file(const char *path)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL)
+        snprintf(folder, sizeof(folder), ".");
+    else
+        snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (realpath(folder, real) == NULL)
+        snprintf(real, sizeof(real), "%s", folder);
+    return fnv(fnv(fnv(0xcbf29ce484222325u, real), "/"), slash != NULL ? slash + 1 : path);
+}
+
+static bool is_own_folder(const char *path)
+{
+    struct stat st;
+
+    return path != NULL && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+char *run_dir_default(const char *offset_file)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR"), *tmp = getenv("TMPDIR");
+    unsigned long long hash = hash_of_file(offset_file);
+    char *path = NULL;
+    int n;
+
+    if (is_own_folder(runtime))
+        n = asprintf(&path, "%s/millrace/%016llx", runtime, hash);
+    else
+        n = asprintf(&path, "%s/millrace-%u/%016llx", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp", (unsigned)geteuid(), hash);
+    mr_assert(n > 0);
+    return path;
+}
+
+/* The folder and the one above it: whoever may write there could plant a lock, or swap the folder. */
+static int check_folder(const char *path, struct mr_error *err)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0)
+        return err_errno(err, "run folder %s", path);
+    if (!S_ISDIR(st.st_mode))
+        return mr_fail(err, MR_ERR_IO, "run folder %s is not a folder: set millrace.run.dir to one that only this user may write",
+                       path);
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return mr_fail(err, MR_ERR_IO, "run folder %s belongs to user %u: set millrace.run.dir to one of this worker's user", path,
+                       (unsigned)st.st_uid);
+    if ((st.st_mode & 022) != 0 && (st.st_mode & S_ISVTX) == 0)
+        return mr_fail(err, MR_ERR_IO, "run folder %s may be written by others (mode %04o): chmod go-w, or set millrace.run.dir",
+                       path, (unsigned)(st.st_mode & 07777));
+    return 0;
+}
+
+static int check_parent(const char *path, struct mr_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char parent[PATH_MAX];
+
+    if (slash == NULL || slash == path)
+        return 0;
+    snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+    return check_folder(parent, err);
+}
+
+int run_dir_open(const char *path, struct mr_error *err)
+{
+    struct mr_error own = {0};
+    char lock[PATH_MAX];
+    int64_t pid = 0;
+    int fd, rc;
+
+    err = err != NULL ? err : &own;
+    rc = file_mkdirs(path, err);
+    if (rc == 0)
+        rc = check_parent(path, err);
+    if (rc == 0)
+        rc = check_folder(path, err);
+    if (rc != 0)
+        return rc;
+    if (snprintf(lock, sizeof(lock), "%s/worker.lock", path) >= (int)sizeof(lock))
+        return mr_fail(err, MR_ERR_IO, "run folder %.100s…: the name is too long", path);
+    rc = file_lock(lock, &fd, &pid, err);
+    if (rc != MR_ERR_EXISTS)
+        return rc;
+    err_clear(err);
+    return mr_fail(err, MR_ERR_EXISTS, "another worker (pid %lld) runs with the run folder %s: stop it, or give this one an "
+                   "offset.storage.file.filename of its own", (long long)pid, path);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker process: puts the rooms together, in the order in which a failure costs least, and takes them apart again.
+ *
+ *   read the worker file ─► run folder and its lock ─► bind the port (answers 503) ─► read the connector files ─► scan the
+ *   plugins ─► bury hosts that an earlier worker left ─► open the herder ─► open REST ─► put the connectors ─► run
+ *
+ *   SIGTERM or SIGINT ─► REST takes no more ─► hosts are drained, all at once ─► offsets are flushed ─► exit 0
+ *
+ * The calling thread becomes the loop's. Signals arrive by a descriptor; all other threads have them blocked from birth.
+ * Every failure of the start is one line and an exit code of worker.h. */
+#define LOGGER "worker"
+#include "worker/worker.h"
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "worker/herder/connector_file.h"
+#include "worker/herder/herder.h"
+#include "worker/herder/validate.h"
+#include "worker/rest/server.h"
+#include "worker/run_dir.h"
+#include "worker/supervisor/supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <pthread.h>
+
+enum exit_code { EXIT_STOPPED = 0, EXIT_USAGE = 1, EXIT_INITIALISATION = 2, EXIT_START = 3 };
+
+#define EXIT_SIGNAL 128                 /* and the signal's number */
+#define HOST_EXE "/proc/self/exe"       /* right also after an upgrade replaced the file */
+
+struct worker {
+    struct worker_config config;
+    struct loop *loop;
+    struct server *server;
+    struct catalog *catalog;
+    struct herder *herder;
+    int signal_fd;
+    struct loop_fd *signals;
+    struct connector_file *files;
+    size_t file_count;
+    size_t unanswered;                  /* files whose connector has not been answered for */
+    bool stopping;
+    int code;
+};
+
+/* A connector file that was put. */
+struct birth {
+    struct worker *worker;
+    const struct connector_file *file;
+};
+
+/* --- end ------------------------------------------------------------------------------------------------------------- */
+
+static void on_ended(void *arg)
+{
+    struct worker *worker = arg;
+
+    loop_stop(worker->loop);
+}
+
+static void stop(struct worker *worker, int code)
+{
+    if (worker->code == EXIT_STOPPED)
+        worker->code = code;
+    if (worker->stopping)
+        return;
+    worker->stopping = true;
+    herder_shutdown(worker->herder, on_ended, worker);
+    server_free(&worker->server);
+}
+
+static void on_signal(void *arg, uint32_t events)
+{
+    struct worker *worker = arg;
+    struct signalfd_siginfo info;
+
+    (void)events;
+    while (read(worker->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        const char *name = strsignal((int)info.ssi_signo);
+
+        if (info.ssi_signo == SIGHUP) {
+            log_info("signal %u (%s): nothing to do; the configuration is read at start only", info.ssi_signo, name);
+        } else if (worker->stopping) {
+            log_warn("signal %u (%s) while stopping: exit now, hosts end by themselves", info.ssi_signo, name);
+            _exit(EXIT_SIGNAL + (int)info.ssi_signo);
+        } else {
+            log_info("signal %u (%s): stopping", info.ssi_signo, name);
+            stop(worker, EXIT_STOPPED);
+        }
+    }
+}
+
+/* --- connectors of the command line ------------------------------------------------------------------------------------ */
+
+static void on_born(void *arg, const struct herder_answer *answer)
+{
+    struct birth *birth = arg;
+    struct worker *worker = birth->worker;
+
+    worker->unanswered--;
+    if (answer->err != NULL && !worker->stopping) {
+        log_error("%s: %s", birth->file->path, answer->message);
+        stop(worker, EXIT_START);
+    } else if (answer->err == NULL) {
+        log_info("%s: connector %s created", birth->file->path, birth->file->name);
+    }
+    free(birth);
+    if (worker->unanswered == 0 && !worker->stopping)
+        herder_started(worker->herder);
+}
+
+static void put_connectors(void *arg)
+{
+    struct worker *worker = arg;
+
+    worker->unanswered = worker->file_count;
+    for (size_t i = 0; i < worker->file_count; i++) {
+        const struct connector_file *file = &worker->files[i];
+        struct herder_put put = {.conn = file->name, .config = &file->config, .initial = file->initial, .create_only = true};
+        struct birth *birth = calloc(1, sizeof(*birth));
+
+        mr_assert(birth != NULL);
+        *birth = (struct birth){worker, file};
+        herder_put(worker->herder, &put, on_born, birth);
+    }
+    if (worker->file_count == 0)
+        herder_started(worker->herder);
+}
+
+static int read_connectors(struct worker *worker, char **paths, size_t count)
+{
+    worker->files = calloc(count + 1, sizeof(*worker->files));
+    mr_assert(worker->files != NULL);
+    for (size_t i = 0; i < count; i++) {
+        struct mr_error err = {0};
+
+        if (connector_file_read(paths[i], &worker->files[i], &err) != 0) {
+            log_error("%s", err.text);
+            return EXIT_START;
+        }
+        worker->file_count++;
+    }
+    return 0;
+}
+
+/* --- start ------------------------------------------------------------------------------------------------------------- */
+
+/* Before the first thread, so that all threads inherit the mask. */
+static int block_signals(void)
+{
+    sigset_t set;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int open_basics(struct worker *worker, struct mr_error *err)
+{
+    if (run_dir_open(worker->config.run_dir, err) != 0)
+        return -1;
+    worker->loop = loop_new(err);
+    if (worker->loop == NULL)
+        return -1;
+    if (worker->signal_fd < 0)
+        return err_errno(err, "cannot receive signals");
+    worker->signals = loop_fd_add(worker->loop, worker->signal_fd, EPOLLIN, on_signal, worker, err);
+    if (worker->signals == NULL)
+        return -1;
+    worker->server = server_new(worker->loop, &worker->config, err);
+    return worker->server != NULL ? 0 : -1;
+}
+
+static int open_herder(struct worker *worker, struct mr_error *err)
+{
+    worker->catalog = catalog_scan(HOST_EXE, (const char *const *)worker->config.plugin_path, err);
+    if (worker->catalog == NULL || validate_worker(&worker->config, worker->catalog, err) != 0)
+        return -1;
+    if (supervisor_bury_orphans(worker->config.run_dir, err) != 0)
+        return -1;
+    worker->herder = herder_new(worker->loop, &worker->config, worker->catalog, err);
+    if (worker->herder == NULL)
+        return -1;
+    server_open(worker->server, worker->herder);
+    return 0;
+}
+
+static void tell_settings(const struct worker_config *config)
+{
+    log_info("worker %s, REST on port %d, offsets in %s, run folder %s, Kafka at %s", config->worker_id,
+             config->listeners[0].port, config->offset_file, config->run_dir, props_get(&config->props, "bootstrap.servers"));
+}
+
+static int start(struct worker *worker, char **argv, int argc)
+{
+    struct mr_error err = {0};
+    int rc;
+
+    if (worker_config_load(&worker->config, argv[0], &err) != 0 || open_basics(worker, &err) != 0) {
+        log_error("%s", err.text);
+        return EXIT_INITIALISATION;
+    }
+    rc = read_connectors(worker, argv + 1, (size_t)(argc - 1));
+    if (rc != 0)
+        return rc;
+    if (open_herder(worker, &err) != 0) {
+        log_error("%s", err.text);
+        return EXIT_INITIALISATION;
+    }
+    tell_settings(&worker->config);
+    return 0;
+}
+
+static void take_apart(struct worker *worker)
+{
+    server_free(&worker->server);
+    herder_free(&worker->herder);
+    if (worker->signals != NULL)
+        loop_fd_remove(&worker->signals);
+    loop_free(&worker->loop);
+    if (worker->signal_fd >= 0)
+        close(worker->signal_fd);
+    catalog_free(&worker->catalog);
+    for (size_t i = 0; i < worker->file_count; i++)
+        connector_file_deinit(&worker->files[i]);
+    free(worker->files);
+    worker_config_deinit(&worker->config);
+}
+
+int worker_standalone(int argc, char **argv)
+{
+    struct worker worker = {.signal_fd = -1};
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: millrace standalone WORKER.properties [CONNECTOR.properties | CONNECTOR.json ...]\n");
+        return EXIT_USAGE;
+    }
+    worker.signal_fd = block_signals();
+    log_info("Millrace %s starts, standalone, with %s", MILLRACE_VERSION, argv[1][0] != '\0' ? argv[1] : "no worker file");
+    worker.code = start(&worker, argv + 1, argc - 1);
+    if (worker.code == 0) {
+        loop_post(worker.loop, put_connectors, &worker);
+        loop_run(worker.loop);
+    }
+    take_apart(&worker);
+    if (worker.code == 0)
+        log_info("stopped");
+    return worker.code;
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's properties file: a table of keys, each with type, default, range and the field it fills; then what needs
+ * more than one key or a look outside (listeners, folders, client security). Everything wrong is collected and told with
+ * file and line. Called once at start, before any thread; the result never changes after that.
+ *
+ * A key that no table has is material for plugins or a typing error: warned about, with the nearest known name. Keys whose
+ * silent loss would open a door or change a guarantee (REST extensions, config providers, exactly-once) end the start. */
+#define LOGGER "worker.config"
+#include "worker/worker_config.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "kafka/client_conf.h"
+#include "model/config_def.h"
+#include "worker/run_dir.h"
+
+#include <limits.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define STORED(field) offsetof(struct worker_config, field) + 1
+#define CHECKED 0                       /* a known key: typed and checked, read elsewhere or later */
+
+#define CONVERTER(name) {{name, MR_CFG_CLASS, MR_CFG_REQUIRED, .doc = ""}, CHECKED}
+#define TEXT(name, value) {{name, MR_CFG_STRING, .fallback = value}, CHECKED}
+#define LIST(name, value) {{name, MR_CFG_LIST, .fallback = value}, CHECKED}
+#define FLAG(name, value) {{name, MR_CFG_BOOLEAN, .fallback = value}, CHECKED}
+#define NUMBER(name, kind, value, least, most, place)                                                                  \
+    {{name, kind, .fallback = value, .has_range = true, .min = least, .max = most}, place}
+
+static const struct setting {
+    struct mr_config_key key;
+    size_t place;                       /* STORED: LONG, INT or STRING goes into that field */
+} settings[] = {
+    {{"bootstrap.servers", MR_CFG_LIST, MR_CFG_NON_EMPTY, .fallback = "localhost:9092"}, CHECKED},
+    {{"client.dns.lookup", MR_CFG_STRING, .fallback = "use_all_dns_ips",
+      .choices = "use_all_dns_ips|resolve_canonical_bootstrap_servers_only"}, CHECKED},
+    CONVERTER("key.converter"),
+    CONVERTER("value.converter"),
+    {{"header.converter", MR_CFG_CLASS, .fallback = "org.apache.kafka.connect.storage.SimpleHeaderConverter"}, CHECKED},
+    NUMBER("task.shutdown.graceful.timeout.ms", MR_CFG_LONG, "5000", 0, INT32_MAX, STORED(graceful_ms)),
+    NUMBER("offset.flush.interval.ms", MR_CFG_LONG, "60000", 1, INT64_MAX, STORED(offset_flush_ms)),
+    NUMBER("offset.flush.timeout.ms", MR_CFG_LONG, "5000", 0, INT64_MAX, CHECKED),
+    LIST("plugin.path", NULL),
+    {{"plugin.discovery", MR_CFG_STRING, .fallback = "hybrid_warn",
+      .choices = "~ONLY_SCAN|HYBRID_WARN|HYBRID_FAIL|SERVICE_LOAD"}, CHECKED},
+    LIST("config.providers", ""),
+    TEXT("connector.client.config.override.policy", "All"),
+    LIST("connector.client.config.override.allowlist", ""),
+    NUMBER("metrics.sample.window.ms", MR_CFG_LONG, "30000", 0, INT64_MAX, CHECKED),
+    NUMBER("metrics.num.samples", MR_CFG_INT, "2", 1, INT32_MAX, CHECKED),
+    {{"metrics.recording.level", MR_CFG_STRING, .fallback = "INFO", .choices = "INFO|DEBUG"}, CHECKED},
+    LIST("metric.reporters", ""),
+    FLAG("topic.creation.enable", "true"),
+    FLAG("topic.tracking.enable", "true"),
+    FLAG("topic.tracking.allow.reset", "true"),
+    LIST("listeners", NULL),
+    TEXT("rest.advertised.host.name", NULL),
+    {{"rest.advertised.port", MR_CFG_INT, .fallback = NULL}, CHECKED},
+    TEXT("rest.advertised.listener", NULL),
+    LIST("admin.listeners", NULL),
+    LIST("rest.extension.classes", ""),
+    TEXT("access.control.allow.origin", ""),
+    TEXT("access.control.allow.methods", ""),
+    TEXT("response.http.headers.config", ""),
+    {{"ssl.client.auth", MR_CFG_STRING, .fallback = "none", .choices = "required|requested|none"}, CHECKED},
+    {{"offset.storage.file.filename", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .fallback = NULL},
+     STORED(offset_file)},
+    NUMBER("millrace.restart.max", MR_CFG_INT, "5", 0, 100, STORED(restart_max)),
+    {{"millrace.run.dir", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = NULL}, STORED(run_dir)},
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+/* Known, but nothing that this worker does; told once. */
+static const struct {
+    const char *key;
+    const char *why;
+} without_effect[] = {
+    {"admin.listeners", "there is no separate administration listener yet"},
+    {"access.control.allow.origin", "no CORS headers are sent, so browsers refuse other origins"},
+    {"access.control.allow.methods", "no CORS headers are sent"},
+    {"response.http.headers.config", "the headers are not added to answers"},
+    {"internal.key.converter", "removed from Kafka Connect; the internal format is fixed"},
+    {"internal.value.converter", "removed from Kafka Connect; the internal format is fixed"},
+};
+
+/* What would be dangerous to ignore. A value that equals `harmless` (any case), or an empty one, is let pass. */
+static const struct {
+    const char *key;
+    const char *harmless;
+    const char *remedy;
+} refused[] = {
+    {"rest.extension.classes", "", "REST extensions are not supported yet, and without them the API would stand open: remove the "
+     "key, and put an authenticating proxy before a listener on localhost"},
+    {"config.providers", "", "config providers are not supported yet, and their ${...} would be taken literally: remove the key, "
+     "and write the values out"},
+    {"exactly.once.source.support", "disabled", "exactly-once delivery from sources is not supported yet: remove the key, or set "
+     "it to disabled"},
+};
+
+/* Keys of distributed workers: known by name, meaningless here. */
+static const char *const distributed[] = {
+    "group.id", "session.timeout.ms", "heartbeat.interval.ms", "rebalance.timeout.ms", "config.storage.topic",
+    "config.storage.replication.factor", "offset.storage.topic", "offset.storage.partitions",
+    "offset.storage.replication.factor", "status.storage.topic", "status.storage.partitions",
+    "status.storage.replication.factor", "connect.protocol", "scheduled.rebalance.max.delay.ms", "worker.sync.timeout.ms",
+    "worker.unsync.backoff.ms", "inter.worker.key.generation.algorithm", "inter.worker.key.size", "inter.worker.key.ttl.ms",
+    "inter.worker.signature.algorithm", "inter.worker.verification.algorithms", "exactly.once.source.support",
+};
+
+static const char *const prefixes[] = {
+    "producer.",        "consumer.",        "admin.",           "key.converter.",   "value.converter.", "header.converter.",
+    "config.providers.", "metrics.context.", "metrics.jmx.",    "listeners.https.", "admin.listeners.https.",
+};
+
+/* The same for keys below these: settings of internal topics. */
+static const char *const distributed_prefixes[] = {"config.storage.", "offset.storage.", "status.storage."};
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+/* --- what is wrong ------------------------------------------------------------------------------------------------ */
+
+struct problems {
+    const struct worker_config *config;
+    struct buf text;
+};
+
+void worker_config_where(const struct worker_config *config, const char *key, char *out, size_t size)
+{
+    const struct props_entry *entry = key != NULL ? props_find(&config->props, key) : NULL;
+
+    if (entry != NULL && entry->line > 0)
+        snprintf(out, size, "%s:%d: ", config->path, entry->line);
+    else
+        snprintf(out, size, "%s: ", config->path[0] != '\0' ? config->path : "no worker file");
+}
+
+static void problem(void *arg, const char *key, const char *text)
+{
+    struct problems *problems = arg;
+    char where[512];
+
+    worker_config_where(problems->config, key, where, sizeof(where));
+    buf_printf(&problems->text, "%s%s%s", problems->text.len > 0 ? "; " : "", where, text);
+}
+
+static MR_PRINTF(3, 4) void problem_of(struct problems *problems, const char *key, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    problem(problems, key, text);
+}
+
+/* --- single keys -------------------------------------------------------------------------------------------------- */
+
+static void store(struct worker_config *config, const struct setting *setting, struct config_value *value)
+{
+    void *field = (char *)config + setting->place - 1;
+
+    if (setting->key.type == MR_CFG_LONG) {
+        memcpy(field, &value->i, sizeof(value->i));
+    } else if (setting->key.type == MR_CFG_INT) {
+        int number = (int)value->i;
+
+        memcpy(field, &number, sizeof(number));
+    } else {
+        memcpy(field, &value->text, sizeof(value->text));
+        value->text = NULL;
+    }
+}
+
+static void check_settings(struct worker_config *config, struct problems *problems)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        struct config_value value = {0};
+
+        if (config_def_check(&settings[i].key, &config->props, &value, problem, problems) == 0 &&
+            settings[i].place != CHECKED)
+            store(config, &settings[i], &value);
+        config_value_deinit(&value);
+    }
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n\f")] == '\0';
+}
+
+static void check_refused(struct worker_config *config, struct problems *problems)
+{
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        const char *value = props_get(&config->props, refused[i].key);
+
+        if (value != NULL && !is_blank(value) && strcasecmp(value, refused[i].harmless) != 0)
+            problem_of(problems, refused[i].key, "%s: %s", refused[i].key, refused[i].remedy);
+    }
+}
+
+/* --- listeners ---------------------------------------------------------------------------------------------------- */
+
+/* scheme://host:port; host may be empty or an IPv6 address in brackets. */
+static const char *read_listener(const char *text, struct worker_listener *out)
+{
+    const char *colon = strstr(text, "://"), *host, *port;
+    size_t host_len;
+    char *end;
+    long number;
+
+    if (is_blank(text))
+        return "Empty URL found when parsing listeners list.";
+    host = colon != NULL ? colon + 3 : text;
+    port = strrchr(host, ':');
+    if (colon == NULL || port == NULL || strchr(port, ']') != NULL)
+        return "Listener doesn't have the right format (protocol://hostname:port).";
+    host_len = (size_t)(port - host);
+    number = strtol(port + 1, &end, 10);
+    if (port[1] < '0' || port[1] > '9' || (*end != '\0' && strcmp(end, "/") != 0) || number < 0 || number > 65535 ||
+        memchr(host, '/', host_len) != NULL)
+        return "Listener doesn't have the right format (protocol://hostname:port).";
+    out->https = strncasecmp(text, "https://", 8) == 0;
+    if (!out->https && strncasecmp(text, "http://", 7) != 0)
+        return "Listener protocol must be either \"http\" or \"https\".";
+    if (host_len >= 2 && host[0] == '[' && host[host_len - 1] == ']') {
+        host++;
+        host_len -= 2;
+    }
+    out->port = (int)number;
+    out->host = strndup(host, host_len);
+    mr_assert(out->host != NULL);
+    return NULL;
+}
+
+static void add_listener(struct worker_config *config, const char *text, struct problems *problems)
+{
+    struct worker_listener listener = {0};
+    const char *wrong = read_listener(text, &listener);
+
+    if (wrong != NULL) {
+        problem_of(problems, "listeners", "Invalid value %s for configuration listeners: %s", text, wrong);
+    } else if (config->listener_count == WORKER_CONFIG_LISTENERS) {
+        problem_of(problems, "listeners", "more than %d listeners", WORKER_CONFIG_LISTENERS);
+        free(listener.host);
+    } else {
+        config->listeners[config->listener_count++] = listener;
+    }
+}
+
+static void read_listeners(struct worker_config *config, struct problems *problems)
+{
+    static const struct mr_config_key key = {"listeners", MR_CFG_LIST, .flags = 0};
+    struct config_value list = {0};
+
+    if (props_get(&config->props, "listeners") == NULL) {
+        add_listener(config, "http://localhost:8083", problems);
+        log_info("listeners is not set: REST is served on localhost:8083 only");
+    } else if (config_def_check(&key, &config->props, &list, NULL, NULL) == 0 && list.item_count == 0) {
+        problem(problems, "listeners", "Invalid value for listeners, at least one URL is expected, ex: "
+                "http://localhost:8080,https://localhost:8443.");
+    }
+    for (size_t i = 0; i < list.item_count; i++)
+        add_listener(config, list.items[i], problems);
+    config_value_deinit(&list);
+}
+
+/* --- lists -------------------------------------------------------------------------------------------------------- */
+
+static void append(char ***list, size_t *count, const char *item)
+{
+    *list = realloc(*list, (*count + 2) * sizeof(**list));
+    mr_assert(*list != NULL);
+    (*list)[*count] = strdup(item);
+    mr_assert((*list)[*count] != NULL);
+    (*list)[++*count] = NULL;
+}
+
+static char **list_of(const struct worker_config *config, const char *name, size_t *count)
+{
+    struct mr_config_key key = {name, MR_CFG_LIST, .fallback = ""};
+    struct config_value value = {0};
+    char **list = calloc(1, sizeof(*list));
+
+    mr_assert(list != NULL);
+    *count = 0;
+    if (config_def_check(&key, &config->props, &value, NULL, NULL) == 0)
+        for (size_t i = 0; i < value.item_count; i++)
+            if (value.items[i][0] != '\0')
+                append(&list, count, value.items[i]);
+    config_value_deinit(&value);
+    return list;
+}
+
+/* Where this binary's own plugins are: beside it after a build, in lib/millrace/plugins after an installation. */
+static void add_bundled(struct worker_config *config, size_t count)
+{
+    static const char *const places[] = {"plugins", "../lib/millrace/plugins"};
+    char exe[PATH_MAX], folder[PATH_MAX + 32], *slash;
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    struct stat st;
+
+    if (n <= 0)
+        return;
+    exe[n] = '\0';
+    slash = strrchr(exe, '/');
+    for (size_t i = 0; slash != NULL && i < COUNT(places); i++) {
+        snprintf(folder, sizeof(folder), "%.*s%s", (int)(slash - exe + 1), exe, places[i]);
+        if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+            append(&config->plugin_path, &count, folder);
+    }
+}
+
+/* --- the override policy ------------------------------------------------------------------------------------------- */
+
+static const char *const policies[] = {
+    [WORKER_OVERRIDE_ALL] = "All",
+    [WORKER_OVERRIDE_NONE] = "None",
+    [WORKER_OVERRIDE_PRINCIPAL] = "Principal",
+    [WORKER_OVERRIDE_ALLOWLIST] = "Allowlist",
+};
+
+const char *worker_config_override_name(enum worker_override policy)
+{
+    return policies[policy];
+}
+
+/* By its short name, or by the Java class that has it ("….policy.NoneConnectorClientConfigOverridePolicy"). */
+static void read_policy(struct worker_config *config, struct problems *problems)
+{
+    const char *given = props_get(&config->props, "connector.client.config.override.policy");
+    const char *dot = given != NULL ? strrchr(given, '.') : NULL, *name = dot != NULL ? dot + 1 : given;
+
+    for (size_t i = 0; name != NULL && i < COUNT(policies); i++) {
+        size_t len = strlen(policies[i]);
+        const char *rest = name + len;
+
+        if (strncmp(name, policies[i], len) == 0 &&
+            (is_blank(rest) || strcmp(rest, "ConnectorClientConfigOverridePolicy") == 0)) {
+            config->override_policy = (enum worker_override)i;
+            return;
+        }
+    }
+    if (given != NULL)
+        problem_of(problems, "connector.client.config.override.policy", "Invalid value %s for configuration "
+                   "connector.client.config.override.policy: policies are All, None, Principal and Allowlist", given);
+}
+
+/* --- Kafka clients ------------------------------------------------------------------------------------------------- */
+
+static void on_client_remark(void *arg, const char *key, const char *text)
+{
+    const struct worker_config *config = arg;
+    char where[512];
+
+    worker_config_where(config, key, where, sizeof(where));
+    log_warn("%s%s: %s", where, key, text);
+}
+
+/* Security that can't be honoured ends the start, and not the first connector (or, worse, nothing). */
+static void check_clients(struct worker_config *config, struct problems *problems)
+{
+    static const char *const what[] = {[CLIENT_PRODUCER] = "settings of producers: ",
+                                       [CLIENT_CONSUMER] = "settings of consumers: ", [CLIENT_ADMIN] = ""};
+
+    for (int kind = CLIENT_PRODUCER; kind <= CLIENT_ADMIN; kind++) {
+        struct client_conf_layers layers = {.kind = (enum client_kind)kind, .worker = &config->props};
+        struct props java, mapped;
+        struct mr_error err = {0};
+
+        props_init(&java);
+        props_init(&mapped);
+        mr_assert(client_conf_layer(&layers, &java) == 0);
+        if (client_conf_map(layers.kind, &java, &mapped, on_client_remark, config, &err) != 0)
+            problem_of(problems, NULL, "%s%s", what[kind], err.text);
+        props_deinit(&java);
+        props_deinit(&mapped);
+    }
+}
+
+/* --- unknown keys -------------------------------------------------------------------------------------------------- */
+
+static const char **known_names(void)
+{
+    const char *const *client = client_conf_names(CLIENT_ADMIN);
+    size_t n = 0, clients = 0;
+    const char **names;
+
+    while (client[clients] != NULL)
+        clients++;
+    names = calloc(SETTINGS + COUNT(distributed) + COUNT(without_effect) + clients + 1, sizeof(*names));
+    mr_assert(names != NULL);
+    for (size_t i = 0; i < SETTINGS; i++)
+        names[n++] = settings[i].key.name;
+    for (size_t i = 0; i < COUNT(distributed); i++)
+        names[n++] = distributed[i];
+    for (size_t i = 0; i < COUNT(without_effect); i++)
+        names[n++] = without_effect[i].key;
+    for (size_t i = 0; i < clients; i++)
+        names[n++] = client[i];
+    return names;
+}
+
+static bool has_prefix(const char *const *list, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(key, list[i], strlen(list[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool contains(const char *const *names, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count && names[i] != NULL; i++)
+        if (strcmp(names[i], key) == 0)
+            return true;
+    return false;
+}
+
+static void warn_about(const struct worker_config *config, const char *key, const char *const *names)
+{
+    char where[512];
+    const char *near;
+
+    worker_config_where(config, key, where, sizeof(where));
+    for (size_t i = 0; i < COUNT(without_effect); i++)
+        if (strcmp(without_effect[i].key, key) == 0) {
+            log_warn("%s%s has no effect: %s", where, key, without_effect[i].why);
+            return;
+        }
+    if (has_prefix(prefixes, COUNT(prefixes), key))
+        return;
+    if (contains(distributed, COUNT(distributed), key) ||
+        (has_prefix(distributed_prefixes, COUNT(distributed_prefixes), key) && !contains(names, SIZE_MAX, key))) {
+        log_warn("%s%s is a setting of distributed workers: it has no effect here", where, key);
+        return;
+    }
+    if (contains(names, SIZE_MAX, key))
+        return;
+    near = config_def_nearest(key, names);
+    log_warn("%sunknown key %s%s%s%s", where, key, near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+             near != NULL ? "?" : "");
+}
+
+/* --- the door ------------------------------------------------------------------------------------------------------ */
+
+static void check_all(struct worker_config *config, struct problems *problems)
+{
+    const char **names = known_names();
+    size_t count;
+
+    for (size_t i = 0; i < config->props.count; i++)
+        warn_about(config, config->props.entries[i].key, names);
+    free(names);
+    check_settings(config, problems);
+    check_refused(config, problems);
+    read_listeners(config, problems);
+    read_policy(config, problems);
+    config->override_allowlist = list_of(config, "connector.client.config.override.allowlist", &count);
+    config->plugin_path = list_of(config, "plugin.path", &count);
+    add_bundled(config, count);
+    if (config->run_dir == NULL && config->offset_file != NULL)
+        config->run_dir = run_dir_default(config->offset_file);
+    check_clients(config, problems);
+}
+
+int worker_config_load(struct worker_config *config, const char *path, struct mr_error *err)
+{
+    struct problems problems = {.config = config};
+    int rc = 0;
+
+    memset(config, 0, sizeof(*config));
+    config->path = path;
+    props_init(&config->props);
+    if (path[0] != '\0')
+        rc = props_load(&config->props, path, err);
+    if (rc == 0) {
+        buf_init(&problems.text, 65536);
+        check_all(config, &problems);
+        if (problems.text.len > 0)
+            rc = mr_fail(err, MR_ERR_CONFIG, "%s", problems.text.data);
+        buf_deinit(&problems.text);
+    }
+    if (rc != 0)
+        worker_config_deinit(config);
+    return rc;
+}
+
+static void free_list(char **list)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        free(list[i]);
+    free(list);
+}
+
+void worker_config_deinit(struct worker_config *config)
+{
+    props_deinit(&config->props);
+    for (size_t i = 0; i < config->listener_count; i++)
+        free(config->listeners[i].host);
+    free(config->worker_id);
+    free(config->run_dir);
+    free(config->offset_file);
+    free_list(config->plugin_path);
+    free_list(config->override_allowlist);
+    memset(config, 0, sizeof(*config));
+}
