@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source loop against librdkafka's mock cluster: delivery, order, offsets behind delivery, pause, stop, failures. */
+#include "task_rig.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* --- a source that counts --------------------------------------------------------------------------------------------- */
+
+struct counter {
+    struct mr_task *task;
+    int64_t next;
+};
+
+/* What the next calls do; set by tests, read by the task's thread. */
+static struct {
+    atomic_int limit;                   /* numbers to give */
+    atomic_int per_poll;
+    atomic_int bad_at;                  /* this number gives a value that the converter refuses; -1 none */
+    atomic_int large_at;                /* this one is above max.request.size */
+    atomic_int fail_at;                 /* poll fails for good before giving this one */
+    atomic_int retries;                 /* polls that ask for a retry, after they added records */
+    atomic_int fault;                   /* enum fault */
+    atomic_int polls;
+    atomic_int committed;
+    atomic_int started;
+    atomic_int stopped;
+    atomic_int interrupted;
+    atomic_int again_ms;                /* wait at the end of the numbers; 0: give empty polls */
+    atomic_int fd;                      /* wait for it instead; -1 none */
+    atomic_int start_code;
+    _Atomic(struct mr_task *) handle;
+} script;
+
+enum fault { FAULT_NONE, FAULT_NO_TOPIC, FAULT_TIMESTAMP, FAULT_BLOCK, FAULT_BAD_FD, FAULT_UNDECLARED, FAULT_HUGE };
+
+static int counter_start(void *self, struct mr_task *task, struct mr_error *err)
+{
+    struct counter *c = self;
+
+    c->task = task;
+    script.started++;
+    script.handle = task;
+    if (script.start_code != 0)
+        return mr_fail(err, script.start_code, "the origin is not there");
+    return mr_offset_long(task, "numbers", "next", 0, &c->next, err);
+}
+
+static int block_for_ever(struct mr_error *err)
+{
+    int fds[2];
+    char byte;
+    ssize_t n;
+
+    if (pipe(fds) != 0)
+        return MR_OK;
+    n = read(fds[0], &byte, 1);
+    close(fds[0]);
+    close(fds[1]);
+    return n < 0 ? mr_fail(err, MR_ERR_RETRY, "interrupted: %s", strerror(errno)) : MR_OK;
+}
+
+static int misbehave(struct counter *c, struct mr_batch *out, struct mr_error *err)
+{
+    struct mr_record *rec;
+
+    switch (script.fault) {
+    case FAULT_NO_TOPIC:
+        mr_batch_add(out, NULL);
+        return MR_OK;
+    case FAULT_TIMESTAMP:
+        rec = mr_batch_add(out, "numbers");
+        rec->timestamp = -5;
+        return MR_OK;
+    case FAULT_BLOCK:
+        return block_for_ever(err);
+    case FAULT_BAD_FD:
+        return mr_again_on_fd(out, 999, -1);
+    case FAULT_UNDECLARED:
+        mr_config_str(c->task, "nonsense");
+        return MR_OK;
+    default:
+        mr_record_value(mr_batch_add(out, "numbers"), mr_bytes(mr_alloc(out->arena, (size_t)1 << 34), 5));
+        return MR_OK;
+    }
+}
+
+static void give(struct counter *c, struct mr_batch *out, int64_t n)
+{
+    struct mr_record *rec = mr_batch_add(out, "numbers");
+    char text[32];
+
+    if (n == script.bad_at)
+        mr_record_value(rec, mr_str("bad"));
+    else if (n == script.large_at)
+        mr_record_value(rec, mr_bytes(memset(mr_alloc(out->arena, 2000000), 'x', 2000000), 2000000));
+    else
+        mr_record_value(rec, mr_text(text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)n)));
+    mr_record_offset(rec, "numbers", "next", n + 1);
+}
+
+static int counter_poll(void *self, struct mr_batch *out, struct mr_error *err)
+{
+    struct counter *c = self;
+    int64_t next = c->next;
+
+    script.polls++;
+    if (script.fault != FAULT_NONE)
+        return misbehave(c, out, err);
+    for (int i = 0; i < script.per_poll && next < script.limit; i++) {
+        if (next == script.fail_at)
+            return mr_fail(err, MR_ERR_IO, "the origin broke");
+        give(c, out, next++);
+    }
+    if (script.retries > 0) {
+        script.retries--;
+        mr_fail(err, MR_ERR_RETRY, "not just now");
+        return mr_retry_after(err, 20);
+    }
+    c->next = next;
+    if (next < script.limit)
+        return MR_OK;
+    if (script.fd >= 0)
+        return mr_again_on_fd(out, script.fd, -1);
+    return script.again_ms > 0 ? mr_again_in(out, script.again_ms) : MR_OK;
+}
+
+static int counter_committed(void *self, struct mr_error *err)
+{
+    script.committed++;
+    return MR_OK;
+}
+
+static void counter_interrupt(void *self)
+{
+    script.interrupted++;
+}
+
+static void counter_stop(void *self)
+{
+    script.stopped++;
+}
+
+static const char *const aliases[] = {NULL};
+static struct mr_config_key keys[] = {{0}};
+static const struct plugin counter_plugin = {
+    .kind = MR_PLUGIN_SOURCE,
+    .name = "Counter",
+    .version = "1.0",
+    .library = "test",
+    .aliases = aliases,
+    .keys = keys,
+    .state_size = sizeof(struct counter),
+    .source = {.start = counter_start,
+               .poll = counter_poll,
+               .committed = counter_committed,
+               .interrupt = counter_interrupt,
+               .stop = counter_stop},
+};
+
+#define PART "{\"name\":\"numbers\"}"
+
+static int setup(void **state)
+{
+    struct rig *rig = calloc(1, sizeof(*rig));
+
+    memset(&script, 0, sizeof(script));
+    script.limit = 1000;
+    script.per_poll = 100;
+    script.bad_at = script.large_at = script.fail_at = script.fd = -1;
+    script.again_ms = 10000;
+    *state = rig;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_deinit(rig);
+    free(rig);
+    return 0;
+}
+
+static bool stored_is(struct rig *rig, int64_t n)
+{
+    return rig_stored(rig, PART, "next") == n;
+}
+
+static bool polls_are(struct rig *rig, int64_t n)
+{
+    return script.polls >= n;
+}
+
+/* The topic holds exactly from..to-1 in order. */
+static void check_topic(struct rig *rig, int from, int to)
+{
+    json_t *values = rig_read_topic(rig, "numbers", (size_t)(to - from));
+
+    assert_int_equal(json_array_size(values), to - from);
+    for (int i = from; i < to; i++) {
+        char text[16];
+
+        snprintf(text, sizeof(text), "%d", i);
+        assert_string_equal(json_string_value(json_array_get(values, (size_t)(i - from))), text);
+    }
+    json_decref(values);
+}
+
+/* --- delivery and offsets --------------------------------------------------------------------------------------------- */
+
+static void records_arrive_in_order_and_their_offset_is_stored(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_state(rig, STATE_RUNNING);
+    rig_wait_true(rig, stored_is, 1000);
+    assert_true(rig_stop(rig) < 2000);
+    assert_true(rig_saw(rig, STATE_UNASSIGNED));
+    assert_true(script.committed > 0);
+    assert_int_equal(script.stopped, 1);
+    check_topic(rig, 0, 1000);
+}
+
+static void a_task_goes_on_where_the_stored_offset_stands(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_store(rig, PART, "next", 900);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+    check_topic(rig, 900, 1000);
+}
+
+static bool delivered_some(struct rig *rig, int64_t n)
+{
+    return rig_stored(rig, PART, "next") > n;
+}
+
+static void a_stop_under_load_loses_nothing_and_stores_what_was_delivered(void **state)
+{
+    struct rig *rig = *state;
+    int64_t stored;
+
+    script.limit = 1000000;
+    script.per_poll = 7;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, delivered_some, 2000);
+    assert_true(rig_stop(rig) < 4000);
+    stored = rig_stored(rig, PART, "next");
+    assert_true(stored > 2000);
+    check_topic(rig, 0, (int)stored);   /* all that was handed over is there, and stored */
+}
+
+static void offsets_wait_for_the_delivery_report(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 700);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 10);
+    assert_int_equal(rig_stored(rig, PART, "next"), -1);
+    assert_int_equal(rig->puts, 0);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    rig_wait_true(rig, stored_is, 1000);
+}
+
+static void offsets_that_could_not_be_stored_are_stored_later(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig->refuse_puts = true;
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    for (int64_t until = clock_ms() + 10000; rig->puts < 3 && clock_ms() < until;)
+        usleep(1000);
+    assert_int_equal(rig_stored(rig, PART, "next"), -1);
+    assert_int_equal(script.committed, 0);
+    rig->refuse_puts = false;
+    rig_wait_true(rig, stored_is, 1000);
+}
+
+static void a_broker_that_goes_and_comes_loses_nothing(void **state)
+{
+    struct rig *rig = *state;
+
+    script.limit = 20000;
+    script.per_poll = 50;
+    rig_init(rig, 1, "producer.override.reconnect.backoff.ms", "50", "producer.override.reconnect.backoff.max.ms", "100",
+             NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, delivered_some, 500);
+    rd_kafka_mock_broker_set_down(rig->cluster, 1);
+    usleep(700000);
+    rd_kafka_mock_broker_set_up(rig->cluster, 1);
+    rig_wait_true(rig, stored_is, 20000);
+    rig_stop(rig);
+    {
+        /* A request that was answered into the void is sent again: duplicates, but nothing is missing and no gap. */
+        json_t *values = rig_read_topic(rig, "numbers", 20000);
+        int highest = -1;
+
+        for (size_t i = 0; i < json_array_size(values); i++) {
+            int n = (int)strtol(json_string_value(json_array_get(values, i)), NULL, 10);
+
+            assert_true(n <= highest + 1);
+            highest = n > highest ? n : highest;
+        }
+        assert_int_equal(highest, 19999);
+        json_decref(values);
+    }
+}
+
+static void a_small_memory_budget_slows_the_source_and_loses_nothing(void **state)
+{
+    struct rig *rig = *state;
+
+    script.limit = 30000;
+    script.per_poll = 1000;
+    rig_init(rig, 1, "producer.override.buffer.memory", "300000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 30000);
+    rig_stop(rig);
+    check_topic(rig, 0, 30000);
+}
+
+/* --- pause and stop -------------------------------------------------------------------------------------------------- */
+
+static void a_paused_task_does_not_poll_and_goes_on_after(void **state)
+{
+    struct rig *rig = *state;
+    int polls;
+
+    script.limit = 1000000;
+    script.per_poll = 10;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, delivered_some, 100);
+    task_set_target(rig->task, TARGET_PAUSED);
+    rig_wait_state(rig, STATE_PAUSED);
+    polls = script.polls;
+    usleep(200000);
+    assert_int_equal(script.polls, polls);
+    assert_int_equal(rig_stored(rig, PART, "next"), polls * 10);        /* flushed */
+    task_set_target(rig->task, TARGET_STARTED);
+    rig_wait_state(rig, STATE_RUNNING);
+    rig_wait_true(rig, polls_are, polls + 5);
+    rig_stop(rig);
+    check_topic(rig, 0, (int)rig_stored(rig, PART, "next"));
+}
+
+static void a_task_that_begins_paused_is_not_started(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_PAUSED);
+    rig_wait_state(rig, STATE_PAUSED);
+    usleep(50000);
+    assert_int_equal(script.started, 0);
+    task_set_target(rig->task, TARGET_STARTED);
+    rig_wait_state(rig, STATE_RUNNING);
+    assert_int_equal(script.started, 1);
+}
+
+static void a_task_that_is_not_ours_ends_in_silence(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rig->not_ours = true;
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(script.started, 0);
+    assert_int_equal(rig->state_count, 1);
+    assert_int_equal(rig->states[0], STATE_UNASSIGNED);
+}
+
+static void a_wait_for_the_next_poll_ends_at_once_on_stop(void **state)
+{
+    struct rig *rig = *state;
+
+    script.limit = 0;
+    script.again_ms = 100000;
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    assert_true(rig_stop(rig) < 1000);
+    assert_true(script.interrupted <= 1);       /* not at all when the stop was quicker */
+}
+
+static void a_poll_that_blocks_in_read_is_interrupted(void **state)
+{
+    struct rig *rig = *state;
+
+    script.fault = FAULT_BLOCK;
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    usleep(50000);
+    assert_true(rig_stop(rig) < 2000);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_UNASSIGNED);
+}
+
+static void wake_ends_the_wait(void **state)
+{
+    struct rig *rig = *state;
+    int64_t began;
+
+    script.limit = 0;
+    script.again_ms = 100000;
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    began = clock_ms();
+    mr_wake(script.handle);
+    rig_wait_true(rig, polls_are, 2);
+    assert_true(clock_ms() - began < 1000);
+}
+
+static void a_readable_descriptor_ends_the_wait(void **state)
+{
+    struct rig *rig = *state;
+    int fds[2];
+
+    assert_int_equal(pipe(fds), 0);
+    script.limit = 0;
+    script.fd = fds[0];
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    usleep(50000);
+    assert_int_equal(script.polls, 1);
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    rig_wait_true(rig, polls_are, 3);
+    rig_stop(rig);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void a_poll_that_gives_nothing_and_does_not_wait_takes_no_core(void **state)
+{
+    struct rig *rig = *state;
+    int polls;
+
+    script.limit = 0;
+    script.again_ms = 0;
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 20);
+    usleep(300000);
+    polls = script.polls;
+    usleep(500000);
+    assert_true(script.polls - polls < 100);
+}
+
+/* --- retries and failures --------------------------------------------------------------------------------------------- */
+
+static void a_poll_that_asks_for_a_retry_has_its_records_dropped_and_is_called_again(void **state)
+{
+    struct rig *rig = *state;
+
+    script.retries = 3;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+    check_topic(rig, 0, 1000);
+}
+
+static void a_poll_that_fails_leaves_what_was_delivered_stored(void **state)
+{
+    struct rig *rig = *state;
+
+    script.fail_at = 500;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_true(rig_saw(rig, STATE_FAILED));
+    assert_non_null(strstr(rig->trace, "org.apache.kafka.connect.errors.ConnectException: the origin broke"));
+    assert_non_null(strstr(rig->trace, "in poll() of plugin Counter 1.0"));
+    assert_int_equal(rig_stored(rig, PART, "next"), 500);
+    assert_int_equal(script.stopped, 1);
+    check_topic(rig, 0, 500);
+}
+
+static void a_start_that_fails_is_shown_and_stop_is_called(void **state)
+{
+    struct rig *rig = *state;
+
+    script.start_code = MR_ERR_CONFIG;
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_false(rig_saw(rig, STATE_RUNNING));
+    assert_non_null(strstr(rig->trace, "ConfigException: the origin is not there"));
+    assert_int_equal(script.stopped, 1);
+}
+
+static void a_bad_record_fails_the_task_with_what_precedes_it_stored(void **state)
+{
+    struct rig *rig = *state;
+
+    script.bad_at = 350;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "ConnectException: Tolerance exceeded in error handler\nCaused by: "
+                                       "org.apache.kafka.connect.errors.DataException: this value is bad"));
+    assert_non_null(strstr(rig->trace, "VALUE_CONVERTER of RigString"));
+    assert_int_equal(rig_stored(rig, PART, "next"), 350);
+    check_topic(rig, 0, 350);
+}
+
+static void a_bad_record_is_skipped_by_tolerance_and_its_offset_stored(void **state)
+{
+    struct rig *rig = *state;
+    json_t *values;
+
+    script.bad_at = 999;                /* the last one */
+    rig_init(rig, 1, "errors.tolerance", "all", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+    values = rig_read_topic(rig, "numbers", 999);
+    assert_int_equal(json_array_size(values), 999);
+    json_decref(values);
+}
+
+static void a_record_above_max_request_size_fails_the_task_at_that_record(void **state)
+{
+    struct rig *rig = *state;
+
+    script.large_at = 120;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "topic numbers"));
+    assert_non_null(strstr(rig->trace, "larger than max.request.size"));
+    assert_int_equal(rig_stored(rig, PART, "next"), 120);
+    check_topic(rig, 0, 120);
+}
+
+static void a_record_above_max_request_size_is_skipped_by_tolerance(void **state)
+{
+    struct rig *rig = *state;
+
+    script.large_at = 120;
+    rig_init(rig, 1, "errors.tolerance", "all", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+}
+
+/* Requests are refused that no single record is too large for: all are sent again, so that the last of each stands in order
+ * (what was under way when the refusal came may stand before them). */
+static void a_refused_request_is_sent_again_in_order(void **state)
+{
+    struct rig *rig = *state;
+    static size_t last[1000];
+    json_t *values;
+
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_push_request_errors(rig->cluster, 0, 2, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+                                      RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+    values = rig_read_topic(rig, "numbers", 1000);
+    memset(last, 0, sizeof(last));
+    for (size_t i = 0; i < json_array_size(values); i++)
+        last[strtol(json_string_value(json_array_get(values, i)), NULL, 10)] = i + 1;
+    for (size_t i = 0; i < 1000; i++) {
+        assert_true(last[i] > 0);
+        assert_true(i == 0 || last[i] > last[i - 1]);
+    }
+    json_decref(values);
+}
+
+static void a_topic_that_does_not_exist_fails_the_task_by_name(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_set_error(rig->cluster, "numbers", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    props_set(&rig->config, "producer.override.delivery.timeout.ms", "2000");
+    props_set(&rig->config, "producer.override.request.timeout.ms", "1000");
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "numbers"));
+    assert_int_equal(rig_stored(rig, PART, "next"), -1);
+}
+
+static void mistakes_of_the_plugin_are_named(void **state)
+{
+    struct rig *rig = *state;
+    static const struct {
+        int fault;
+        const char *text;
+    } cases[] = {
+        {FAULT_NO_TOPIC, "without a topic"},
+        {FAULT_TIMESTAMP, "Invalid record timestamp -5"},
+        {FAULT_BAD_FD, "descriptor 999"},
+        {FAULT_UNDECLARED, "nonsense"},
+        {FAULT_HUGE, "more memory than a batch may hold"},
+    };
+
+    rig_init(rig, 1, NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        script.fault = cases[i].fault;
+        rig_start(rig, &counter_plugin, TARGET_STARTED);
+        rig_wait_end(rig);
+        assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+        if (strstr(rig->trace, cases[i].text) == NULL)
+            fail_msg("%s not in %s", cases[i].text, rig->trace);
+    }
+}
+
+static void settings_that_cannot_work_fail_the_task(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "value.converter", "NoSuch", NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "value.converter: no converter called NoSuch"));
+    assert_int_equal(script.started, 0);
+    props_set(&rig->config, "value.converter", "RigString");
+    props_set(&rig->config, "producer.override.acks", "seven");
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "acks"));
+}
+
+int main(int argc, char **argv)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(records_arrive_in_order_and_their_offset_is_stored),
+        T(a_task_goes_on_where_the_stored_offset_stands),
+        T(a_stop_under_load_loses_nothing_and_stores_what_was_delivered),
+        T(offsets_wait_for_the_delivery_report),
+        T(offsets_that_could_not_be_stored_are_stored_later),
+        T(a_broker_that_goes_and_comes_loses_nothing),
+        T(a_small_memory_budget_slows_the_source_and_loses_nothing),
+        T(a_paused_task_does_not_poll_and_goes_on_after),
+        T(a_task_that_begins_paused_is_not_started),
+        T(a_task_that_is_not_ours_ends_in_silence),
+        T(a_wait_for_the_next_poll_ends_at_once_on_stop),
+        T(a_poll_that_blocks_in_read_is_interrupted),
+        T(wake_ends_the_wait),
+        T(a_readable_descriptor_ends_the_wait),
+        T(a_poll_that_gives_nothing_and_does_not_wait_takes_no_core),
+        T(a_poll_that_asks_for_a_retry_has_its_records_dropped_and_is_called_again),
+        T(a_poll_that_fails_leaves_what_was_delivered_stored),
+        T(a_start_that_fails_is_shown_and_stop_is_called),
+        T(a_bad_record_fails_the_task_with_what_precedes_it_stored),
+        T(a_bad_record_is_skipped_by_tolerance_and_its_offset_stored),
+        T(a_record_above_max_request_size_fails_the_task_at_that_record),
+        T(a_record_above_max_request_size_is_skipped_by_tolerance),
+        T(a_refused_request_is_sent_again_in_order),
+        T(a_topic_that_does_not_exist_fails_the_task_by_name),
+        T(mistakes_of_the_plugin_are_named),
+        T(settings_that_cannot_work_fail_the_task),
+    };
+
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
