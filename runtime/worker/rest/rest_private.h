@@ -19,6 +19,7 @@ struct exchange {
     int64_t since_ms;  /* monotonic: when the request was complete */
     char host[264];    /* for Location: the Host header, or the worker's own host:port */
     struct answer answer;
+    struct exchange *next; /* while it is in the gate */
 };
 
 /* Where calls are worked off. Owner: the loop. */

@@ -8,12 +8,12 @@
  *
  * Invariants. A request belongs to its HTTP thread, and between hand_over and give_back to the loop; nobody else touches it.
  * It cannot be freed while suspended, since libmicrohttpd completes no suspended request. libmicrohttpd ends the process when
- * it is stopped with a suspended request, so the gate counts them and server_free waits for the count to be 0. Nothing is
- * called while the gate's lock is held. */
+ * it is stopped with a suspended request, so the gate counts them and server_free waits until none is left. */
 #include "worker/rest/server.h"
 
 #include "base/clock.h"
 #include "worker/rest/conn_watch.h"
+#include "worker/rest/gate.h"
 #include "worker/rest/linger.h"
 #include "worker/rest/listener.h"
 #include "worker/rest/rest_private.h"
@@ -33,8 +33,7 @@
 #include "base/log.h"
 
 #define HEADERS_MAX 8192 /* bytes of a header block */
-#define POOL_BYTES \
-    32768 /* libmicrohttpd's memory per connection: request line, headers, read buffer */
+#define POOL_BYTES 32768 /* a connection's, for request line, headers and read buffer */
 #define DRAIN_MAX (256LL << 20) /* bytes of a refused body that are read and dropped */
 #define STOP_MS 1000
 #define SPARE_CONNECTIONS 64 /* above connections_max, while evicted ones close */
@@ -58,33 +57,11 @@ struct request {
     char *raw; /* the target as sent, for the log */
     char method[16];
     bool checked;    /* the headers have been seen */
-    bool counted;    /* in gate.under_way */
+    bool counted;    /* gate_begin was called */
     struct buf body; /* its max is what the request has reserved of body_bytes */
     int64_t dropped_bytes;
     size_t sent_bytes;
     int sent_status;
-    struct request *next; /* in the gate's list */
-};
-
-/* A socket on its way to linger on the loop. */
-struct parting {
-    int fd;
-    struct parting *next;
-};
-
-/* Between HTTP threads and the loop. Outlives the server while a posted function is on its way: refs. */
-struct gate {
-    pthread_mutex_t lock; /* guards everything below */
-    pthread_cond_t changed;
-    struct server *server; /* NULL once freed */
-    unsigned refs;
-    bool posted; /* take_requests is on its way to the loop */
-    bool closing;
-    struct request *first;
-    struct request **last;
-    struct parting *partings;
-    size_t suspended; /* from before suspending until after resuming */
-    size_t under_way; /* complete requests whose answer is not sent yet */
 };
 
 struct server {
@@ -101,104 +78,6 @@ struct server {
     struct loop_timer sweep;
     atomic_size_t body_bytes; /* of all requests */
 };
-
-/* --- the gate --------------------------------------------------------------------------------------------------------------- */
-
-static void gate_unref(struct gate *gate)
-{
-    bool gone;
-
-    pthread_mutex_lock(&gate->lock);
-    gone = --gate->refs == 0;
-    pthread_mutex_unlock(&gate->lock);
-    if (!gone)
-        return;
-    pthread_cond_destroy(&gate->changed);
-    pthread_mutex_destroy(&gate->lock);
-    free(gate);
-}
-
-static struct gate *gate_new(struct server *server)
-{
-    struct gate *gate = calloc(1, sizeof(*gate));
-    pthread_condattr_t monotonic;
-
-    mr_assert(gate != NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&gate->lock, NULL);
-    pthread_cond_init(&gate->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    gate->server = server;
-    gate->refs = 1;
-    gate->last = &gate->first;
-    return gate;
-}
-
-static struct request *gate_take(struct gate *gate, struct parting **partings)
-{
-    struct request *first;
-
-    pthread_mutex_lock(&gate->lock);
-    first = gate->first;
-    gate->first = NULL;
-    gate->last = &gate->first;
-    *partings = gate->partings;
-    gate->partings = NULL;
-    pthread_mutex_unlock(&gate->lock);
-    return first;
-}
-
-/* On the loop: everything that was handed over since. */
-static void take_requests(struct server *server)
-{
-    struct parting *parting;
-    struct request *req = gate_take(server->gate, &parting);
-
-    while (req != NULL) {
-        struct request *next = req->next;
-
-        call_start(&server->desk, &req->exchange);
-        req = next;
-    }
-    while (parting != NULL) {
-        struct parting *next = parting->next;
-
-        linger_add(&server->lingering, parting->fd);
-        free(parting);
-        parting = next;
-    }
-}
-
-static void gate_opened(void *arg)
-{
-    struct gate *gate = arg;
-    struct server *server;
-
-    pthread_mutex_lock(&gate->lock);
-    gate->posted = false;
-    server = gate->server;
-    pthread_mutex_unlock(&gate->lock);
-    if (server != NULL)
-        take_requests(server);
-    gate_unref(gate);
-}
-
-/* Called with the lock held; says whether gate_opened must be posted after it is released. */
-static bool gate_must_post(struct gate *gate)
-{
-    bool post = !gate->posted;
-
-    gate->posted = true;
-    gate->refs += post;
-    return post;
-}
-
-static void gate_post(struct server *server)
-{
-    /* The loop lives longer than the server: this can fail for want of memory only. */
-    mr_assert(loop_post(server->loop, gate_opened, server->gate) == 0);
-}
 
 /* --- requests ------------------------------------------------------------------------------------------------------------------ */
 
@@ -472,47 +351,23 @@ static void parse_body(struct request *req)
 static bool hand_over(struct request *req)
 {
     struct gate *gate = req->server->gate;
-    bool post;
 
-    pthread_mutex_lock(&gate->lock);
-    if (gate->closing) {
-        pthread_mutex_unlock(&gate->lock);
+    if (!gate_enter(gate))
         return false;
-    }
-    gate->suspended++;
-    pthread_mutex_unlock(&gate->lock);
-
     MHD_suspend_connection(req->connection);
-
-    pthread_mutex_lock(&gate->lock);
-    req->next = NULL;
-    *gate->last = req;
-    gate->last = &req->next;
-    post = gate_must_post(gate);
-    pthread_cond_signal(&gate->changed);
-    pthread_mutex_unlock(&gate->lock);
-    if (post)
-        gate_post(req->server);
+    gate_pass(gate, &req->exchange);
     return true;
 }
 
-static void count_under_way(struct request *req, bool begin)
+static void begin_answer(struct request *req)
 {
-    struct gate *gate = req->server->gate;
-
-    pthread_mutex_lock(&gate->lock);
-    if (begin)
-        gate->under_way++;
-    else
-        gate->under_way--;
-    pthread_cond_signal(&gate->changed);
-    pthread_mutex_unlock(&gate->lock);
-    req->counted = begin;
+    gate_begin(req->server->gate);
+    req->counted = true;
 }
 
 static enum MHD_Result finish_request(struct request *req)
 {
-    count_under_way(req, true);
+    begin_answer(req);
     req->exchange.since_ms = clock_ms();
     if (!answered(req))
         parse_body(req);
@@ -573,7 +428,7 @@ static enum MHD_Result begin_request(struct request *req, const char *method, co
     check_request(req, method);
     if (!answered(req) || (readable && announced_length(req) <= req->server->limits.body_bytes_max))
         return MHD_YES;
-    count_under_way(req, true);
+    begin_answer(req);
     return send_answer(req);
 }
 
@@ -626,36 +481,23 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     conn_watch_phase(req->watched, CONN_IDLE);
     log_access(req);
     if (req->counted)
-        count_under_way(req, false);
+        gate_end(req->server->gate);
     request_free(req);
 }
 
 /* The client still sends: let the loop read that, so that the answer is not lost to a reset. */
 static void let_linger(struct server *server, int fd)
 {
-    struct parting *parting;
-    struct gate *gate = server->gate;
     int unread = 0;
-    bool post = false;
+    int copy;
 
-    if (ioctl(fd, FIONREAD, &unread) != 0 || unread == 0 ||
-        (parting = calloc(1, sizeof(*parting))) == NULL)
+    if (ioctl(fd, FIONREAD, &unread) != 0 || unread == 0)
         return;
-    parting->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0)
+        return;
     shutdown(fd, SHUT_WR);
-    pthread_mutex_lock(&gate->lock);
-    if (parting->fd >= 0 && !gate->closing) {
-        parting->next = gate->partings;
-        gate->partings = parting;
-        post = gate_must_post(gate);
-        parting = NULL;
-    }
-    pthread_mutex_unlock(&gate->lock);
-    if (post)
-        gate_post(server);
-    if (parting != NULL && parting->fd >= 0)
-        close(parting->fd);
-    free(parting);
+    gate_part(server->gate, copy);
 }
 
 static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
@@ -696,18 +538,30 @@ static void on_log(void *arg, const char *fmt, va_list args)
 
 /* --- on the loop ------------------------------------------------------------------------------------------------------------------ */
 
-/* call_desk.finished: the answer is in the exchange. */
+/* Everything that came through the gate since. */
+static void take_requests(void *arg)
+{
+    struct server *server = arg;
+    int fd;
+
+    for (struct exchange *exchange = gate_take(server->gate); exchange != NULL;) {
+        struct exchange *next = exchange->next;
+
+        call_start(&server->desk, exchange);
+        exchange = next;
+    }
+    while ((fd = gate_take_parted(server->gate)) >= 0)
+        linger_add(&server->lingering, fd);
+}
+
+/* call_desk.finished: the answer is in the exchange, and the HTTP thread goes on with it. */
 static void give_back(void *arg, struct exchange *exchange)
 {
     struct server *server = arg;
     struct request *req = (struct request *)exchange;
-    struct gate *gate = server->gate;
 
     MHD_resume_connection(req->connection);
-    pthread_mutex_lock(&gate->lock);
-    gate->suspended--;
-    pthread_cond_signal(&gate->changed);
-    pthread_mutex_unlock(&gate->lock);
+    gate_leave(server->gate);
 }
 
 static void sweep_connections(void *arg)
@@ -745,43 +599,43 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
     return http;
 }
 
-static int add_listener(struct server *server, const struct worker_listener *listener, int *port,
-                        struct mr_error *err)
+/* Under which name others reach this worker: from the first listener, before the first request may ask. */
+static int name_worker(struct server *server, struct worker_config *config, int port,
+                       struct mr_error *err)
 {
-    int fd = listener_open(listener, port, err);
+    char *name = listener_advertised(config, &config->listeners[0], port, err);
 
-    if (fd < 0)
-        return fd;
-    server->daemons[server->daemon_count] = start_daemon(server, fd);
-    /* The library has closed fd or not, depending on where it failed: leave it, start-up ends here. */
-    if (server->daemons[server->daemon_count] == NULL)
-        return mr_fail(
-            err, MR_ERR_IO,
-            "cannot start the HTTP server for port %d: no memory, threads or descriptors", *port);
-    server->daemon_count++;
+    if (name == NULL)
+        return MR_ERR_CONFIG;
+    free(config->worker_id);
+    config->worker_id = name;
+    server->port = port;
+    snprintf(server->worker_id, sizeof(server->worker_id), "%s", name);
     return 0;
 }
 
-static int add_listeners(struct server *server, struct worker_config *config, struct mr_error *err)
+static int add_listener(struct server *server, struct worker_config *config, size_t i,
+                        struct mr_error *err)
 {
-    for (size_t i = 0; i < config->listener_count; i++) {
-        const struct worker_listener *listener = &config->listeners[i];
-        int port = 0;
-        int rc = add_listener(server, listener, &port, err);
+    const struct worker_listener *listener = &config->listeners[i];
+    int port = 0;
+    int fd = listener_open(listener, &port, err);
 
-        if (rc != 0)
-            return rc;
-        log_info("listening on http://%s:%d", listener->host[0] != '\0' ? listener->host : "*",
-                 port);
-        if (i > 0)
-            continue;
-        server->port = port;
-        free(config->worker_id);
-        config->worker_id = listener_advertised(config, listener, port, err);
-        if (config->worker_id == NULL)
-            return MR_ERR_CONFIG;
-        snprintf(server->worker_id, sizeof(server->worker_id), "%s", config->worker_id);
+    if (fd < 0)
+        return fd;
+    if (i == 0 && name_worker(server, config, port, err) != 0) {
+        close(fd);
+        return MR_ERR_CONFIG;
     }
+    server->daemons[i] = start_daemon(server, fd);
+    /* The library has closed fd or not, depending on where it failed: leave it, start-up ends here. */
+    if (server->daemons[i] == NULL)
+        return mr_fail(err, MR_ERR_IO,
+                       "cannot start the HTTP server for port %d: out of memory, threads or "
+                       "descriptors",
+                       port);
+    server->daemon_count++;
+    log_info("listening on http://%s:%d", *listener->host != '\0' ? listener->host : "*", port);
     return 0;
 }
 
@@ -809,7 +663,7 @@ struct server *server_new_limited(struct loop *loop, struct worker_config *confi
                [CONN_READING] = limits->reading_ms,
                [CONN_WRITING] = limits->writing_ms},
     });
-    server->gate = gate_new(server);
+    server->gate = gate_new(loop, take_requests, server);
     server->lingering.loop = loop;
     server->desk = (struct call_desk){
         .loop = loop,
@@ -819,10 +673,13 @@ struct server *server_new_limited(struct loop *loop, struct worker_config *confi
         .finished = give_back,
         .arg = server,
     };
-    if (add_listeners(server, config, err) != 0)
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (add_listener(server, config, i, err) == 0)
+            continue;
         server_free(&server);
-    else
-        loop_timer_start(loop, &server->sweep, limits->sweep_ms, sweep_connections, server);
+        return NULL;
+    }
+    loop_timer_start(loop, &server->sweep, limits->sweep_ms, sweep_connections, server);
     return server;
 }
 
@@ -837,50 +694,28 @@ void server_open(struct server *server, struct herder *herder)
     server->desk.herder = herder;
 }
 
-/* Answer everything that waits with 503, and what comes through the gate meanwhile. Returns when no request is suspended
- * and every answer is sent, or the time is up; suspended ones are waited for beyond that, since an HTTP thread is then
- * between two statements of hand_over. */
-static void drain(struct server *server)
-{
-    struct gate *gate = server->gate;
-    int64_t until_ms = clock_ms() + STOP_MS;
-    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-    bool done = false;
-
-    server->desk.herder = NULL;
-    server->desk.closed_text = "Worker is shutting down";
-    call_abandon_all(&server->desk);
-    while (!done) {
-        take_requests(server);
-        pthread_mutex_lock(&gate->lock);
-        done = gate->suspended == 0 && (gate->under_way == 0 || clock_ms() >= until_ms);
-        if (!done && gate->first == NULL)
-            pthread_cond_timedwait(&gate->changed, &gate->lock, &until);
-        pthread_mutex_unlock(&gate->lock);
-    }
-}
-
 void server_free(struct server **sp)
 {
     struct server *server = *sp;
+    int64_t until_ms = clock_ms() + STOP_MS;
 
     *sp = NULL;
     if (server == NULL)
         return;
     loop_assert_owner(server->loop);
-    /* New connections are answered 503 until the daemons stop: to quiesce them first races with their threads in 0.9.75. */
-    pthread_mutex_lock(&server->gate->lock);
-    server->gate->closing = true;
-    pthread_mutex_unlock(&server->gate->lock);
-    drain(server);
+    /* Listeners stay until the daemons stop: to quiesce them first races with their threads in 0.9.75. */
+    gate_close(server->gate);
+    server->desk.herder = NULL;
+    server->desk.closed_text = "Worker is shutting down";
+    call_abandon_all(&server->desk);
+    do
+        take_requests(server);
+    while (!gate_drained(server->gate, until_ms));
     for (size_t i = 0; i < server->daemon_count; i++)
         MHD_stop_daemon(server->daemons[i]);
     loop_timer_cancel(&server->sweep);
     linger_close_all(&server->lingering);
-    pthread_mutex_lock(&server->gate->lock);
-    server->gate->server = NULL;
-    pthread_mutex_unlock(&server->gate->lock);
-    gate_unref(server->gate);
+    gate_free(&server->gate);
     conn_watch_free(&server->watch);
     free(server);
 }

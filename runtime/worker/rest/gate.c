@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate between HTTP threads and the loop. HTTP threads put requests in and post one function for all of them; the loop
+ * takes them out. The gate outlives its server while such a post is on its way, hence the count of references: one is the
+ * server's, one the post's. libmicrohttpd must not be stopped while a request is suspended, hence `inside`, which counts each
+ * from before it is suspended until after it is resumed. */
+#include "worker/rest/gate.h"
+
+#include "base/clock.h"
+#include "worker/rest/rest_private.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct parted {
+    int fd;
+    struct parted *next;
+};
+
+struct gate {
+    struct loop *loop;
+    pthread_mutex_t lock; /* guards everything below */
+    pthread_cond_t changed;
+    loop_fn opened; /* NULL: freed by the server */
+    void *arg;
+    unsigned refs;
+    bool posted; /* a post is on its way to the loop */
+    bool closed;
+    struct exchange *first;
+    struct exchange **last;
+    struct parted *parted;
+    size_t inside;
+    size_t under_way;
+};
+
+struct gate *gate_new(struct loop *loop, loop_fn opened, void *arg)
+{
+    struct gate *gate = calloc(1, sizeof(*gate));
+    pthread_condattr_t monotonic;
+
+    mr_assert(gate != NULL);
+    *gate = (struct gate){.loop = loop, .opened = opened, .arg = arg, .refs = 1};
+    gate->last = &gate->first;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&gate->lock, NULL);
+    pthread_cond_init(&gate->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return gate;
+}
+
+static void unref(struct gate *gate)
+{
+    bool gone;
+    int fd;
+
+    pthread_mutex_lock(&gate->lock);
+    gone = --gate->refs == 0;
+    pthread_mutex_unlock(&gate->lock);
+    if (!gone)
+        return;
+    while ((fd = gate_take_parted(gate)) >= 0)
+        close(fd);
+    pthread_cond_destroy(&gate->changed);
+    pthread_mutex_destroy(&gate->lock);
+    free(gate);
+}
+
+void gate_free(struct gate **gp)
+{
+    struct gate *gate = *gp;
+
+    *gp = NULL;
+    if (gate == NULL)
+        return;
+    pthread_mutex_lock(&gate->lock);
+    mr_assert(gate->inside == 0);
+    gate->opened = NULL;
+    pthread_mutex_unlock(&gate->lock);
+    unref(gate);
+}
+
+static void on_post(void *arg)
+{
+    struct gate *gate = arg;
+    loop_fn opened;
+
+    pthread_mutex_lock(&gate->lock);
+    gate->posted = false;
+    opened = gate->opened;
+    pthread_mutex_unlock(&gate->lock);
+    if (opened != NULL)
+        opened(gate->arg);
+    unref(gate);
+}
+
+/* Called with the lock held; says whether `post` must follow once it is released. */
+static bool must_post(struct gate *gate)
+{
+    bool first = !gate->posted;
+
+    gate->posted = true;
+    gate->refs += first;
+    return first;
+}
+
+static void post(struct gate *gate)
+{
+    /* The loop lives longer than the server: this fails for want of memory only. */
+    mr_assert(loop_post(gate->loop, on_post, gate) == 0);
+}
+
+bool gate_enter(struct gate *gate)
+{
+    bool open;
+
+    pthread_mutex_lock(&gate->lock);
+    open = !gate->closed;
+    gate->inside += open;
+    pthread_mutex_unlock(&gate->lock);
+    return open;
+}
+
+void gate_pass(struct gate *gate, struct exchange *exchange)
+{
+    bool first;
+
+    exchange->next = NULL;
+    pthread_mutex_lock(&gate->lock);
+    *gate->last = exchange;
+    gate->last = &exchange->next;
+    first = must_post(gate);
+    pthread_cond_signal(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
+    if (first)
+        post(gate);
+}
+
+void gate_leave(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->inside--;
+    pthread_cond_signal(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+void gate_part(struct gate *gate, int fd)
+{
+    struct parted *parted = malloc(sizeof(*parted));
+    bool first;
+
+    if (parted == NULL) {
+        close(fd);
+        return;
+    }
+    pthread_mutex_lock(&gate->lock);
+    *parted = (struct parted){.fd = fd, .next = gate->parted};
+    gate->parted = parted;
+    first = must_post(gate);
+    pthread_mutex_unlock(&gate->lock);
+    if (first)
+        post(gate);
+}
+
+void gate_begin(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->under_way++;
+    pthread_mutex_unlock(&gate->lock);
+}
+
+void gate_end(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->under_way--;
+    pthread_cond_signal(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+struct exchange *gate_take(struct gate *gate)
+{
+    struct exchange *first;
+
+    pthread_mutex_lock(&gate->lock);
+    first = gate->first;
+    gate->first = NULL;
+    gate->last = &gate->first;
+    pthread_mutex_unlock(&gate->lock);
+    return first;
+}
+
+int gate_take_parted(struct gate *gate)
+{
+    struct parted *parted;
+    int fd = -1;
+
+    pthread_mutex_lock(&gate->lock);
+    parted = gate->parted;
+    if (parted != NULL)
+        gate->parted = parted->next;
+    pthread_mutex_unlock(&gate->lock);
+    if (parted != NULL)
+        fd = parted->fd;
+    free(parted);
+    return fd;
+}
+
+void gate_close(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->closed = true;
+    pthread_mutex_unlock(&gate->lock);
+}
+
+bool gate_drained(struct gate *gate, int64_t until_ms)
+{
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    bool done;
+
+    pthread_mutex_lock(&gate->lock);
+    done = gate->inside == 0 && (gate->under_way == 0 || clock_ms() >= until_ms);
+    if (!done && gate->first == NULL)
+        pthread_cond_timedwait(&gate->changed, &gate->lock, &until);
+    pthread_mutex_unlock(&gate->lock);
+    return done;
+}
