@@ -32,8 +32,8 @@
 #define LOGGER "worker.rest"
 #include "base/log.h"
 
-#define HEADERS_MAX 8192 /* bytes of a header block */
-#define POOL_BYTES 32768 /* a connection's, for request line, headers and read buffer */
+#define HEADERS_MAX 8192        /* bytes of a header block */
+#define POOL_BYTES 32768        /* a connection's, for request line, headers and read buffer */
 #define DRAIN_MAX (256LL << 20) /* bytes of a refused body that are read and dropped */
 #define STOP_MS 1000
 #define SPARE_CONNECTIONS 64 /* above connections_max, while evicted ones close */
