@@ -112,18 +112,15 @@ static const struct {
     {"fetch.message.max.bytes", "max.partition.fetch.bytes"},
 };
 
-static bool librdkafka_has(const struct client_map *m, const char *key)
+/* Whether the installed library knows a name, hidden ones and topic settings among them. Setting NULL means its default:
+ * nothing is loaded or run, which a value could do. */
+static bool librdkafka_has(const char *key)
 {
-    rd_kafka_topic_conf_t *topic;
-    size_t size = 0;
-    bool found;
+    rd_kafka_conf_t *scratch = rd_kafka_conf_new();
+    char why[256];
+    bool found = rd_kafka_conf_set(scratch, key, NULL, why, sizeof(why)) != RD_KAFKA_CONF_UNKNOWN;
 
-    /* get, not set: setting plugin.library.paths would load them. */
-    if (rd_kafka_conf_get(m->probe, key, NULL, &size) != RD_KAFKA_CONF_UNKNOWN)
-        return true;
-    topic = rd_kafka_topic_conf_new();
-    found = rd_kafka_topic_conf_get(topic, key, NULL, &size) != RD_KAFKA_CONF_UNKNOWN;
-    rd_kafka_topic_conf_destroy(topic);
+    rd_kafka_conf_destroy(scratch);
     return found;
 }
 
@@ -188,7 +185,7 @@ static int judge_unknown(struct client_map *m, const char *key)
             return mr_fail(m->err, MR_ERR_CONFIG,
                            "\"%s\" is a setting of librdkafka, not of Kafka's Java clients: use %s instead", key,
                            refused[i].java);
-    if (librdkafka_has(m, key))
+    if (librdkafka_has(key))
         return mr_fail(m->err, MR_ERR_CONFIG,
                        "\"%.100s\" is a setting of librdkafka, which can't be set here: remove it", key);
     if (m->kind == CLIENT_ADMIN) /* gets the whole worker configuration */

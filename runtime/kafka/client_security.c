@@ -297,17 +297,18 @@ static int apply_sasl(struct client_map *m)
 /* Read a PEM file and see what it holds. */
 static int look_into(struct client_map *m, const char *java, const char *path, struct client_pem *found)
 {
+    struct mr_error why = {0};
     struct buf text;
     int rc;
 
     buf_init(&text, PEM_MAX);
-    rc = file_read(path, &text, m->err);
+    rc = file_read(path, &text, &why);
     if (rc != 0)
-        err_prefix(m->err, "Configuration %s", java);
+        rc = mr_fail(m->err, MR_ERR_CONFIG, "Configuration %s: %s", java, why.text);
     else if (!client_pem_normalize(text.data != NULL ? text.data : "", text.len, NULL, found))
         rc = mr_fail(m->err, MR_ERR_CONFIG, "Configuration %s: %s is not a PEM file", java, path);
     buf_deinit(&text);
-    return rc == 0 || rc == MR_ERR_NOMEM ? rc : MR_ERR_CONFIG;
+    return rc;
 }
 
 static int put_pem(struct client_map *m, const char *java, const char *rdkafka, const char *text,

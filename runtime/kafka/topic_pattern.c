@@ -19,6 +19,7 @@
 struct scan {
     const char *p;
     struct buf *out;
+    int depth; /* of groups */
     struct mr_error *err;
 };
 
@@ -168,6 +169,7 @@ static int group(struct scan *s)
     const char *end;
 
     buf_putc(s->out, '(');
+    s->depth++;
     if (*s->p != '?')
         return 0;
     if (s->p[1] == ':') {
@@ -215,6 +217,9 @@ static int step(struct scan *s)
         return bracket(s);
     case '(':
         return group(s);
+    case ')':
+        buf_putc(s->out, ')');
+        return --s->depth < 0 ? refuse(s, "a group is closed that was not opened") : 0;
     case '{':
         return braces(s);
     case '*':
