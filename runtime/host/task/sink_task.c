@@ -58,13 +58,13 @@ struct sink_task {
     bool unflushed;                     /* put accepted something since the last good flush */
     bool broken;                        /* flush failed for good: nothing may be committed any more */
     bool stopped_delivery;              /* consumer_pause was called */
-    bool rebalanced;                    /* partitions came: stop their delivery too, if need be */
 
     struct consumer_partition *parts;   /* scratch, as many as the ledger holds */
     size_t parts_cap;
     struct consumer_partition *sent;    /* of the asynchronous commit that is out */
     size_t sent_count;
     size_t sent_cap;
+    int64_t sent_ms;
     int64_t trouble_log_ms;
 
     /* Under task->serve_lock. */
@@ -159,19 +159,19 @@ static void take_back(struct sink_task *s)
     if (consumer_take_back(s->consumer, s->parts, count, &err) != MR_OK)
         fail(s, &err, NULL);
     s->stopped_delivery = false;        /* settled anew before the next poll */
-    s->rebalanced = true;
 }
 
 /* --- delivery on and off ------------------------------------------------------------------------------------------- */
 
-/* Nothing is to be delivered while the task is paused or a batch waits to be put again. */
+/* Nothing is to be delivered while the task is paused or a batch waits to be put again. It holds for partitions that come
+ * meanwhile, too. */
 static void settle_delivery(struct sink_task *s)
 {
     bool stop = s->held != NULL || task_paused(s->task);
     struct mr_error err = {0};
     size_t count;
 
-    if (stop && (!s->stopped_delivery || s->rebalanced)) {
+    if (stop && !s->stopped_delivery) {
         if (consumer_pause(s->consumer, &err) != MR_OK)
             fail(s, &err, NULL);
         s->stopped_delivery = true;
@@ -181,7 +181,6 @@ static void settle_delivery(struct sink_task *s)
             fail(s, &err, NULL);
         s->stopped_delivery = false;
     }
-    s->rebalanced = false;
 }
 
 /* --- flush and commit ---------------------------------------------------------------------------------------------- */
@@ -234,8 +233,10 @@ static void take_commit_result(struct sink_task *s)
     if (s->sent_count == 0)
         return;
     rc = consumer_commit_result(s->consumer, &err);
-    if (rc == 0)
+    if (rc == 0 && clock_ms() - s->sent_ms < s->timeout_ms)
         return;
+    if (rc == 0)
+        rc = mr_fail(&err, MR_ERR_TIMEOUT, "no answer within %lld ms", (long long)s->timeout_ms);
     if (rc > 0)
         ledger_committed(s->ledger, s->sent, s->sent_count);
     else
@@ -260,6 +261,7 @@ static void commit_async(struct sink_task *s)
         commit_failed(&err);
     else
         s->sent_count = count;
+    s->sent_ms = clock_ms();
 }
 
 /* At most this long, so that revocation and stop end in time. */
@@ -284,6 +286,7 @@ static void commit_before_leaving(struct sink_task *s, const struct consumer_par
     n = ledger_uncommitted(s->ledger, going, count, s->parts);
     if (n == 0 || !flush(s, true, false))
         return;
+    s->sent_count = 0;                  /* an answer that is still out can't be told from this one's */
     if (consumer_commit(s->consumer, s->parts, n, true, sync_timeout(s), &err) == MR_OK)
         ledger_committed(s->ledger, s->parts, n);
     else
@@ -308,7 +311,6 @@ static void on_assigned(void *arg, const struct consumer_partition *parts, size_
 
     if (ledger_assign(s->ledger, parts, count, &err) != MR_OK)
         fail(s, &err, NULL);
-    s->rebalanced = true;
     note_member(s);
     log_info("%zu partitions assigned, %zu in all", count, ledger_count(s->ledger));
 }
@@ -536,9 +538,8 @@ static void turn(struct sink_task *s)
         poll_failed(s, n, &err);
     else if (n == 0)
         batch_pool_trim(s->pool);       /* a quiet topic: cached memory goes back */
-    else if (!s->stopped_delivery && !ending(s))
+    else if (!ending(s))
         deliver(s, (size_t)n);
-    /* else: of partitions that came during this poll; the ledger has no stage of them, so they are read again */
     consumer_release(s->consumer);
 }
 
@@ -681,7 +682,9 @@ static bool open_all(struct sink_task *s)
 /* Leaving the group revokes everything: what is done is flushed and committed in there. */
 static void close_consumer(struct sink_task *s)
 {
-    if (s->consumer == NULL)
+    struct consumer *closing = s->consumer;     /* s->consumer stays: on_revoked commits through it */
+
+    if (closing == NULL)
         return;
     task_set_waker(s->task, NULL, NULL);
     task_set_server(s->task, NULL, NULL);
@@ -690,7 +693,8 @@ static void close_consumer(struct sink_task *s)
         batch_done(s, s->held);
     }
     take_commit_result(s);
-    consumer_close(&s->consumer);
+    consumer_close(&closing);
+    s->consumer = NULL;
 }
 
 static void close_all(struct sink_task *s)

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sink loop against librdkafka's mock cluster: delivery, ledger and commits, redelivery, pause, flush, long puts. */
+#include "task_rig.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define GROUP "connect-conn"
+
+/* What the plugin saw; written by the task's thread under lock. */
+static struct {
+    pthread_mutex_t lock;
+    char *got;                          /* every value put, accepted or not, each with a blank behind it */
+    size_t got_len;
+    size_t accepted;                    /* records */
+    size_t durable;                     /* accepted before the last good flush */
+    size_t puts;
+    char first_try[65536];              /* the batch that was put first with a retry */
+    char second_try[65536];
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct {
+    atomic_int retries;                 /* puts that ask for a retry */
+    atomic_int retry_after;
+    atomic_int fail_put;
+    atomic_int flush_code;
+    atomic_int slow_put_ms;             /* the next put takes so long */
+    atomic_int flushes;
+    atomic_int stopped;
+    atomic_int headers;                 /* seen */
+} script;
+
+static void batch_text(struct mr_batch *in, char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < mr_batch_count(in); i++) {
+        struct mr_record *rec = mr_record_at(in, i);
+        struct mr_value v = mr_value(rec);
+
+        used += (size_t)snprintf(out + used, size - used, "%s-%d@%lld=%.*s ", rec->topic, rec->partition,
+                                 (long long)rec->offset, (int)v.len, (const char *)v.u.p);
+    }
+}
+
+static void take(struct mr_batch *in)
+{
+    for (size_t i = 0; i < mr_batch_count(in); i++) {
+        struct mr_record *rec = mr_record_at(in, i);
+        struct mr_value v = mr_value(rec);
+
+        seen.got = realloc(seen.got, seen.got_len + v.len + 2);
+        memcpy(seen.got + seen.got_len, v.u.p, v.len);
+        seen.got_len += v.len;
+        seen.got[seen.got_len++] = ' ';
+        seen.got[seen.got_len] = '\0';
+        script.headers += (int)rec->header_count;
+    }
+    seen.accepted += mr_batch_count(in);
+}
+
+static int keep_put(void *self, struct mr_batch *in, struct mr_error *err)
+{
+    int slow = atomic_exchange(&script.slow_put_ms, 0);
+    int rc = MR_OK;
+
+    if (slow > 0)
+        usleep((useconds_t)slow * 1000);
+    pthread_mutex_lock(&seen.lock);
+    seen.puts++;
+    assert_true(mr_batch_count(in) > 0);
+    if (script.fail_put != 0) {
+        rc = mr_fail(err, script.fail_put, "the target is broken");
+    } else if (script.retries > 0) {
+        script.retries--;
+        batch_text(in, seen.first_try, sizeof(seen.first_try));
+        mr_fail(err, MR_ERR_RETRY, "the target is busy");
+        rc = mr_retry_after(err, script.retry_after);
+    } else {
+        if (seen.first_try[0] != '\0' && seen.second_try[0] == '\0')
+            batch_text(in, seen.second_try, sizeof(seen.second_try));
+        take(in);
+    }
+    pthread_mutex_unlock(&seen.lock);
+    return rc;
+}
+
+static int keep_flush(void *self, struct mr_error *err)
+{
+    script.flushes++;
+    if (script.flush_code != 0)
+        return mr_fail(err, script.flush_code, "the disk is full");
+    pthread_mutex_lock(&seen.lock);
+    seen.durable = seen.accepted;
+    pthread_mutex_unlock(&seen.lock);
+    return MR_OK;
+}
+
+static void keep_stop(void *self)
+{
+    script.stopped++;
+}
+
+static const char *const aliases[] = {NULL};
+static struct mr_config_key keys[] = {{0}};
+static const struct plugin keep_plugin = {
+    .kind = MR_PLUGIN_SINK,
+    .name = "Keep",
+    .version = "1.0",
+    .library = "test",
+    .aliases = aliases,
+    .keys = keys,
+    .sink = {.put = keep_put, .flush = keep_flush, .stop = keep_stop},
+};
+
+static int setup(void **state)
+{
+    memset(&script, 0, sizeof(script));
+    script.retry_after = 300;
+    free(seen.got);
+    seen.got = NULL;
+    seen.got_len = seen.accepted = seen.durable = seen.puts = 0;
+    seen.first_try[0] = seen.second_try[0] = '\0';
+    *state = calloc(1, sizeof(struct rig));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_deinit(rig);
+    free(rig);
+    return 0;
+}
+
+#define QUICK "consumer.override.heartbeat.interval.ms", "300", "consumer.override.session.timeout.ms", "6000"
+
+static bool accepted_is(struct rig *rig, int64_t n)
+{
+    bool yes;
+
+    pthread_mutex_lock(&seen.lock);
+    yes = (int64_t)seen.accepted == n;
+    pthread_mutex_unlock(&seen.lock);
+    return yes;
+}
+
+static bool accepted_at_least(struct rig *rig, int64_t n)
+{
+    bool yes;
+
+    pthread_mutex_lock(&seen.lock);
+    yes = (int64_t)seen.accepted >= n;
+    pthread_mutex_unlock(&seen.lock);
+    return yes;
+}
+
+static bool puts_at_least(struct rig *rig, int64_t n)
+{
+    bool yes;
+
+    pthread_mutex_lock(&seen.lock);
+    yes = (int64_t)seen.puts >= n;
+    pthread_mutex_unlock(&seen.lock);
+    return yes;
+}
+
+static bool committed_is(struct rig *rig, int64_t n)
+{
+    return rig_committed(rig, GROUP, "in", 0) == n;
+}
+
+static bool flushes_at_least(struct rig *rig, int64_t n)
+{
+    return script.flushes >= n;
+}
+
+/* Every number of 0..count-1 exactly once, in order within each of the partitions. */
+static void check_got(int count, int partitions)
+{
+    int next[8];
+    int n = 0;
+    char *save = NULL;
+
+    for (int p = 0; p < partitions; p++)
+        next[p] = p;
+    for (char *word = strtok_r(seen.got, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save), n++) {
+        int value = (int)strtol(word, NULL, 10);
+
+        assert_int_equal(value, next[value % partitions]);
+        next[value % partitions] += partitions;
+    }
+    assert_int_equal(n, count);
+}
+
+static void records_arrive_once_in_order_and_are_committed_after_flush(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 3, 0, 3000);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_state(rig, STATE_RUNNING);
+    rig_wait_true(rig, accepted_is, 3000);
+    rig_wait_true(rig, committed_is, 1000);
+    assert_int_equal(seen.durable, 3000);
+    assert_true(rig_stop(rig) < 5000);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 1), 1000);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 2), 1000);
+    assert_int_equal(script.stopped, 1);
+    check_got(3000, 3);
+}
+
+static void a_stop_commits_what_was_put_and_the_next_start_goes_on_there(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", " in , other ", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 500);
+    rd_kafka_mock_topic_create(rig->cluster, "other", 1, 1);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 500);
+    rig_stop(rig);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), 500);
+    rig_write_topic(rig, "in", 1, 500, 500);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 1000);
+    rig_stop(rig);
+    check_got(1000, 1);
+}
+
+static void a_put_that_asks_for_a_retry_gets_the_same_batch_again(void **state)
+{
+    struct rig *rig = *state;
+    int64_t began;
+
+    script.retries = 3;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 2, 0, 400);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, puts_at_least, 1);
+    began = clock_ms();
+    rig_wait_true(rig, puts_at_least, 4);
+    assert_true(clock_ms() - began >= 600);
+    assert_true(clock_ms() - began < 3000);
+    rig_wait_true(rig, accepted_is, 400);
+    assert_string_equal(seen.first_try, seen.second_try);
+    rig_stop(rig);
+    check_got(400, 2);
+}
+
+static void offsets_of_a_batch_that_waits_are_not_committed(void **state)
+{
+    struct rig *rig = *state;
+
+    script.retries = 1000;
+    script.retry_after = 50;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, puts_at_least, 10);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+    assert_true(rig_stop(rig) < 5000);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_UNASSIGNED);
+}
+
+static void a_put_that_fails_ends_the_task_and_commits_only_what_came_before(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 100);
+    script.fail_put = MR_ERR_IO;
+    rig_write_topic(rig, "in", 1, 100, 50);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "ConnectException: the target is broken\n\tin put() of plugin Keep 1.0"));
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), 100);
+}
+
+static void a_flush_that_asks_for_a_retry_keeps_the_offsets_back(void **state)
+{
+    struct rig *rig = *state;
+
+    script.flush_code = MR_ERR_RETRY;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 100);
+    rig_wait_true(rig, flushes_at_least, 3);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+    script.flush_code = 0;
+    rig_wait_true(rig, committed_is, 100);
+}
+
+static void a_flush_that_fails_ends_the_task_and_commits_nothing(void **state)
+{
+    struct rig *rig = *state;
+
+    script.flush_code = MR_ERR_IO;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "the disk is full"));
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+}
+
+static void a_flush_that_fails_at_the_stop_commits_nothing(void **state)
+{
+    struct rig *rig = *state;
+
+    script.flush_code = MR_ERR_IO;
+    rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 100);
+    rig_stop(rig);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+}
+
+static void pause_stops_delivery_and_resume_loses_nothing(void **state)
+{
+    struct rig *rig = *state;
+    size_t puts;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 2, 0, 1000);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 1000);
+    for (int i = 1; i <= 3; i++) {
+        task_set_target(rig->task, TARGET_PAUSED);
+        rig_wait_state(rig, STATE_PAUSED);
+        puts = seen.puts;
+        rig_write_topic(rig, "in", 2, i * 1000, 1000);
+        usleep(300000);
+        assert_int_equal(seen.puts, puts);
+        task_set_target(rig->task, TARGET_STARTED);
+        rig_wait_state(rig, STATE_RUNNING);
+        rig_wait_true(rig, accepted_is, (i + 1) * 1000);
+    }
+    rig_stop(rig);
+    check_got(4000, 2);
+}
+
+static void a_bad_record_fails_the_task_before_anything_of_its_poll_is_put(void **state)
+{
+    struct rig *rig = *state;
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char why[256];
+    rd_kafka_t *rk;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
+    rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+    rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
+    for (int i = 0; i < 10; i++) {
+        char value[] = "bad";
+
+        value[0] = i == 7 ? 'b' : 'm';
+        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE(value, 3),
+                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_HEADER("h", "x", 1), RD_KAFKA_V_END);
+    }
+    assert_int_equal(rd_kafka_flush(rk, 10000), 0);
+    rd_kafka_destroy(rk);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "Tolerance exceeded in error handler\nCaused by: "
+                                       "org.apache.kafka.connect.errors.DataException: this value is bad"));
+    assert_non_null(strstr(rig->trace, "VALUE_CONVERTER of RigString, record in-0@7"));
+    assert_int_equal(seen.puts, 0);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+
+    props_set(&rig->config, "errors.tolerance", "all");
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 10);
+    rig_stop(rig);
+    assert_int_equal(seen.accepted, 9);
+    assert_int_equal(script.headers, 9);
+}
+
+static void topics_must_be_named_in_one_way(void **state)
+{
+    struct rig *rig = *state;
+    static const char *const cases[][2] = {{"", ""}, {"in", "i.*"}, {" , ", ""}};
+
+    rig_init(rig, 1, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        props_set(&rig->config, "topics", cases[i][0]);
+        props_set(&rig->config, "topics.regex", cases[i][1]);
+        rig_start(rig, &keep_plugin, TARGET_STARTED);
+        rig_wait_end(rig);
+        assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+        assert_non_null(strstr(rig->trace, "topics"));
+    }
+}
+
+static void topics_can_be_named_by_a_pattern(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics.regex", "i[a-z]", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_write_topic(rig, "inner", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_at_least, 100);
+    usleep(200000);
+    rig_stop(rig);
+    check_got(100, 1);
+}
+
+/* max.poll.interval.ms is 6 s here; the put takes 9 s. Without help the group would throw the member out. */
+static void a_long_put_keeps_its_place_in_the_group(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", "consumer.override.max.poll.interval.ms", "6000", QUICK, NULL);
+    rig_write_topic(rig, "in", 2, 0, 400);
+    script.slow_put_ms = 9000;
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_at_least, 1);
+    rig_wait_true(rig, accepted_is, 400);
+    rig_write_topic(rig, "in", 2, 400, 400);
+    rig_wait_true(rig, accepted_is, 800);
+    rig_wait_true(rig, committed_is, 400);
+    rig_stop(rig);
+    check_got(800, 2);
+}
+
+static void the_members_id_stands_in_the_black_box(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 10);
+    assert_true(rig->box.slots[1].member_id[0] != '\0');
+    rig_stop(rig);
+}
+
+int main(int argc, char **argv)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(records_arrive_once_in_order_and_are_committed_after_flush),
+        T(a_stop_commits_what_was_put_and_the_next_start_goes_on_there),
+        T(a_put_that_asks_for_a_retry_gets_the_same_batch_again),
+        T(offsets_of_a_batch_that_waits_are_not_committed),
+        T(a_put_that_fails_ends_the_task_and_commits_only_what_came_before),
+        T(a_flush_that_asks_for_a_retry_keeps_the_offsets_back),
+        T(a_flush_that_fails_ends_the_task_and_commits_nothing),
+        T(a_flush_that_fails_at_the_stop_commits_nothing),
+        T(pause_stops_delivery_and_resume_loses_nothing),
+        T(a_bad_record_fails_the_task_before_anything_of_its_poll_is_put),
+        T(topics_must_be_named_in_one_way),
+        T(topics_can_be_named_by_a_pattern),
+        T(a_long_put_keeps_its_place_in_the_group),
+        T(the_members_id_stands_in_the_black_box),
+    };
+
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
