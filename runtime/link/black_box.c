@@ -54,7 +54,8 @@ static void put_text(char *to, size_t size, const char *from)
     to[len] = '\0';
 }
 
-void black_box_enter(struct black_box *box, size_t slot, const char *connector, int task, const char *call)
+void black_box_enter(struct black_box *box, size_t slot, const char *connector, int task,
+                     const char *call)
 {
     struct black_box_slot *s;
 
@@ -89,8 +90,8 @@ void black_box_say(struct black_box *box, const char *line, size_t len)
     }
     at = __atomic_fetch_add(&box->words_at, (uint32_t)len + 1, __ATOMIC_RELAXED);
     for (size_t i = 0; i < len; i++)
-        box->words[(at + i) % BLACK_BOX_WORDS] = line[i];
-    box->words[(at + len) % BLACK_BOX_WORDS] = '\n';
+        __atomic_store_n(&box->words[(at + i) % BLACK_BOX_WORDS], line[i], __ATOMIC_RELAXED);
+    __atomic_store_n(&box->words[(at + len) % BLACK_BOX_WORDS], '\n', __ATOMIC_RELAXED);
 }
 
 /* --- the worker's side: everything below reads bytes that a plugin may have written over --- */
@@ -170,7 +171,8 @@ const struct black_box_slot *black_box_last_call(const struct black_box *box)
 {
     const struct black_box_slot *longest = NULL;
 
-    if (box->culprit > 0 && box->culprit <= BLACK_BOX_SLOTS && box->slots[box->culprit - 1].call[0] != '\0')
+    if (box->culprit > 0 && box->culprit <= BLACK_BOX_SLOTS &&
+        box->slots[box->culprit - 1].call[0] != '\0')
         return &box->slots[box->culprit - 1];
     for (size_t i = 0; i < BLACK_BOX_SLOTS; i++) {
         const struct black_box_slot *slot = &box->slots[i];

@@ -28,29 +28,29 @@
 #define WINDOW_BYTES (1024u * 1024)
 #define OUT_MAX (32u * 1024 * 1024)
 #define IN_MAX (FRAME_HEAD + 4u * 1024 * 1024 + CHUNK)
-#define KEEP_BYTES (256u * 1024)        /* a buffer that grew beyond this is given back when empty */
-#define VALUES_MAX 250000               /* JSON values in one body: bounds the memory that parsing takes */
+#define KEEP_BYTES (256u * 1024) /* a buffer that grew beyond this is given back when empty */
+#define VALUES_MAX 250000        /* JSON values in one body: bounds the memory that parsing takes */
 
 struct chan {
     unsigned magic;
     struct loop *loop;
     int fd;
-    struct loop_fd *watch;      /* NULL: end of file was seen, or closed */
+    struct loop_fd *watch; /* NULL: end of file was seen, or closed */
     bool from_host;
     enum msg_state state;
     const struct chan_events *events;
     void *arg;
     struct buf in;
-    size_t in_at;               /* bytes of in that are done with */
+    size_t in_at; /* bytes of in that are done with */
     struct buf out;
     size_t out_at;
-    struct loop_timer later;    /* go on with what is buffered; reading rests until then */
+    struct loop_timer later; /* go on with what is buffered; reading rests until then */
     bool resting;
     bool eof;
     bool closed;
-    int calls;                  /* callbacks under way */
-    bool freed;                 /* by its owner inside one of them */
-    int64_t window_ms;          /* when this window began */
+    int calls;         /* callbacks under way */
+    bool freed;        /* by its owner inside one of them */
+    int64_t window_ms; /* when this window began */
     size_t window_frames;
     size_t window_bytes;
 };
@@ -197,8 +197,9 @@ static int take_frames(struct chan *ch, struct mr_error *err)
 {
     for (int i = 0; i < BATCH; i++) {
         struct frame frame;
-        int rc = frame_decode(ch->in.data == NULL ? "" : ch->in.data + ch->in_at, ch->in.len - ch->in_at, ch->from_host,
-                              (uint32_t)ch->state, &frame, err);
+        int rc =
+            frame_decode(ch->in.data == NULL ? "" : ch->in.data + ch->in_at, ch->in.len - ch->in_at,
+                         ch->from_host, (uint32_t)ch->state, &frame, err);
 
         if (rc <= 0)
             return rc;
@@ -284,7 +285,8 @@ static void receive(struct chan *ch, bool hung_up)
 static void flush_out(struct chan *ch)
 {
     while (ch->out_at < ch->out.len) {
-        ssize_t n = send(ch->fd, ch->out.data + ch->out_at, ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = send(ch->fd, ch->out.data + ch->out_at, ch->out.len - ch->out_at,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -336,7 +338,8 @@ int chan_send_take(struct chan *ch, enum msg_kind kind, json_t *body)
     int rc;
 
     loop_assert_owner(ch->loop);
-    mr_assert(msg_rule((uint32_t)kind) != NULL && msg_rule((uint32_t)kind)->from_host != ch->from_host);
+    mr_assert(msg_rule((uint32_t)kind) != NULL &&
+              msg_rule((uint32_t)kind)->from_host != ch->from_host);
     rc = ch->closed || ch->eof ? MR_ERR_CLOSED : put_frame(ch, kind, body);
     json_decref(body);
     if (rc == 0)
@@ -354,8 +357,8 @@ void chan_set_state(struct chan *ch, enum msg_state state)
     ch->state = state;
 }
 
-struct chan *chan_new(struct loop *loop, int fd, bool from_host, const struct chan_events *events, void *arg,
-                      struct mr_error *err)
+struct chan *chan_new(struct loop *loop, int fd, bool from_host, const struct chan_events *events,
+                      void *arg, struct mr_error *err)
 {
     struct chan *ch = calloc(1, sizeof(*ch));
 

@@ -22,7 +22,8 @@ static const char *state_text(uint32_t state)
     return state == MSG_STATE_DRAINING ? "while draining" : "after the greeting";
 }
 
-static int check_head(uint32_t kind, uint32_t len, bool from_host, uint32_t state, struct mr_error *err)
+static int check_head(uint32_t kind, uint32_t len, bool from_host, uint32_t state,
+                      struct mr_error *err)
 {
     const struct msg_rule *rule = msg_rule(kind);
 
@@ -31,14 +32,16 @@ static int check_head(uint32_t kind, uint32_t len, bool from_host, uint32_t stat
     if (rule->from_host != from_host)
         return mr_fail(err, MR_ERR_PROTOCOL, "frame %s came from the wrong side", rule->name);
     if ((rule->states & state) == 0)
-        return mr_fail(err, MR_ERR_PROTOCOL, "frame %s is not allowed %s", rule->name, state_text(state));
+        return mr_fail(err, MR_ERR_PROTOCOL, "frame %s is not allowed %s", rule->name,
+                       state_text(state));
     if (len > rule->max_body)
-        return mr_fail(err, MR_ERR_PROTOCOL, "frame %s of %u bytes is above its cap of %u", rule->name, len,
-                       rule->max_body);
+        return mr_fail(err, MR_ERR_PROTOCOL, "frame %s of %u bytes is above its cap of %u",
+                       rule->name, len, rule->max_body);
     return 0;
 }
 
-int frame_decode(const char *data, size_t len, bool from_host, uint32_t state, struct frame *out, struct mr_error *err)
+int frame_decode(const char *data, size_t len, bool from_host, uint32_t state, struct frame *out,
+                 struct mr_error *err)
 {
     const unsigned char *head = (const unsigned char *)data;
     uint32_t body_len, kind;

@@ -3,13 +3,14 @@
 #ifndef LINK_INHERIT_H
 #define LINK_INHERIT_H
 
-#define INHERIT_LINK_FD 3       /* stream socket pair end to the worker: frames of link/msg.h */
-#define INHERIT_BOX_FD 4        /* memfd of link/black_box.h, sealed against shrinking and growing */
+#define INHERIT_LINK_FD 3 /* stream socket pair end to the worker: frames of link/msg.h */
+#define INHERIT_BOX_FD 4  /* memfd of link/black_box.h, sealed against shrinking and growing */
 /* 0 is /dev/null; 1 and 2 are pipes to the worker, non-blocking. argv: millrace host <connector name> (for ps only).
  * Signals: all unblocked, default handlers; a process group of its own.
  * The host makes itself the heir of its descendants (PR_SET_CHILD_SUBREAPER) before it opens a plugin, as the worker does of
  * its hosts: so an unknown child of the worker can only be the leftover of a dead host, and is killed. */
 
-#define INHERIT_LINK_VERSION 1  /* of the frames; worker and host of different builds talk if this is equal */
+/* Of the frames: worker and host of different builds talk if this is equal. */
+#define INHERIT_LINK_VERSION 1
 
 #endif

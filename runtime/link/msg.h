@@ -21,39 +21,39 @@ enum msg_kind {
     MSG_PONG,               /* id */
     MSG_DRAINED,            /* every task has stopped; the host exits with 0 */
     /* worker → host */
-    MSG_WELCOME,            /* version, worker: {worker properties}, plugins: [{name, kind, library, aliases: []}]
-                             * (kind: enum mr_plugin_kind as a number),
-                             * lock: path of the lock file the host holds while it lives: answer to HELLO */
-    MSG_CONNECTOR_START,    /* conn, library: path, class, config: {}, target */
-    MSG_CONNECTOR_TARGET,   /* conn, target: STARTED | PAUSED | STOPPED */
-    MSG_TASK_CONFIGS,       /* conn, max: answered by TASK_CONFIGS_READY */
-    MSG_TASK_START,         /* conn, task, config: {}, target, generation */
-    MSG_TASK_TARGET,        /* conn, task, target: STARTED | PAUSED */
-    MSG_TASK_STOP,          /* conn, task: answered by TASK_STATUS UNASSIGNED, also when the task had ended already */
-    MSG_OFFSETS,            /* id, entries: [[partition, offset]] | error: answer to OFFSETS_GET */
-    MSG_OFFSETS_STORED,     /* id, error?: answer to OFFSETS_PUT, after the store has them for good */
-    MSG_START_CHECKED,      /* id, ok */
-    MSG_FENCED,             /* id, error? */
-    MSG_LEASE,              /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
-    MSG_DRAIN,              /* stop all tasks and the connector, commit, exit: answered by DRAINED */
-    MSG_PING,               /* id */
+    /* version, worker: {worker properties}, plugins: [{name, kind, library, aliases: []}] (kind: enum mr_plugin_kind as a
+     * number), lock: path of the lock file the host holds while it lives: answer to HELLO */
+    MSG_WELCOME,
+    MSG_CONNECTOR_START,  /* conn, library: path, class, config: {}, target */
+    MSG_CONNECTOR_TARGET, /* conn, target: STARTED | PAUSED | STOPPED */
+    MSG_TASK_CONFIGS,     /* conn, max: answered by TASK_CONFIGS_READY */
+    MSG_TASK_START,       /* conn, task, config: {}, target, generation */
+    MSG_TASK_TARGET,      /* conn, task, target: STARTED | PAUSED */
+    MSG_TASK_STOP,        /* conn, task: answered by UNASSIGNED, also when it had ended before */
+    MSG_OFFSETS,          /* id, entries: [[partition, offset]] | error: answer to OFFSETS_GET */
+    MSG_OFFSETS_STORED,   /* id, error?: answer to OFFSETS_PUT, after the store has them for good */
+    MSG_START_CHECKED,    /* id, ok */
+    MSG_FENCED,           /* id, error? */
+    MSG_LEASE,            /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
+    MSG_DRAIN,            /* stop all tasks and the connector, commit, exit: answered by DRAINED */
+    MSG_PING,             /* id */
     MSG_KIND_END
 };
 
 /* States of a link, as bits: which kinds may arrive when. */
 enum msg_state {
-    MSG_STATE_HELLO = 1,    /* nothing but HELLO (at the worker) or WELCOME (at the host) */
+    MSG_STATE_HELLO = 1, /* nothing but HELLO (at the worker) or WELCOME (at the host) */
     MSG_STATE_OPEN = 2,
-    MSG_STATE_DRAINING = 4  /* DRAIN was sent: no new work */
+    MSG_STATE_DRAINING = 4 /* DRAIN was sent: no new work */
 };
 
 struct msg_rule {
-    const char *name;       /* "OFFSETS_PUT" */
+    const char *name; /* "OFFSETS_PUT" */
     bool from_host;
-    uint32_t max_body;      /* bytes */
-    uint32_t states;        /* enum msg_state, combined: where it may arrive */
+    uint32_t max_body; /* bytes */
+    uint32_t states;   /* enum msg_state, combined: where it may arrive */
 };
 
-const struct msg_rule *msg_rule(uint32_t kind);     /* NULL: no such kind */
+const struct msg_rule *msg_rule(uint32_t kind); /* NULL: no such kind */
 
 #endif

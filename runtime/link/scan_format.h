@@ -25,11 +25,11 @@
 #ifndef LINK_SCAN_FORMAT_H
 #define LINK_SCAN_FORMAT_H
 
-#define SCAN_FORMAT_LINE_MAX (1024 * 1024)      /* bytes of one line, without its newline */
-#define SCAN_FORMAT_PLUGINS_MAX 256             /* plugins a library */
-#define SCAN_FORMAT_KEYS_MAX 1000               /* keys a plugin */
-#define SCAN_FORMAT_ALIASES_MAX 32              /* aliases a plugin */
-#define SCAN_FORMAT_NAME_MAX 256                /* bytes of a name, version or alias */
-#define SCAN_FORMAT_TEXT_MAX 16384              /* bytes of any other text */
+#define SCAN_FORMAT_LINE_MAX (1024 * 1024) /* bytes of one line, without its newline */
+#define SCAN_FORMAT_PLUGINS_MAX 256        /* plugins a library */
+#define SCAN_FORMAT_KEYS_MAX 1000          /* keys a plugin */
+#define SCAN_FORMAT_ALIASES_MAX 32         /* aliases a plugin */
+#define SCAN_FORMAT_NAME_MAX 256           /* bytes of a name, version or alias */
+#define SCAN_FORMAT_TEXT_MAX 16384         /* bytes of any other text */
 
 #endif

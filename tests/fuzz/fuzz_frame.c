@@ -40,8 +40,8 @@ static void on_closed(void *arg, const struct mr_error *err)
     loop_stop(c->loop);
 }
 
-struct child *child_new(struct loop *loop, const struct child_options *options, const struct child_events *events,
-                        void *arg, struct mr_error *err)
+struct child *child_new(struct loop *loop, const struct child_options *options,
+                        const struct child_events *events, void *arg, struct mr_error *err)
 {
     struct child *c = calloc(1, sizeof(*c));
 
@@ -120,7 +120,8 @@ static void check_text(const char *text)
     json_decref(copy);
 }
 
-static void connector_status(void *arg, const char *conn, enum state state, const char *trace, const char *version)
+static void connector_status(void *arg, const char *conn, enum state state, const char *trace,
+                             const char *version)
 {
     (void)arg;
     mr_assert(strcmp(conn, "src") == 0 && state != STATE_RESTARTING);
@@ -204,8 +205,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const enum msg_state states[] = {MSG_STATE_HELLO, MSG_STATE_OPEN, MSG_STATE_DRAINING};
     static const struct chan_events link_events = {.frame = on_frame, .closed = on_closed};
     struct tenant *tenant = NULL;
-    struct tenant_owner owner = {.events = &events, .events_arg = &tenant, .welcome = welcome, .lease = lease,
-                                 .gone = gone, .graceful_ms = 1000};
+    struct tenant_owner owner = {.events = &events,
+                                 .events_arg = &tenant,
+                                 .welcome = welcome,
+                                 .lease = lease,
+                                 .gone = gone,
+                                 .graceful_ms = 1000};
     struct loop *loop = loop_new(NULL);
     struct child *c;
     int pair[2];
@@ -214,7 +219,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         loop_free(&loop);
         return 0;
     }
-    tenant = tenant_new(loop, &(struct child_options){.name = "src"}, &owner, "/nonexistent/lock", NULL);
+    tenant =
+        tenant_new(loop, &(struct child_options){.name = "src"}, &owner, "/nonexistent/lock", NULL);
     give_tasks(tenant);
     c = tenant_child(tenant);
     mr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);

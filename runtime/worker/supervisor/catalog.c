@@ -16,7 +16,7 @@
 
 struct entry {
     struct catalog_plugin pub;
-    json_t *source;             /* all text of pub points into it */
+    json_t *source; /* all text of pub points into it */
     char *library;
     const char **aliases;
     struct mr_config_key *keys;
@@ -98,7 +98,8 @@ static const char *next_run(const char *p, size_t *len, bool *number)
     while (*p != '\0' && !isalnum((unsigned char)*p))
         p++;
     *number = isdigit((unsigned char)*p) != 0;
-    for (*len = 0; isalnum((unsigned char)p[*len]) && (isdigit((unsigned char)p[*len]) != 0) == *number;)
+    for (*len = 0;
+         isalnum((unsigned char)p[*len]) && (isdigit((unsigned char)p[*len]) != 0) == *number;)
         (*len)++;
     return p;
 }
@@ -162,9 +163,10 @@ static bool is_visible(const char *text)
 /* A name without blanks or control characters. */
 static int get_name(const json_t *object, const char *key, const char **out, struct mr_error *err)
 {
-    if (!json_get_text(object, key, out) || !is_visible(*out) || strlen(*out) > SCAN_FORMAT_NAME_MAX)
-        return mr_fail(err, MR_ERR_PROTOCOL, "its %s is missing, longer than %d bytes or no name", key,
-                       SCAN_FORMAT_NAME_MAX);
+    if (!json_get_text(object, key, out) || !is_visible(*out) ||
+        strlen(*out) > SCAN_FORMAT_NAME_MAX)
+        return mr_fail(err, MR_ERR_PROTOCOL, "its %s is missing, longer than %d bytes or no name",
+                       key, SCAN_FORMAT_NAME_MAX);
     return 0;
 }
 
@@ -177,11 +179,13 @@ static int get_text(const json_t *object, const char *key, const char **out, str
     if (value == NULL || json_is_null(value))
         return 0;
     if (!json_get_text(object, key, out) || strlen(*out) > SCAN_FORMAT_TEXT_MAX)
-        return mr_fail(err, MR_ERR_PROTOCOL, "its %s is no text of at most %d bytes", key, SCAN_FORMAT_TEXT_MAX);
+        return mr_fail(err, MR_ERR_PROTOCOL, "its %s is no text of at most %d bytes", key,
+                       SCAN_FORMAT_TEXT_MAX);
     return 0;
 }
 
-static int get_number(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out, struct mr_error *err)
+static int get_number(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out,
+                      struct mr_error *err)
 {
     *out = 0;
     if (json_object_get(object, key) == NULL)
@@ -242,7 +246,8 @@ static int read_keys(struct entry *e, struct mr_error *err)
     size_t count = json_array_size(list);
 
     if (!json_is_array(list) || count > SCAN_FORMAT_KEYS_MAX)
-        return mr_fail(err, MR_ERR_PROTOCOL, "it has no list of at most %d keys", SCAN_FORMAT_KEYS_MAX);
+        return mr_fail(err, MR_ERR_PROTOCOL, "it has no list of at most %d keys",
+                       SCAN_FORMAT_KEYS_MAX);
     e->keys = calloc(count + 1, sizeof(*e->keys));
     if (e->keys == NULL)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory");
@@ -264,7 +269,8 @@ static int read_aliases(struct entry *e, struct mr_error *err)
     size_t count = json_array_size(list);
 
     if (!json_is_array(list) || count > SCAN_FORMAT_ALIASES_MAX)
-        return mr_fail(err, MR_ERR_PROTOCOL, "it has no list of at most %d aliases", SCAN_FORMAT_ALIASES_MAX);
+        return mr_fail(err, MR_ERR_PROTOCOL, "it has no list of at most %d aliases",
+                       SCAN_FORMAT_ALIASES_MAX);
     e->aliases = calloc(count + 1, sizeof(*e->aliases));
     if (e->aliases == NULL)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory");
@@ -273,7 +279,8 @@ static int read_aliases(struct entry *e, struct mr_error *err)
         const json_t *alias = json_array_get(list, i);
 
         e->aliases[i] = json_string_value(alias);
-        if (e->aliases[i] == NULL || !is_visible(e->aliases[i]) || json_string_length(alias) > SCAN_FORMAT_NAME_MAX)
+        if (e->aliases[i] == NULL || !is_visible(e->aliases[i]) ||
+            json_string_length(alias) > SCAN_FORMAT_NAME_MAX)
             return mr_fail(err, MR_ERR_PROTOCOL, "alias %zu is no name", i);
         if (e->pub.java_class == NULL && looks_like_java(e->aliases[i]))
             e->pub.java_class = e->aliases[i];
@@ -314,7 +321,8 @@ static void entry_free(struct entry *e)
 
 static int compare_shown(const void *pa, const void *pb)
 {
-    static const int order[] = {[MR_PLUGIN_SINK] = 0, [MR_PLUGIN_SOURCE] = 1, [MR_PLUGIN_CONVERTER] = 2};
+    static const int order[] = {
+        [MR_PLUGIN_SINK] = 0, [MR_PLUGIN_SOURCE] = 1, [MR_PLUGIN_CONVERTER] = 2};
     const struct catalog_plugin *a = *(const struct catalog_plugin *const *)pa;
     const struct catalog_plugin *b = *(const struct catalog_plugin *const *)pb;
     int c = order[a->kind] - order[b->kind];
@@ -352,7 +360,8 @@ static int reserve(struct catalog *cat)
     return 0;
 }
 
-int catalog_add(struct catalog *cat, const char *library, const json_t *plugin, struct mr_error *err)
+int catalog_add(struct catalog *cat, const char *library, const json_t *plugin,
+                struct mr_error *err)
 {
     struct entry *e = calloc(1, sizeof(*e));
     int rc = e == NULL ? MR_ERR_NOMEM : reserve(cat);
@@ -415,7 +424,8 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
     return cat->shown[i];
 }
 
-const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind, const char *name)
+const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
+                                          const char *name)
 {
     const struct catalog_plugin *best = NULL;
     int best_rank = 0;

@@ -12,12 +12,12 @@
 struct catalog_plugin {
     const char *name;
     const char *version;
-    const char *library;                /* absolute path */
-    const char *doc;                    /* NULL none */
-    uint32_t kind;                      /* enum mr_plugin_kind */
-    const char *const *aliases;         /* ended by NULL */
-    const struct mr_config_key *keys;   /* ended by a zeroed entry; never NULL */
-    const char *java_class;             /* the first alias that looks like a Java class, else name: for REST */
+    const char *library;              /* absolute path */
+    const char *doc;                  /* NULL none */
+    uint32_t kind;                    /* enum mr_plugin_kind */
+    const char *const *aliases;       /* ended by NULL */
+    const struct mr_config_key *keys; /* ended by a zeroed entry; never NULL */
+    const char *java_class; /* the first alias that looks like a Java class, else name: for REST */
 };
 
 struct catalog;
@@ -31,34 +31,39 @@ void catalog_free(struct catalog **cat);
 /* By name, alias, full Java class name or its last part, each without or with the kind's suffix ("Connector", "Converter").
  * A whole name goes before one that lacks a suffix, then the highest version, then the folder that was named first.
  * kind 0 = a source or a sink. NULL: none. */
-const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind, const char *name);
+const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
+                                          const char *name);
 size_t catalog_count(const struct catalog *cat);
-const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i);   /* sinks, sources, converters; by class */
+/* Sinks, sources, converters; by class. */
+const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i);
 
 /* Order of versions: numbers as numbers, "1.0-rc1" before "1.0". < 0, 0, > 0. Pure. */
 int catalog_compare_versions(const char *a, const char *b);
 
 /* --- the output of `millrace scan`, as untrusted bytes (link/scan_format.h); for catalog_scan.c, tests and the fuzzer --- */
 
-struct catalog *catalog_new(void);      /* empty */
+struct catalog *catalog_new(void); /* empty */
 
 enum catalog_line_kind { CATALOG_LINE_BEGIN, CATALOG_LINE_PLUGINS, CATALOG_LINE_ERROR };
 
 struct catalog_line {
     enum catalog_line_kind kind;
     char library[4096];
-    char error[512];                    /* of CATALOG_LINE_ERROR: printable */
+    char error[512]; /* of CATALOG_LINE_ERROR: printable */
 };
 
 /* Read one line, and add the plugins in it. MR_ERR_PROTOCOL: it breaks the format; nothing is added then. out is written
  * as far as the line could be understood: library "" when it names none. */
-int catalog_read_line(struct catalog *cat, const char *line, size_t len, struct catalog_line *out, struct mr_error *err);
+int catalog_read_line(struct catalog *cat, const char *line, size_t len, struct catalog_line *out,
+                      struct mr_error *err);
 
 /* Read many, up to the first that is wrong. */
 int catalog_read_scan(struct catalog *cat, const char *data, size_t len, struct mr_error *err);
 
 /* Add a plugin that is described by an object of the format. For catalog_read.c. */
-int catalog_add(struct catalog *cat, const char *library, const json_t *plugin, struct mr_error *err);
-void catalog_cut(struct catalog *cat, size_t count);    /* forget all but the first count that were added */
+int catalog_add(struct catalog *cat, const char *library, const json_t *plugin,
+                struct mr_error *err);
+/* Forget all but the first count that were added. */
+void catalog_cut(struct catalog *cat, size_t count);
 
 #endif

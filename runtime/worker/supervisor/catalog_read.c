@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-static int add_plugins(struct catalog *cat, const char *library, const json_t *list, struct mr_error *err)
+static int add_plugins(struct catalog *cat, const char *library, const json_t *list,
+                       struct mr_error *err)
 {
     size_t before = catalog_count(cat);
     json_t *plugin;
@@ -16,7 +17,8 @@ static int add_plugins(struct catalog *cat, const char *library, const json_t *l
 
     if (json_array_size(list) > SCAN_FORMAT_PLUGINS_MAX)
         return mr_fail(err, MR_ERR_PROTOCOL, "more than %d plugins", SCAN_FORMAT_PLUGINS_MAX);
-    json_array_foreach (list, i, plugin) {
+    json_array_foreach(list, i, plugin)
+    {
         int rc = catalog_add(cat, library, plugin, err);
 
         if (rc != 0) {
@@ -28,7 +30,8 @@ static int add_plugins(struct catalog *cat, const char *library, const json_t *l
     return 0;
 }
 
-static int read_object(struct catalog *cat, const json_t *object, struct catalog_line *out, struct mr_error *err)
+static int read_object(struct catalog *cat, const json_t *object, struct catalog_line *out,
+                       struct mr_error *err)
 {
     const json_t *plugins = json_object_get(object, "plugins");
     const char *text;
@@ -53,7 +56,8 @@ static int read_object(struct catalog *cat, const json_t *object, struct catalog
     return add_plugins(cat, out->library, plugins, err);
 }
 
-int catalog_read_line(struct catalog *cat, const char *line, size_t len, struct catalog_line *out, struct mr_error *err)
+int catalog_read_line(struct catalog *cat, const char *line, size_t len, struct catalog_line *out,
+                      struct mr_error *err)
 {
     json_t *object;
     int rc;

@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 #define LIBRARY_MS 10000
-#define EXIT_MS 1000            /* for the scanner's end, after its last line */
+#define EXIT_MS 1000 /* for the scanner's end, after its last line */
 #define LIBRARIES_MAX 10000
-#define PER_PROCESS 200         /* libraries; keeps the command line short */
+#define PER_PROCESS 200 /* libraries; keeps the command line short */
 
 extern char **environ;
 
@@ -43,8 +43,8 @@ struct scanner {
     pid_t pid;
     int pidfd;
     int out_fd;
-    struct buf out;             /* what arrived of the next line */
-    bool begun;                 /* the line before libraries[next] was read */
+    struct buf out; /* what arrived of the next line */
+    bool begun;     /* the line before libraries[next] was read */
 };
 
 /* --- finding libraries ---------------------------------------------------------------------------------------------------------- */
@@ -94,7 +94,8 @@ static void find_in(struct libraries *libs, const char *folder, int depth)
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
         struct stat st;
-        bool fits = (size_t)snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name) < sizeof(path);
+        bool fits =
+            (size_t)snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name) < sizeof(path);
 
         if (fits && stat(path, &st) == 0) {
             if (S_ISREG(st.st_mode) && is_library_name(names[i]->d_name))
@@ -151,7 +152,8 @@ static int spawn_scan(const char *exe, char **argv, int out_fd, pid_t *pid)
     }
     sigfillset(&all);
     sigemptyset(&none);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                        POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setsigdefault(&attr, &all);
     posix_spawnattr_setsigmask(&attr, &none);
@@ -163,8 +165,8 @@ static int spawn_scan(const char *exe, char **argv, int out_fd, pid_t *pid)
     return rc;
 }
 
-static int scanner_start(struct scanner *s, const char *exe, const struct libraries *libs, size_t first,
-                         struct mr_error *err)
+static int scanner_start(struct scanner *s, const char *exe, const struct libraries *libs,
+                         size_t first, struct mr_error *err)
 {
     char program[] = "millrace", verb[] = "scan";
     char *argv[PER_PROCESS + 3] = {program, verb};
@@ -216,8 +218,8 @@ static void scanner_end(struct scanner *s, bool kill_now, char *how, size_t size
 struct run {
     struct catalog *cat;
     const struct libraries *libs;
-    size_t next;                /* the library whose answer is waited for */
-    size_t end;                 /* the first one that this process was not given */
+    size_t next; /* the library whose answer is waited for */
+    size_t end;  /* the first one that this process was not given */
     struct scanner scanner;
 };
 
@@ -236,7 +238,8 @@ static bool take_line(struct run *run, const char *data, size_t len)
 
     mr_assert(line != NULL);
     ok = expected[0] != '\0' && catalog_read_line(run->cat, data, len, line, &err) == 0 &&
-         strcmp(line->library, expected) == 0 && (line->kind == CATALOG_LINE_BEGIN) != run->scanner.begun;
+         strcmp(line->library, expected) == 0 &&
+         (line->kind == CATALOG_LINE_BEGIN) != run->scanner.begun;
     if (!ok) {
         mr_fail(&err, MR_ERR_PROTOCOL, "the scanner's answers are out of order");
         if (run->next < run->end)
@@ -299,7 +302,8 @@ static enum outcome follow(struct run *run)
     int64_t due = clock_ms() + LIBRARY_MS;
 
     for (;;) {
-        struct pollfd p[2] = {{.fd = run->scanner.out_fd, .events = POLLIN}, {.fd = run->scanner.pidfd, .events = POLLIN}};
+        struct pollfd p[2] = {{.fd = run->scanner.out_fd, .events = POLLIN},
+                              {.fd = run->scanner.pidfd, .events = POLLIN}};
         int64_t left = due - clock_ms();
         size_t before = run->next;
         int rc;
@@ -335,7 +339,8 @@ static int run_scanner(struct run *run, const char *exe, struct mr_error *err)
     if (outcome == ENDED && run->next == run->end)
         return 0;
     if (!run->scanner.begun && run->next == first)
-        return mr_fail(err, MR_ERR_IO, "%s does not scan plugins%s%s", exe, how[0] != '\0' ? ": " : "", how);
+        return mr_fail(err, MR_ERR_IO, "%s does not scan plugins%s%s", exe,
+                       how[0] != '\0' ? ": " : "", how);
     if (!run->scanner.begun && outcome != NONSENSE)
         return 0;
     if (outcome == HUNG)

@@ -40,12 +40,12 @@
 #include <unistd.h>
 
 #define CHILD_MAGIC 0x63686c64u
-#define LINK_WAIT_MS 150        /* for the end of the link after the process ended */
-#define CLOSED_WAIT_MS 1000     /* for the process to end after it closed the link */
-#define UNKILLABLE_MS 10000     /* between two complaints about a process that SIGKILL does not end */
+#define LINK_WAIT_MS 150    /* for the end of the link after the process ended */
+#define CLOSED_WAIT_MS 1000 /* for the process to end after it closed the link */
+#define UNKILLABLE_MS 10000 /* between two complaints about a process that SIGKILL does not end */
 #define PING_MS 10000
-#define SILENT_MS 30000         /* a ping unanswered for so long is worth a warning */
-#define EARLY_MAX 1000          /* frames kept until HELLO */
+#define SILENT_MS 30000 /* a ping unanswered for so long is worth a warning */
+#define EARLY_MAX 1000  /* frames kept until HELLO */
 #define OBITUARY_MAX 16384
 #define REASON_BYTES 256
 
@@ -63,21 +63,21 @@ struct child {
     pid_t pid;
     int pidfd;
     int box_fd;
-    struct chan *link;                  /* NULL: closed */
+    struct chan *link; /* NULL: closed */
     struct output *out;
     struct output *err;
     struct loop_fd *exit_watch;
-    struct loop_timer deadline;         /* of the present state */
+    struct loop_timer deadline; /* of the present state */
     struct loop_timer ping;
-    int64_t due_ms;                     /* when deadline fires; 0 none */
+    int64_t due_ms; /* when deadline fires; 0 none */
     int64_t hello_ms;
     int64_t ping_id;
-    int64_t ping_sent_ms;               /* of the oldest unanswered one; 0: all answered */
+    int64_t ping_sent_ms; /* of the oldest unanswered one; 0: all answered */
     bool silence_told;
-    json_t *early;                      /* [[kind, body]] sent before HELLO */
+    json_t *early; /* [[kind, body]] sent before HELLO */
     int culprit;
-    char reason[REASON_BYTES];          /* why it is ended by force */
-    char drain_reason[REASON_BYTES];    /* what that will be when the time to drain is over */
+    char reason[REASON_BYTES];       /* why it is ended by force */
+    char drain_reason[REASON_BYTES]; /* what that will be when the time to drain is over */
     siginfo_t end;
 };
 
@@ -101,8 +101,8 @@ static void set_reason(char to[REASON_BYTES], const char *reason)
 static void signal_group(const struct child *c, int number)
 {
     if (kill(-c->pid, number) != 0 && errno != ESRCH)
-        log_write_for(LOG_ERROR, LOGGER, c->name, -1, "cannot signal the host process %d: %s", (int)c->pid,
-                      strerror(errno));
+        log_write_for(LOG_ERROR, LOGGER, c->name, -1, "cannot signal the host process %d: %s",
+                      (int)c->pid, strerror(errno));
 }
 
 /* --- the end --------------------------------------------------------------------------------------------------------- */
@@ -257,7 +257,8 @@ static void on_deadline(void *arg)
         begin_kill(c);
         break;
     case KILL:
-        log_write_for(LOG_ERROR, LOGGER, c->name, -1, "the kernel can't end the host process %d: still waiting for it",
+        log_write_for(LOG_ERROR, LOGGER, c->name, -1,
+                      "the kernel can't end the host process %d: still waiting for it",
                       (int)c->pid);
         set_deadline(c, UNKILLABLE_MS);
         break;
@@ -276,10 +277,12 @@ static void flush_early(struct child *c)
     size_t i;
 
     c->early = NULL;
-    json_array_foreach (early, i, pair) {
+    json_array_foreach(early, i, pair)
+    {
         json_t *body = json_incref(json_array_get(pair, 1));
 
-        if (child_send_take(c, (enum msg_kind)json_integer_value(json_array_get(pair, 0)), body) == MR_ERR_TOO_LARGE)
+        if (child_send_take(c, (enum msg_kind)json_integer_value(json_array_get(pair, 0)), body) ==
+            MR_ERR_TOO_LARGE)
             child_kill(c, "what it is to run does not fit into a frame");
     }
     json_decref(early);
@@ -293,7 +296,8 @@ static void on_ping(void *arg)
     loop_timer_start(c->loop, &c->ping, PING_MS, on_ping, c);
     if (silent >= SILENT_MS && !c->silence_told) {
         c->silence_told = true;
-        log_write_for(LOG_WARN, LOGGER, c->name, -1, "the host process %d has not answered for %lld s; it is left alone",
+        log_write_for(LOG_WARN, LOGGER, c->name, -1,
+                      "the host process %d has not answered for %lld s; it is left alone",
                       (int)c->pid, (long long)(silent / 1000));
     }
     if (c->ping_sent_ms != 0 || c->state > DRAINING)
@@ -309,7 +313,8 @@ static void on_pong(struct child *c, const json_t *body)
     if (!json_get_int(body, "id", 0, INT64_MAX, &id) || id != c->ping_id)
         return;
     if (c->silence_told)
-        log_write_for(LOG_INFO, LOGGER, c->name, -1, "the host process %d answers again", (int)c->pid);
+        log_write_for(LOG_INFO, LOGGER, c->name, -1, "the host process %d answers again",
+                      (int)c->pid);
     c->silence_told = false;
     c->ping_sent_ms = 0;
 }
@@ -321,12 +326,13 @@ static void on_hello(struct child *c, const json_t *body)
     json_get_int(body, "version", 0, INT32_MAX, &version);
     json_get_int(body, "pid", 1, INT32_MAX, &pid);
     if (version != INHERIT_LINK_VERSION) {
-        child_kill(c, "it speaks version %lld of the link and this worker version %d", (long long)version,
-                   INHERIT_LINK_VERSION);
+        child_kill(c, "it speaks version %lld of the link and this worker version %d",
+                   (long long)version, INHERIT_LINK_VERSION);
         return;
     }
     if (pid != c->pid)
-        log_write_for(LOG_DEBUG, LOGGER, c->name, -1, "host process %d calls itself %lld", (int)c->pid, (long long)pid);
+        log_write_for(LOG_DEBUG, LOGGER, c->name, -1, "host process %d calls itself %lld",
+                      (int)c->pid, (long long)pid);
     if (c->state != SPAWNED)
         return;
     c->state = READY;
@@ -412,11 +418,12 @@ static int watch(struct child *c, struct spawn *s, struct mr_error *err)
     c->out = output_new(c->loop, s->out_fd, c->name, "plugin.stdout", err);
     c->err = output_new(c->loop, s->err_fd, c->name, "plugin.stderr", err);
     c->exit_watch = loop_fd_add(c->loop, s->pidfd, EPOLLIN, on_exit_event, c, err);
-    return c->link != NULL && c->out != NULL && c->err != NULL && c->exit_watch != NULL ? 0 : MR_ERR_IO;
+    return c->link != NULL && c->out != NULL && c->err != NULL && c->exit_watch != NULL ? 0
+                                                                                        : MR_ERR_IO;
 }
 
-struct child *child_new(struct loop *loop, const struct child_options *options, const struct child_events *events,
-                        void *arg, struct mr_error *err)
+struct child *child_new(struct loop *loop, const struct child_options *options,
+                        const struct child_events *events, void *arg, struct mr_error *err)
 {
     struct child *c = calloc(1, sizeof(*c));
     struct spawn s;

@@ -34,13 +34,13 @@ struct child_events {
 
 struct child_options {
     const char *exe;
-    const char *name;           /* for logs and ps */
-    int64_t hello_ms;           /* it must say hello within this */
+    const char *name; /* for logs and ps */
+    int64_t hello_ms; /* it must say hello within this */
 };
 
 /* Spawn it. NULL with err: no process was made. options are copied, events borrowed for life. */
-struct child *child_new(struct loop *loop, const struct child_options *options, const struct child_events *events,
-                        void *arg, struct mr_error *err);
+struct child *child_new(struct loop *loop, const struct child_options *options,
+                        const struct child_events *events, void *arg, struct mr_error *err);
 
 /* Kill what is left, without events; waits for the process to end, at most a second. Not inside a callback of c. */
 void child_free(struct child **c);
@@ -59,7 +59,8 @@ void child_end(struct child *c, const char *reason);
 
 /* SIGKILL to its group now, and nothing of what it still says is heard: it broke a rule. The first reason given to any of
  * these stays. */
-MR_PRINTF(2, 3) void child_kill(struct child *c, const char *fmt, ...);
+MR_PRINTF(2, 3)
+void child_kill(struct child *c, const char *fmt, ...);
 
 /* The task whose call the obituary tells, since it would not stop; -1 (the default): the most telling call. */
 void child_set_culprit(struct child *c, int task);
@@ -67,11 +68,11 @@ void child_set_culprit(struct child *c, int task);
 /* Append what a task is doing now, from the black box ("task 0 was in poll for 3 ms"); nothing when it is in no call. */
 void child_call(const struct child *c, int task, struct buf *out);
 
-bool child_greeted(const struct child *c);      /* it said hello and is not dying */
-bool child_serving(const struct child *c);      /* neither draining nor dying: new work can be given */
+bool child_greeted(const struct child *c); /* it said hello and is not dying */
+bool child_serving(const struct child *c); /* neither draining nor dying: new work can be given */
 pid_t child_pid(const struct child *c);
 const char *child_state_name(const struct child *c);
-uint64_t child_dropped_bytes(const struct child *c);    /* of its output */
-int64_t child_silent_ms(const struct child *c);         /* how long a ping has been unanswered; 0: it answers */
+uint64_t child_dropped_bytes(const struct child *c); /* of its output */
+int64_t child_silent_ms(const struct child *c); /* a ping is unanswered for so long; 0: none is */
 
 #endif

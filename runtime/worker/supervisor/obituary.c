@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
-#define WORDS_BYTES 1500        /* of the log lines in the black box */
+#define WORDS_BYTES 1500 /* of the log lines in the black box */
 
 static void put_duration(struct buf *out, int64_t ms)
 {

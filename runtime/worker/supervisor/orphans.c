@@ -79,10 +79,10 @@ static int64_t parent_of(int64_t pid)
     if (n <= 0)
         return -1;
     stat[n] = '\0';
-    p = strrchr(stat, ')');             /* the name before it may hold anything */
+    p = strrchr(stat, ')'); /* the name before it may hold anything */
     if (p == NULL || strlen(p) < 5)
         return -1;
-    return strtoll(p + 4, NULL, 10);    /* ") S 4711" */
+    return strtoll(p + 4, NULL, 10); /* ") S 4711" */
 }
 
 /* The process that holds the lock and whose worker is gone; 0 none: the file is stale (and removed) or in good hands. */
@@ -171,7 +171,8 @@ static void kill_orphan(const struct orphan *o)
 {
     if (find_holder(o->path, o->worker) != o->pid)
         return;
-    log_warn("ending host process %lld, left behind by worker process %lld", (long long)o->pid, (long long)o->worker);
+    log_warn("ending host process %lld, left behind by worker process %lld", (long long)o->pid,
+             (long long)o->worker);
     if (getpgid((pid_t)o->pid) == (pid_t)o->pid)
         kill(-(pid_t)o->pid, SIGKILL);
     else
@@ -190,8 +191,10 @@ int orphans_bury(const char *run_dir, int64_t wait_ms, struct mr_error *err)
         kill_orphan(&all.list[i]);
     wait_for(&all, KILLED_WAIT_MS);
     if (all.count > 0)
-        rc = mr_fail(err, MR_ERR_TIMEOUT, "host process %lld of an earlier worker holds %s and does not end: end it first",
-                     (long long)all.list[0].pid, all.list[0].path);
+        rc = mr_fail(
+            err, MR_ERR_TIMEOUT,
+            "host process %lld of an earlier worker holds %s and does not end: end it first",
+            (long long)all.list[0].pid, all.list[0].path);
     for (size_t i = 0; i < all.count; i++)
         close(all.list[i].pidfd);
     free(all.list);
@@ -214,7 +217,8 @@ static size_t end_child(pid_t pid)
 }
 
 /* /proc/self/task/<thread>/children: numbers separated by blanks. */
-static size_t sweep_thread(const char *thread, bool (*ours)(const void *arg, pid_t pid), const void *arg)
+static size_t sweep_thread(const char *thread, bool (*ours)(const void *arg, pid_t pid),
+                           const void *arg)
 {
     char path[64];
     size_t left = 0;

@@ -27,16 +27,16 @@
 #define BYTES_BURST (1024 * 1024)
 #define LINES_PER_SECOND 200
 #define LINES_BURST 2000
-#define REST_MS 250             /* not polled for so long when the bytes are used up */
+#define REST_MS 250 /* not polled for so long when the bytes are used up */
 #define REPORT_MS 10000
-#define TAIL_LINES 8            /* kept for the obituary */
+#define TAIL_LINES 8 /* kept for the obituary */
 #define TAIL_LINE_BYTES 240
 #define FINISH_BYTES (128 * 1024)
 
 struct output {
     struct loop *loop;
     int fd;
-    struct loop_fd *watch;              /* NULL: end of file */
+    struct loop_fd *watch; /* NULL: end of file */
     const char *conn;
     const char *logger;
     struct loop_timer rest;
@@ -46,13 +46,13 @@ struct output {
     int64_t refilled_ms;
     char line[LINE_BYTES + 1];
     size_t line_len;
-    bool cut;                           /* the line is longer: skip to its end */
-    uint64_t dropped_bytes;             /* in all */
+    bool cut;               /* the line is longer: skip to its end */
+    uint64_t dropped_bytes; /* in all */
     uint64_t dropped_lines;
-    uint64_t told_bytes;                /* of those, already logged */
+    uint64_t told_bytes; /* of those, already logged */
     uint64_t told_lines;
     char tail[TAIL_LINES][TAIL_LINE_BYTES + 1];
-    size_t tail_count;                  /* lines remembered in all: the newest is at (tail_count - 1) % TAIL_LINES */
+    size_t tail_count; /* lines remembered in all: the newest is at (tail_count - 1) % TAIL_LINES */
 };
 
 static void refill(struct output *out)
@@ -82,7 +82,11 @@ static void tell_dropped(struct output *out)
         return;
     out->told_lines = out->dropped_lines;
     out->told_bytes = out->dropped_bytes;
-    log_write_for(LOG_WARN, LOGGER, out->conn, -1, "%s: %llu lines or parts of them (%llu bytes) were dropped: it is more than %d lines a second or %d bytes a line", out->logger, (unsigned long long)lines, (unsigned long long)bytes, LINES_PER_SECOND, LINE_BYTES);
+    log_write_for(LOG_WARN, LOGGER, out->conn, -1,
+                  "%s: %llu bytes were dropped (%llu whole lines): at most %d lines a second and "
+                  "%d bytes a line are logged",
+                  out->logger, (unsigned long long)bytes, (unsigned long long)lines,
+                  LINES_PER_SECOND, LINE_BYTES);
 }
 
 static void on_report(void *arg)
@@ -101,7 +105,8 @@ static void drop(struct output *out, size_t bytes, bool line)
 static bool logger_name(const char *name)
 {
     for (; *name != '\0'; name++)
-        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-$", *name) == NULL)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-$", *name) ==
+            NULL)
             return false;
     return true;
 }
@@ -137,7 +142,8 @@ static void log_line(struct output *out, char *line, size_t len)
     printable_clean(line + 1, len - 1);
     if (log_parse_relayed(line, &relayed) && logger_name(relayed.logger)) {
         if (within_budget(out, len))
-            log_write_for(relayed.level, relayed.logger, out->conn, relayed.task, "%s", relayed.message);
+            log_write_for(relayed.level, relayed.logger, out->conn, relayed.task, "%s",
+                          relayed.message);
         return;
     }
     printable_clean(line, len);
@@ -218,7 +224,8 @@ static void on_readable(void *arg, uint32_t events)
     loop_timer_start(out->loop, &out->rest, REST_MS, on_rested, out);
 }
 
-struct output *output_new(struct loop *loop, int fd, const char *conn, const char *logger, struct mr_error *err)
+struct output *output_new(struct loop *loop, int fd, const char *conn, const char *logger,
+                          struct mr_error *err)
 {
     struct output *out = calloc(1, sizeof(*out));
 

@@ -15,7 +15,8 @@ struct output;
 /* fd     read end of a non-blocking pipe, taken (closed also when this fails)
  * conn   the connector's name, for the log; borrowed for life
  * logger "plugin.stdout" or "plugin.stderr": for lines that are not log lines of the host; static text */
-struct output *output_new(struct loop *loop, int fd, const char *conn, const char *logger, struct mr_error *err);
+struct output *output_new(struct loop *loop, int fd, const char *conn, const char *logger,
+                          struct mr_error *err);
 void output_free(struct output **out);
 
 /* The writer is dead: take what is still in the pipe (bounded), log an unfinished last line, and tell what was dropped. */

@@ -18,7 +18,8 @@ static void forget_old(struct restart_policy *policy, int64_t now_ms)
     while (old < policy->count && now_ms - policy->deaths_ms[old] >= RESTART_POLICY_WINDOW_MS)
         old++;
     policy->count -= old;
-    memmove(policy->deaths_ms, policy->deaths_ms + old, (size_t)policy->count * sizeof(policy->deaths_ms[0]));
+    memmove(policy->deaths_ms, policy->deaths_ms + old,
+            (size_t)policy->count * sizeof(policy->deaths_ms[0]));
 }
 
 int64_t restart_policy_died(struct restart_policy *policy, int64_t now_ms)

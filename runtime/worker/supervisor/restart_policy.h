@@ -9,8 +9,8 @@
 #define RESTART_POLICY_MAX 100
 
 struct restart_policy {
-    int max;                /* millrace.restart.max, 0 to RESTART_POLICY_MAX; 0 = never */
-    int count;              /* deaths remembered */
+    int max;   /* millrace.restart.max, 0 to RESTART_POLICY_MAX; 0 = never */
+    int count; /* deaths remembered */
     int64_t deaths_ms[RESTART_POLICY_MAX];
 };
 

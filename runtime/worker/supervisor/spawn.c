@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIRST_FREE_FD 16        /* above every number of link/inherit.h */
-#define NAME_MAX_BYTES 200      /* of the connector's name on the command line */
+#define FIRST_FREE_FD 16   /* above every number of link/inherit.h */
+#define NAME_MAX_BYTES 200 /* of the connector's name on the command line */
 
 extern char **environ;
 
@@ -127,7 +127,8 @@ static int set_attributes(posix_spawnattr_t *attr)
 
     sigfillset(&all);
     sigemptyset(&none);
-    rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                            POSIX_SPAWN_SETSIGMASK);
     if (rc == 0)
         rc = posix_spawnattr_setpgroup(attr, 0);
     if (rc == 0)

@@ -11,11 +11,11 @@
  * caller's. The process leads a group of its own whose id is pid. */
 struct spawn {
     pid_t pid;
-    int pidfd;              /* readable once the process has ended; it is reaped by waitid on this */
-    int link_fd;            /* frames of link/msg.h */
-    int box_fd;             /* link/black_box.h */
-    int out_fd;             /* what it writes to 1 */
-    int err_fd;             /* what it writes to 2 */
+    int pidfd;   /* readable once the process has ended; it is reaped by waitid on this */
+    int link_fd; /* frames of link/msg.h */
+    int box_fd;  /* link/black_box.h */
+    int out_fd;  /* what it writes to 1 */
+    int err_fd;  /* what it writes to 2 */
 };
 
 /* Start `exe host <conn>` with what link/inherit.h promises.

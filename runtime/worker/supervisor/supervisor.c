@@ -24,7 +24,7 @@
 
 #define ORPHANS_WAIT_MS 3000
 #define SWEEP_MS 100
-#define SWEEPS_MAX 100          /* then the next death tries again */
+#define SWEEPS_MAX 100 /* then the next death tries again */
 
 struct supervisor {
     struct loop *loop;
@@ -33,11 +33,11 @@ struct supervisor {
     char *exe;
     char *run_dir;
     int64_t hello_ms;
-    struct map *hosts;          /* connector → struct tenant */
-    int64_t host_number;        /* names lock files */
-    json_t *worker_props;       /* of WELCOME */
+    struct map *hosts;    /* connector → struct tenant */
+    int64_t host_number;  /* names lock files */
+    json_t *worker_props; /* of WELCOME */
     json_t *plugins;
-    int64_t soft_ms;            /* of LEASE; 0 = none is needed */
+    int64_t soft_ms; /* of LEASE; 0 = none is needed */
     int64_t hard_ms;
     struct loop_timer sweep;
     int sweeps;
@@ -70,15 +70,16 @@ static json_t *make_welcome(void *arg, const char *lock_path)
 {
     struct supervisor *sup = arg;
 
-    return json_pack("{s:i, s:O, s:O, s:s}", "version", INHERIT_LINK_VERSION, "worker", sup->worker_props, "plugins",
-                     sup->plugins, "lock", lock_path);
+    return json_pack("{s:i, s:O, s:O, s:s}", "version", INHERIT_LINK_VERSION, "worker",
+                     sup->worker_props, "plugins", sup->plugins, "lock", lock_path);
 }
 
 static json_t *make_lease(void *arg)
 {
     struct supervisor *sup = arg;
 
-    return json_pack("{s:I, s:I}", "soft_ms", (json_int_t)sup->soft_ms, "hard_ms", (json_int_t)sup->hard_ms);
+    return json_pack("{s:I, s:I}", "soft_ms", (json_int_t)sup->soft_ms, "hard_ms",
+                     (json_int_t)sup->hard_ms);
 }
 
 static void host_gone(void *arg, struct tenant *tenant)
@@ -113,23 +114,29 @@ bool supervisor_hosts(const struct supervisor *sup, const char *conn)
     return find_host(sup, conn) != NULL;
 }
 
-static int send_connector(struct tenant *tenant, const struct supervisor_connector *spec, struct mr_error *err)
+static int send_connector(struct tenant *tenant, const struct supervisor_connector *spec,
+                          struct mr_error *err)
 {
-    json_t *body = json_pack("{s:s, s:s, s:s, s:o, s:s}", "conn", spec->conn, "library", spec->library, "class",
-                             spec->class_name, "config", json_from_props(spec->config), "target",
-                             target_state_name(spec->target));
+    json_t *body =
+        json_pack("{s:s, s:s, s:s, s:o, s:s}", "conn", spec->conn, "library", spec->library,
+                  "class", spec->class_name, "config", json_from_props(spec->config), "target",
+                  target_state_name(spec->target));
     int rc;
 
     if (body == NULL)
-        return mr_fail(err, MR_ERR_CONFIG, "the configuration of connector %.200s is not valid UTF-8", spec->conn);
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "the configuration of connector %.200s is not valid UTF-8", spec->conn);
     rc = tenant_send_take(tenant, MSG_CONNECTOR_START, body);
     if (rc == MR_ERR_TOO_LARGE)
-        return mr_fail(err, rc, "the configuration of connector %.200s is too large: at most %u bytes", spec->conn,
-                       msg_rule(MSG_CONNECTOR_START)->max_body);
-    return rc == 0 ? 0 : mr_fail(err, rc, "the host process of connector %.200s is gone", spec->conn);
+        return mr_fail(err, rc,
+                       "the configuration of connector %.200s is too large: at most %u bytes",
+                       spec->conn, msg_rule(MSG_CONNECTOR_START)->max_body);
+    return rc == 0 ? 0
+                   : mr_fail(err, rc, "the host process of connector %.200s is gone", spec->conn);
 }
 
-int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec, struct mr_error *err)
+int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec,
+                     struct mr_error *err)
 {
     struct child_options options = {.exe = sup->exe, .name = spec->conn, .hello_ms = sup->hello_ms};
     char lock_path[PATH_MAX];
@@ -149,7 +156,8 @@ int supervisor_start(struct supervisor *sup, const struct supervisor_connector *
         return rc;
     }
     map_set(sup->hosts, spec->conn, tenant);
-    log_write_for(LOG_DEBUG, LOGGER, spec->conn, -1, "host process %d started", (int)child_pid(tenant_child(tenant)));
+    log_write_for(LOG_DEBUG, LOGGER, spec->conn, -1, "host process %d started",
+                  (int)child_pid(tenant_child(tenant)));
     return 0;
 }
 
@@ -161,26 +169,30 @@ int supervisor_target(struct supervisor *sup, const char *conn, enum target_stat
 
 int supervisor_ask_task_configs(struct supervisor *sup, const char *conn, int max)
 {
-    return send_take(sup, conn, MSG_TASK_CONFIGS, json_pack("{s:s, s:i}", "conn", conn, "max", max));
+    return send_take(sup, conn, MSG_TASK_CONFIGS,
+                     json_pack("{s:s, s:i}", "conn", conn, "max", max));
 }
 
-int supervisor_start_task(struct supervisor *sup, const char *conn, int task, const struct props *config,
-                          enum target_state target, int64_t generation)
+int supervisor_start_task(struct supervisor *sup, const char *conn, int task,
+                          const struct props *config, enum target_state target, int64_t generation)
 {
     struct tenant *tenant = find_host(sup, conn);
 
     if (tenant == NULL)
         return MR_ERR_CLOSED;
     return tenant_start_task_take(tenant, task,
-                                  json_pack("{s:s, s:i, s:o, s:s, s:I}", "conn", conn, "task", task, "config",
-                                            json_from_props(config), "target", target_state_name(target), "generation",
+                                  json_pack("{s:s, s:i, s:o, s:s, s:I}", "conn", conn, "task", task,
+                                            "config", json_from_props(config), "target",
+                                            target_state_name(target), "generation",
                                             (json_int_t)generation));
 }
 
-int supervisor_task_target(struct supervisor *sup, const char *conn, int task, enum target_state target)
+int supervisor_task_target(struct supervisor *sup, const char *conn, int task,
+                           enum target_state target)
 {
     return send_take(sup, conn, MSG_TASK_TARGET,
-                     json_pack("{s:s, s:i, s:s}", "conn", conn, "task", task, "target", target_state_name(target)));
+                     json_pack("{s:s, s:i, s:s}", "conn", conn, "task", task, "target",
+                               target_state_name(target)));
 }
 
 int supervisor_stop_task(struct supervisor *sup, const char *conn, int task)
@@ -200,7 +212,8 @@ int supervisor_drain(struct supervisor *sup, const char *conn)
     return 0;
 }
 
-void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries, const char *error)
+void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries,
+                             const char *error)
 {
     struct tenant *tenant = find_host(sup, conn);
 
@@ -210,7 +223,8 @@ void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t i
         json_decref(entries);
 }
 
-void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id, const char *error)
+void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id,
+                               const char *error)
 {
     supervisor_offsets_take(sup, conn, id, NULL, error);
 }
@@ -238,8 +252,9 @@ json_t *supervisor_describe(const struct supervisor *sup)
     for (size_t i = 0; map_next(sup->hosts, &i, NULL, &value);) {
         const struct child *child = tenant_child(value);
 
-        json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:I, s:I}", "conn", tenant_conn(value), "pid",
-                                              (int)child_pid(child), "state", child_state_name(child), "stdout_dropped",
+        json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:I, s:I}", "conn",
+                                              tenant_conn(value), "pid", (int)child_pid(child),
+                                              "state", child_state_name(child), "stdout_dropped",
                                               (json_int_t)child_dropped_bytes(child), "silent_ms",
                                               (json_int_t)child_silent_ms(child)));
     }
@@ -264,13 +279,15 @@ static json_t *describe_plugins(const struct catalog *cat)
         for (size_t a = 0; plugin->aliases[a] != NULL; a++)
             json_array_append_new(aliases, json_string(plugin->aliases[a]));
         json_array_append_new(list, json_pack("{s:s, s:I, s:s, s:o}", "name", plugin->name, "kind",
-                                              (json_int_t)plugin->kind, "library", plugin->library, "aliases", aliases));
+                                              (json_int_t)plugin->kind, "library", plugin->library,
+                                              "aliases", aliases));
     }
     return list;
 }
 
 struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,
-                                  const struct supervisor_events *events, void *arg, struct mr_error *err)
+                                  const struct supervisor_events *events, void *arg,
+                                  struct mr_error *err)
 {
     struct supervisor *sup = calloc(1, sizeof(*sup));
 
@@ -290,7 +307,8 @@ struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_opt
     sup->hosts = map_new();
     sup->worker_props = json_from_props(options->worker_props);
     sup->plugins = describe_plugins(options->catalog);
-    if (sup->exe == NULL || sup->run_dir == NULL || sup->worker_props == NULL || sup->plugins == NULL) {
+    if (sup->exe == NULL || sup->run_dir == NULL || sup->worker_props == NULL ||
+        sup->plugins == NULL) {
         mr_fail(err, MR_ERR_CONFIG, "the worker's properties are not valid UTF-8");
         supervisor_free(&sup);
         return NULL;

@@ -28,8 +28,10 @@ struct supervisor_death {
 
 /* All are called on the loop. Texts and JSON are borrowed for the call. */
 struct supervisor_events {
-    void (*connector_status)(void *arg, const char *conn, enum state state, const char *trace, const char *version);
-    void (*task_configs)(void *arg, const char *conn, const json_t *configs, const char *error);   /* one is NULL */
+    void (*connector_status)(void *arg, const char *conn, enum state state, const char *trace,
+                             const char *version);
+    /* configs or error is NULL. */
+    void (*task_configs)(void *arg, const char *conn, const json_t *configs, const char *error);
     void (*task_status)(void *arg, const char *conn, int task, enum state state, const char *trace);
     void (*offsets_get)(void *arg, const char *conn, int64_t id, const json_t *partitions);
     void (*offsets_put)(void *arg, const char *conn, int64_t id, const json_t *entries);
@@ -38,37 +40,40 @@ struct supervisor_events {
 };
 
 struct supervisor_options {
-    const char *exe;                    /* usually "/proc/self/exe" */
-    const char *run_dir;                /* millrace.run.dir: lock files of hosts */
-    const struct props *worker_props;   /* handed to hosts with WELCOME; borrowed for life */
-    const struct catalog *catalog;      /* the same; hosts find converters by it */
-    int64_t graceful_ms;                /* task.shutdown.graceful.timeout.ms */
-    int64_t hello_ms;                   /* a host must say hello within this; 10 000 */
+    const char *exe;                  /* usually "/proc/self/exe" */
+    const char *run_dir;              /* millrace.run.dir: lock files of hosts */
+    const struct props *worker_props; /* handed to hosts with WELCOME; borrowed for life */
+    const struct catalog *catalog;    /* the same; hosts find converters by it */
+    int64_t graceful_ms;              /* task.shutdown.graceful.timeout.ms */
+    int64_t hello_ms;                 /* a host must say hello within this; 10 000 */
 };
 
 struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,
-                                  const struct supervisor_events *events, void *arg, struct mr_error *err);
-void supervisor_free(struct supervisor **sup);  /* hosts that are left are killed */
+                                  const struct supervisor_events *events, void *arg,
+                                  struct mr_error *err);
+void supervisor_free(struct supervisor **sup); /* hosts that are left are killed */
 
 struct supervisor_connector {
     const char *conn;
-    const char *library;                /* path of the plugin's shared object */
-    const char *class_name;             /* descriptor's own name in it */
+    const char *library;    /* path of the plugin's shared object */
+    const char *class_name; /* descriptor's own name in it */
     const struct props *config;
     enum target_state target;
 };
 
 /* Spawn a host for the connector and start the connector object in it. It must not have a host now (supervisor_hosts).
  * Answer: connector_status, or died. */
-int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec, struct mr_error *err);
+int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec,
+                     struct mr_error *err);
 bool supervisor_hosts(const struct supervisor *sup, const char *conn);
 
 /* To a connector that has a host; MR_ERR_CLOSED otherwise (its death is reported by `died`). */
 int supervisor_target(struct supervisor *sup, const char *conn, enum target_state target);
 int supervisor_ask_task_configs(struct supervisor *sup, const char *conn, int max);
-int supervisor_start_task(struct supervisor *sup, const char *conn, int task, const struct props *config,
-                          enum target_state target, int64_t generation);
-int supervisor_task_target(struct supervisor *sup, const char *conn, int task, enum target_state target);
+int supervisor_start_task(struct supervisor *sup, const char *conn, int task,
+                          const struct props *config, enum target_state target, int64_t generation);
+int supervisor_task_target(struct supervisor *sup, const char *conn, int task,
+                           enum target_state target);
 
 /* Stop one task: task_status UNASSIGNED within the graceful timeout. Else its siblings are drained for at most a second,
  * the host's group gets SIGTERM, then SIGKILL, and `died` names the culprit: all within the graceful timeout + 1 s. */
@@ -78,8 +83,10 @@ int supervisor_stop_task(struct supervisor *sup, const char *conn, int task);
 int supervisor_drain(struct supervisor *sup, const char *conn);
 
 /* Answers to offsets_get and offsets_put; entries is taken (NULL with error). Unknown conn or id: ignored. */
-void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries, const char *error);
-void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id, const char *error);
+void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries,
+                             const char *error);
+void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id,
+                               const char *error);
 
 /* Hand every host, now and when it is born, its lease: two CLOCK_BOOTTIME times; 0, 0 = no lease is needed (as at first). */
 void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms);

@@ -23,21 +23,21 @@
 
 #define TENANT_MAGIC 0x74656e61u
 #define SIBLINGS_MS 600
-#define CROSSED_MS 200          /* for UNASSIGNED, when a task failed just as it was to stop; then it is told anyway */
-#define QUESTIONS_MAX 1024      /* open ones of one host */
-#define CONFIGS_MAX 10000       /* task configurations a connector may give */
+#define CROSSED_MS 200     /* for UNASSIGNED of a task that failed just as it was to stop */
+#define QUESTIONS_MAX 1024 /* open ones of one host */
+#define CONFIGS_MAX 10000  /* task configurations a connector may give */
 #define VERSION_MAX 256
 
 struct tenant_task {
     int task;
-    bool live;                  /* started, and neither FAILED nor UNASSIGNED since */
-    bool stopping;              /* a stop was asked for and UNASSIGNED not told yet */
+    bool live;     /* started, and neither FAILED nor UNASSIGNED since */
+    bool stopping; /* a stop was asked for and UNASSIGNED not told yet */
     int64_t stop_due_ms;
 };
 
 struct question {
-    int64_t id;                 /* ours */
-    int64_t host_id;            /* the host's */
+    int64_t id;      /* ours */
+    int64_t host_id; /* the host's */
     enum msg_kind answer;
 };
 
@@ -52,9 +52,9 @@ struct tenant {
     size_t task_count;
     struct question *questions;
     size_t question_count;
-    struct loop_timer stops;    /* the next stop that is due */
-    int culprit;                /* the task whose stop took the host down, -1 none */
-    bool expected;              /* tenant_drain was called */
+    struct loop_timer stops; /* the next stop that is due */
+    int culprit;             /* the task whose stop took the host down, -1 none */
+    bool expected;           /* tenant_drain was called */
 };
 
 static void on_stops(void *arg);
@@ -105,12 +105,14 @@ static void arm_stops(struct tenant *tenant)
     int64_t now = loop_now_ms(tenant->loop);
 
     for (size_t i = 0; i < tenant->task_count; i++)
-        if (tenant->tasks[i].stopping && !overdue(tenant, &tenant->tasks[i]) && tenant->tasks[i].stop_due_ms < next)
+        if (tenant->tasks[i].stopping && !overdue(tenant, &tenant->tasks[i]) &&
+            tenant->tasks[i].stop_due_ms < next)
             next = tenant->tasks[i].stop_due_ms;
     if (next == INT64_MAX)
         loop_timer_cancel(&tenant->stops);
     else
-        loop_timer_start(tenant->loop, &tenant->stops, next > now ? next - now : 0, on_stops, tenant);
+        loop_timer_start(tenant->loop, &tenant->stops, next > now ? next - now : 0, on_stops,
+                         tenant);
 }
 
 static void take_down(struct tenant *tenant, int task)
@@ -120,11 +122,14 @@ static void take_down(struct tenant *tenant, int task)
 
     tenant->culprit = task;
     child_set_culprit(tenant->child, task);
-    snprintf(reason, sizeof(reason), "task %d did not stop within %lld ms", task, (long long)tenant->owner->graceful_ms);
+    snprintf(reason, sizeof(reason), "task %d did not stop within %lld ms", task,
+             (long long)tenant->owner->graceful_ms);
     buf_init(&call, 1024);
     child_call(tenant->child, task, &call);
-    log_write_for(LOG_WARN, LOGGER, tenant->conn, task, "%s%s%s: its host process %d is ended, its siblings are stopped first",
-                  reason, call.len > 0 ? "; " : "", call.len > 0 ? call.data : "", (int)child_pid(tenant->child));
+    log_write_for(LOG_WARN, LOGGER, tenant->conn, task,
+                  "%s%s%s: its host process %d is ended, its siblings are stopped first", reason,
+                  call.len > 0 ? "; " : "", call.len > 0 ? call.data : "",
+                  (int)child_pid(tenant->child));
     buf_deinit(&call);
     if (siblings_done(tenant))
         child_end(tenant->child, reason);
@@ -135,7 +140,8 @@ static void take_down(struct tenant *tenant, int task)
 static void tell_stopped(struct tenant *tenant, struct tenant_task *t)
 {
     t->stopping = false;
-    tenant->owner->events->task_status(tenant->owner->events_arg, tenant->conn, t->task, STATE_UNASSIGNED, NULL);
+    tenant->owner->events->task_status(tenant->owner->events_arg, tenant->conn, t->task,
+                                       STATE_UNASSIGNED, NULL);
 }
 
 /* A callback may start tasks, and so move the array: it is indexed anew each time. */
@@ -168,7 +174,8 @@ static int get_state(const json_t *body, enum state *out, struct mr_error *err)
     return 0;
 }
 
-static int get_task(struct tenant *tenant, const json_t *body, struct tenant_task **out, struct mr_error *err)
+static int get_task(struct tenant *tenant, const json_t *body, struct tenant_task **out,
+                    struct mr_error *err)
 {
     int64_t number;
 
@@ -192,7 +199,8 @@ static int on_connector_status(struct tenant *tenant, const json_t *body, struct
     json_get_text(body, "version", &version);
     if (version != NULL && strlen(version) > VERSION_MAX)
         return mr_fail(err, MR_ERR_PROTOCOL, "a version of more than %d bytes", VERSION_MAX);
-    tenant->owner->events->connector_status(tenant->owner->events_arg, tenant->conn, state, trace, version);
+    tenant->owner->events->connector_status(tenant->owner->events_arg, tenant->conn, state, trace,
+                                            version);
     return 0;
 }
 
@@ -236,7 +244,8 @@ static int on_task_status(struct tenant *tenant, const json_t *body, struct mr_e
         tell = task_ended(tenant, t, state);
     arm_stops(tenant);
     if (tell)
-        tenant->owner->events->task_status(tenant->owner->events_arg, tenant->conn, task, state, trace);
+        tenant->owner->events->task_status(tenant->owner->events_arg, tenant->conn, task, state,
+                                           trace);
     return 0;
 }
 
@@ -245,9 +254,8 @@ static bool all_text(const json_t *config)
     const char *key;
     json_t *value;
 
-    json_object_foreach ((json_t *)config, key, value)
-        if (!json_is_string(value) && !json_is_null(value))
-            return false;
+    json_object_foreach((json_t *)config, key,
+                        value) if (!json_is_string(value) && !json_is_null(value)) return false;
     return json_is_object(config);
 }
 
@@ -264,9 +272,8 @@ static int on_task_configs(struct tenant *tenant, const json_t *body, struct mr_
     }
     if (!json_is_array(configs) || json_array_size(configs) > CONFIGS_MAX)
         return mr_fail(err, MR_ERR_PROTOCOL, "no list of at most %d configurations", CONFIGS_MAX);
-    json_array_foreach (configs, i, config)
-        if (!all_text(config))
-            return mr_fail(err, MR_ERR_PROTOCOL, "configuration %zu is not an object of texts", i);
+    json_array_foreach(configs, i, config) if (!all_text(config)) return mr_fail(
+        err, MR_ERR_PROTOCOL, "configuration %zu is not an object of texts", i);
     tenant->owner->events->task_configs(tenant->owner->events_arg, tenant->conn, configs, NULL);
     return 0;
 }
@@ -278,7 +285,8 @@ static int get_id(const json_t *body, int64_t *out, struct mr_error *err)
     return mr_fail(err, MR_ERR_PROTOCOL, "no id");
 }
 
-static int ask(struct tenant *tenant, const json_t *body, enum msg_kind answer, int64_t *id, struct mr_error *err)
+static int ask(struct tenant *tenant, const json_t *body, enum msg_kind answer, int64_t *id,
+               struct mr_error *err)
 {
     struct question *more;
     int64_t host_id;
@@ -293,7 +301,8 @@ static int ask(struct tenant *tenant, const json_t *body, enum msg_kind answer, 
         return mr_fail(err, MR_ERR_NOMEM, "out of memory");
     tenant->questions = more;
     *id = ++tenant->owner->next_id;
-    more[tenant->question_count++] = (struct question){.id = *id, .host_id = host_id, .answer = answer};
+    more[tenant->question_count++] =
+        (struct question){.id = *id, .host_id = host_id, .answer = answer};
     return 0;
 }
 
@@ -307,9 +316,8 @@ static int on_offsets_get(struct tenant *tenant, const json_t *body, struct mr_e
 
     if (!json_is_array(partitions))
         return mr_fail(err, MR_ERR_PROTOCOL, "no list of partitions");
-    json_array_foreach (partitions, i, partition)
-        if (!json_is_object(partition))
-            return mr_fail(err, MR_ERR_PROTOCOL, "partition %zu is not an object", i);
+    json_array_foreach(partitions, i, partition) if (!json_is_object(partition)) return mr_fail(
+        err, MR_ERR_PROTOCOL, "partition %zu is not an object", i);
     rc = ask(tenant, body, MSG_OFFSETS, &id, err);
     if (rc == 0)
         tenant->owner->events->offsets_get(tenant->owner->events_arg, tenant->conn, id, partitions);
@@ -334,9 +342,8 @@ static int on_offsets_put(struct tenant *tenant, const json_t *body, struct mr_e
 
     if (!json_is_array(entries))
         return mr_fail(err, MR_ERR_PROTOCOL, "no list of entries");
-    json_array_foreach (entries, i, entry)
-        if (!offset_entry(entry))
-            return mr_fail(err, MR_ERR_PROTOCOL, "entry %zu is not a partition and an offset", i);
+    json_array_foreach(entries, i, entry) if (!offset_entry(entry)) return mr_fail(
+        err, MR_ERR_PROTOCOL, "entry %zu is not a partition and an offset", i);
     rc = ask(tenant, body, MSG_OFFSETS_STORED, &id, err);
     if (rc == 0)
         tenant->owner->events->offsets_put(tenant->owner->events_arg, tenant->conn, id, entries);
@@ -356,7 +363,8 @@ static int on_start_check(struct tenant *tenant, const json_t *body, struct mr_e
         return rc;
     ok = t->live && !t->stopping && child_serving(tenant->child) &&
          tenant->owner->events->start_check(tenant->owner->events_arg, tenant->conn, t->task);
-    child_send_take(tenant->child, MSG_START_CHECKED, json_pack("{s:I, s:b}", "id", (json_int_t)id, "ok", (int)ok));
+    child_send_take(tenant->child, MSG_START_CHECKED,
+                    json_pack("{s:I, s:b}", "id", (json_int_t)id, "ok", (int)ok));
     return 0;
 }
 
@@ -366,9 +374,10 @@ static int on_fence(struct tenant *tenant, const json_t *body, struct mr_error *
     int rc = get_id(body, &id, err);
 
     if (rc == 0)
-        child_send_take(tenant->child, MSG_FENCED,
-                        json_pack("{s:I, s:s}", "id", (json_int_t)id, "error",
-                                  "exactly-once needs a distributed worker, and this one is standalone"));
+        child_send_take(
+            tenant->child, MSG_FENCED,
+            json_pack("{s:I, s:s}", "id", (json_int_t)id, "error",
+                      "exactly-once needs a distributed worker, and this one is standalone"));
     return rc;
 }
 
@@ -396,7 +405,8 @@ static void on_frame(void *arg, enum msg_kind kind, const json_t *body)
     else
         frame_table[kind](tenant, body, &err);
     if (err.code != 0)
-        child_kill(tenant->child, "its frame %s is wrong: %s", msg_rule((uint32_t)kind)->name, err.text);
+        child_kill(tenant->child, "its frame %s is wrong: %s", msg_rule((uint32_t)kind)->name,
+                   err.text);
 }
 
 static void on_ready(void *arg)
@@ -404,7 +414,8 @@ static void on_ready(void *arg)
     struct tenant *tenant = arg;
 
     mr_assert(tenant->magic == TENANT_MAGIC);
-    child_send_take(tenant->child, MSG_WELCOME, tenant->owner->welcome(tenant->owner->arg, tenant->lock_path));
+    child_send_take(tenant->child, MSG_WELCOME,
+                    tenant->owner->welcome(tenant->owner->arg, tenant->lock_path));
     child_send_take(tenant->child, MSG_LEASE, tenant->owner->lease(tenant->owner->arg));
 }
 
@@ -434,14 +445,17 @@ static void on_gone(void *arg, const struct child_death *end)
 
     mr_assert(tenant->magic == TENANT_MAGIC);
     tenant->child = NULL;
-    death = (struct supervisor_death){.expected = tenant->expected, .culprit = find_culprit(tenant, end->forced), .text = end->trace};
+    death = (struct supervisor_death){.expected = tenant->expected,
+                                      .culprit = find_culprit(tenant, end->forced),
+                                      .text = end->trace};
     log_write_for(death_level(tenant, end), LOGGER, tenant->conn, -1, "%s", end->line);
     tenant->owner->gone(tenant->owner->arg, tenant);
     tenant->owner->events->died(tenant->owner->events_arg, tenant->conn, &death);
     tenant_free(&tenant);
 }
 
-static const struct child_events child_callbacks = {.ready = on_ready, .frame = on_frame, .gone = on_gone};
+static const struct child_events child_callbacks = {
+    .ready = on_ready, .frame = on_frame, .gone = on_gone};
 
 /* --- what the supervisor asks ------------------------------------------------------------------------------------------ */
 
@@ -482,7 +496,8 @@ int tenant_stop_task(struct tenant *tenant, int task)
     t->stop_due_ms = loop_now_ms(tenant->loop);
     if (t->live) {
         t->stop_due_ms += tenant->owner->graceful_ms;
-        rc = child_send_take(tenant->child, MSG_TASK_STOP, json_pack("{s:s, s:i}", "conn", tenant->conn, "task", task));
+        rc = child_send_take(tenant->child, MSG_TASK_STOP,
+                             json_pack("{s:s, s:i}", "conn", tenant->conn, "task", task));
     }
     arm_stops(tenant);
     return rc;
@@ -493,7 +508,8 @@ void tenant_drain(struct tenant *tenant)
     char reason[96];
 
     tenant->expected = true;
-    snprintf(reason, sizeof(reason), "it did not stop within %lld ms", (long long)tenant->owner->graceful_ms);
+    snprintf(reason, sizeof(reason), "it did not stop within %lld ms",
+             (long long)tenant->owner->graceful_ms);
     child_drain(tenant->child, tenant->owner->graceful_ms, reason);
 }
 
@@ -523,8 +539,9 @@ void tenant_answer_take(struct tenant *tenant, int64_t id, json_t *entries, cons
         tenant->questions[i] = tenant->questions[--tenant->question_count];
         rc = child_send_take(tenant->child, q.answer, answer_body(q.host_id, entries, error));
         if (rc == MR_ERR_TOO_LARGE)
-            child_send_take(tenant->child, q.answer,
-                            answer_body(q.host_id, NULL, "the stored offsets are too large for one answer"));
+            child_send_take(
+                tenant->child, q.answer,
+                answer_body(q.host_id, NULL, "the stored offsets are too large for one answer"));
         break;
     }
     json_decref(entries);
@@ -532,12 +549,13 @@ void tenant_answer_take(struct tenant *tenant, int64_t id, json_t *entries, cons
 
 /* --- life ------------------------------------------------------------------------------------------------------------ */
 
-struct tenant *tenant_new(struct loop *loop, const struct child_options *options, struct tenant_owner *owner,
-                          const char *lock_path, struct mr_error *err)
+struct tenant *tenant_new(struct loop *loop, const struct child_options *options,
+                          struct tenant_owner *owner, const char *lock_path, struct mr_error *err)
 {
     struct tenant *tenant = calloc(1, sizeof(*tenant));
 
-    if (tenant == NULL || (tenant->conn = strdup(options->name)) == NULL || (tenant->lock_path = strdup(lock_path)) == NULL) {
+    if (tenant == NULL || (tenant->conn = strdup(options->name)) == NULL ||
+        (tenant->lock_path = strdup(lock_path)) == NULL) {
         mr_fail(err, MR_ERR_NOMEM, "out of memory for a host process");
         goto failed;
     }

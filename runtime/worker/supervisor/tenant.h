@@ -27,9 +27,9 @@ struct tenant_owner {
 };
 
 /* Spawn a host for a connector (options->name). lock_path: copied; removed when the host is dead. NULL with err. */
-struct tenant *tenant_new(struct loop *loop, const struct child_options *options, struct tenant_owner *owner,
-                          const char *lock_path, struct mr_error *err);
-void tenant_free(struct tenant **tenant);            /* kills what is left; no events */
+struct tenant *tenant_new(struct loop *loop, const struct child_options *options,
+                          struct tenant_owner *owner, const char *lock_path, struct mr_error *err);
+void tenant_free(struct tenant **tenant); /* kills what is left; no events */
 
 const char *tenant_conn(const struct tenant *tenant);
 struct child *tenant_child(const struct tenant *tenant);

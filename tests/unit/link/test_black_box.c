@@ -16,8 +16,8 @@
 
 struct fixture {
     int fd;
-    struct black_box *box;      /* the host's */
-    struct black_box *read;     /* the worker's */
+    struct black_box *box;  /* the host's */
+    struct black_box *read; /* the worker's */
 };
 
 static int set_up(void **state)
@@ -209,9 +209,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_call_is_there_between_enter_and_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_names_are_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slot_beyond_the_last_is_ignored, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_culprit_goes_before_the_longest_call, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_culprit_goes_before_the_longest_call, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(last_words_are_the_newest_lines, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_line_longer_than_the_ring_keeps_its_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_line_longer_than_the_ring_keeps_its_end, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(rubbish_is_made_safe, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_black_box_is_not_read, set_up, tear_down),
     };

@@ -18,14 +18,14 @@
 struct fixture {
     struct loop *loop;
     struct chan *ch;
-    int peer;                   /* the host's end */
+    int peer; /* the host's end */
     struct loop_timer guard;
     size_t frames;
-    size_t wanted_frames;       /* the loop stops at this many */
+    size_t wanted_frames; /* the loop stops at this many */
     enum msg_kind last_kind;
     json_t *last_body;
     int closed;
-    struct mr_error error;      /* of the close */
+    struct mr_error error; /* of the close */
     bool free_in_frame;
     size_t ticks;
 };
@@ -307,7 +307,8 @@ static void a_frame_too_large_is_not_sent(void **state)
     char *text = calloc(1, 100001);
 
     memset(text, 'x', 100000);
-    assert_int_equal(chan_send_take(f->ch, MSG_PING, json_pack("{s:s}", "id", text)), MR_ERR_TOO_LARGE);
+    assert_int_equal(chan_send_take(f->ch, MSG_PING, json_pack("{s:s}", "id", text)),
+                     MR_ERR_TOO_LARGE);
     assert_true(chan_idle(f->ch));
     free(text);
 }
@@ -324,7 +325,9 @@ static void far_frame(void *arg, enum msg_kind kind, const json_t *body)
 
     far->frames++;
     assert_int_equal(kind, MSG_OFFSETS);
-    assert_int_equal(chan_send_take(far->ch, MSG_PONG, json_pack("{s:O}", "id", json_object_get(body, "id"))), 0);
+    assert_int_equal(
+        chan_send_take(far->ch, MSG_PONG, json_pack("{s:O}", "id", json_object_get(body, "id"))),
+        0);
 }
 
 static void far_closed(void *arg, const struct mr_error *err)
@@ -346,7 +349,8 @@ static void many_megabytes_go_through_in_order(void **state)
     f->peer = -1;
     chan_set_state(far.ch, MSG_STATE_OPEN);
     for (int i = 1; i <= 5; i++)
-        assert_int_equal(chan_send_take(f->ch, MSG_OFFSETS, json_pack("{s:i, s:s}", "id", i, "error", text)), 0);
+        assert_int_equal(
+            chan_send_take(f->ch, MSG_OFFSETS, json_pack("{s:i, s:s}", "id", i, "error", text)), 0);
     f->wanted_frames = 5;
     run(f);
     assert_int_equal(json_integer_value(json_object_get(f->last_body, "id")), 5);
@@ -408,8 +412,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_oversized_frame_closes_at_its_head, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_body_that_is_no_object_closes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_body_that_is_no_json_closes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_body_of_a_million_values_is_not_parsed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_came_before_the_end_is_delivered_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_body_of_a_million_values_is_not_parsed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_came_before_the_end_is_delivered_first, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(half_a_frame_at_the_end_is_just_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(freeing_inside_a_callback_is_safe, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_peer_that_does_not_read_fills_up, set_up, tear_down),

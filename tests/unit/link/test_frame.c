@@ -19,14 +19,16 @@ static void put_head(unsigned char out[FRAME_HEAD], uint32_t len, uint32_t kind,
     out[7] = (unsigned char)(zero >> 8);
 }
 
-static void expect_refused(uint32_t len, uint32_t kind, uint32_t zero, uint32_t state, const char *text)
+static void expect_refused(uint32_t len, uint32_t kind, uint32_t zero, uint32_t state,
+                           const char *text)
 {
     unsigned char head[FRAME_HEAD];
     struct frame frame;
     struct mr_error err = {0};
 
     put_head(head, len, kind, zero);
-    assert_int_equal(frame_decode((char *)head, sizeof(head), true, state, &frame, &err), MR_ERR_PROTOCOL);
+    assert_int_equal(frame_decode((char *)head, sizeof(head), true, state, &frame, &err),
+                     MR_ERR_PROTOCOL);
     if (strstr(err.text, text) == NULL)
         fail_msg("'%s' is not in '%s'", text, err.text);
 }
@@ -42,8 +44,10 @@ static void every_kind_comes_back_as_it_was_sent(void **state)
         buf_init(&out, 1024);
         assert_int_equal(frame_encode(&out, (enum msg_kind)kind, "{\"a\":1}", 7), 0);
         for (size_t len = 0; len < out.len; len++)
-            assert_int_equal(frame_decode(out.data, len, rule->from_host, rule->states, &frame, NULL), 0);
-        assert_int_equal(frame_decode(out.data, out.len, rule->from_host, rule->states, &frame, NULL), 1);
+            assert_int_equal(
+                frame_decode(out.data, len, rule->from_host, rule->states, &frame, NULL), 0);
+        assert_int_equal(
+            frame_decode(out.data, out.len, rule->from_host, rule->states, &frame, NULL), 1);
         assert_int_equal(frame.kind, kind);
         assert_int_equal(frame.body_len, 7);
         assert_int_equal(frame.size, out.len);
@@ -72,10 +76,14 @@ static void a_body_above_its_cap_is_refused_before_it_arrives(void **state)
 static void a_kind_is_allowed_in_its_states_only(void **state)
 {
     (void)state;
-    expect_refused(0, MSG_TASK_STATUS, 0, MSG_STATE_HELLO, "frame TASK_STATUS is not allowed before the greeting");
-    expect_refused(0, MSG_HELLO, 0, MSG_STATE_OPEN, "frame HELLO is not allowed after the greeting");
-    expect_refused(0, MSG_DRAINED, 0, MSG_STATE_OPEN, "frame DRAINED is not allowed after the greeting");
-    expect_refused(0, MSG_HELLO, 0, MSG_STATE_DRAINING, "frame HELLO is not allowed while draining");
+    expect_refused(0, MSG_TASK_STATUS, 0, MSG_STATE_HELLO,
+                   "frame TASK_STATUS is not allowed before the greeting");
+    expect_refused(0, MSG_HELLO, 0, MSG_STATE_OPEN,
+                   "frame HELLO is not allowed after the greeting");
+    expect_refused(0, MSG_DRAINED, 0, MSG_STATE_OPEN,
+                   "frame DRAINED is not allowed after the greeting");
+    expect_refused(0, MSG_HELLO, 0, MSG_STATE_DRAINING,
+                   "frame HELLO is not allowed while draining");
 }
 
 static void a_draining_host_is_given_no_new_work(void **state)
@@ -92,7 +100,8 @@ static void a_body_too_large_is_not_encoded(void **state)
 
     (void)state;
     buf_init(&out, 1 << 20);
-    assert_int_equal(frame_encode(&out, MSG_PING, "", msg_rule(MSG_PING)->max_body + 1), MR_ERR_TOO_LARGE);
+    assert_int_equal(frame_encode(&out, MSG_PING, "", msg_rule(MSG_PING)->max_body + 1),
+                     MR_ERR_TOO_LARGE);
     assert_int_equal(out.len, 0);
     buf_deinit(&out);
 }

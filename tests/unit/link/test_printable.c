@@ -36,11 +36,15 @@ static void bad_bytes_become_question_marks(void **state)
     expect("a\x01\x7f\0b\r\x1b", 7, "a???b??");
     expect("\xff\xfe", 2, "??");
     expect("\xc3", 1, "?");
-    expect("\xc0\x80", 2, "??");                /* overlong */
-    expect("\xed\xa0\x80", 3, "???");           /* a surrogate */
-    expect("\xf4\x90\x80\x80", 4, "????");      /* beyond Unicode */
-    expect("\xe2\x82" "a", 3, "??a");           /* torn */
-    expect("\xc2\x85" "x", 3, "??x");           /* a control character of two bytes */
+    expect("\xc0\x80", 2, "??");           /* overlong */
+    expect("\xed\xa0\x80", 3, "???");      /* a surrogate */
+    expect("\xf4\x90\x80\x80", 4, "????"); /* beyond Unicode */
+    expect("\xe2\x82"
+           "a",
+           3, "??a"); /* torn */
+    expect("\xc2\x85"
+           "x",
+           3, "??x"); /* a control character of two bytes */
 }
 
 static void random_bytes_are_fit_for_json(void **state)
@@ -65,9 +69,18 @@ static void a_cut_tears_no_character(void **state)
     (void)state;
     assert_int_equal(printable_cut("abc", 3, 10), 3);
     assert_int_equal(printable_cut("abcdef", 6, 4), 4);
-    assert_int_equal(printable_cut("ab\xe2\x82\xac" "c", 6, 5), 5);
-    assert_int_equal(printable_cut("ab\xe2\x82\xac" "c", 6, 4), 2);
-    assert_int_equal(printable_cut("ab\xe2\x82\xac" "c", 6, 3), 2);
+    assert_int_equal(printable_cut("ab\xe2\x82\xac"
+                                   "c",
+                                   6, 5),
+                     5);
+    assert_int_equal(printable_cut("ab\xe2\x82\xac"
+                                   "c",
+                                   6, 4),
+                     2);
+    assert_int_equal(printable_cut("ab\xe2\x82\xac"
+                                   "c",
+                                   6, 3),
+                     2);
     assert_int_equal(printable_cut("\xf0\x9f\x98\x80", 4, 3), 0);
 }
 

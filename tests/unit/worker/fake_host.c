@@ -28,8 +28,8 @@ static struct {
     struct black_box *box;
     struct buf in;
     bool running[TASKS];
-    int stuck;                  /* this task never stops, -1 none */
-    bool deaf;                  /* does not drain */
+    int stuck; /* this task never stops, -1 none */
+    bool deaf; /* does not drain */
     int lock_fd;
 } host;
 
@@ -83,8 +83,10 @@ static json_t *hear(uint32_t *kind)
         char chunk[4096];
         ssize_t n;
 
-        if (frame_decode(host.in.data == NULL ? "" : host.in.data, host.in.len, false, any, &frame, NULL) == 1) {
-            json_t *body = frame.body_len == 0 ? json_object() : json_parse(frame.body, frame.body_len, NULL);
+        if (frame_decode(host.in.data == NULL ? "" : host.in.data, host.in.len, false, any, &frame,
+                         NULL) == 1) {
+            json_t *body =
+                frame.body_len == 0 ? json_object() : json_parse(frame.body, frame.body_len, NULL);
 
             *kind = frame.kind;
             buf_consume(&host.in, frame.size);
@@ -101,19 +103,20 @@ static json_t *hear(uint32_t *kind)
 
 static void hello(int version)
 {
-    say_take(MSG_HELLO, json_pack("{s:i, s:i, s:s}", "version", version, "pid", (int)getpid(), "build", "fake"));
+    say_take(MSG_HELLO, json_pack("{s:i, s:i, s:s}", "version", version, "pid", (int)getpid(),
+                                  "build", "fake"));
 }
 
 static void connector_status(const char *state, const char *trace)
 {
-    say_take(MSG_CONNECTOR_STATUS,
-             json_pack("{s:s, s:s, s:s?, s:s}", "conn", host.name, "state", state, "trace", trace, "version", "1.0"));
+    say_take(MSG_CONNECTOR_STATUS, json_pack("{s:s, s:s, s:s?, s:s}", "conn", host.name, "state",
+                                             state, "trace", trace, "version", "1.0"));
 }
 
 static void task_status(int task, const char *state, const char *trace)
 {
-    say_take(MSG_TASK_STATUS,
-             json_pack("{s:s, s:i, s:s, s:s?}", "conn", host.name, "task", task, "state", state, "trace", trace));
+    say_take(MSG_TASK_STATUS, json_pack("{s:s, s:i, s:s, s:s?}", "conn", host.name, "task", task,
+                                        "state", state, "trace", trace));
 }
 
 /* --- a host that does as it is told, but for what `host` says ---------------------------------------------------------------- */
@@ -150,16 +153,18 @@ static void start_task(int task)
         task_status(task, "FAILED", "it went wrong");
     }
     if (strcmp(host.name, "asker") == 0) {
-        say_take(MSG_OFFSETS_GET,
-                 json_pack("{s:i, s:s, s:[{s:s}]}", "id", 41, "conn", host.name, "partitions", "file", "a"));
-        say_take(MSG_OFFSETS_PUT, json_pack("{s:i, s:s, s:[[{s:s}, {s:i}]]}", "id", 42, "conn", host.name, "entries",
-                                            "file", "a", "at", 7));
-        say_take(MSG_START_CHECK, json_pack("{s:i, s:s, s:i}", "id", 43, "conn", host.name, "task", task));
+        say_take(MSG_OFFSETS_GET, json_pack("{s:i, s:s, s:[{s:s}]}", "id", 41, "conn", host.name,
+                                            "partitions", "file", "a"));
+        say_take(MSG_OFFSETS_PUT, json_pack("{s:i, s:s, s:[[{s:s}, {s:i}]]}", "id", 42, "conn",
+                                            host.name, "entries", "file", "a", "at", 7));
+        say_take(MSG_START_CHECK,
+                 json_pack("{s:i, s:s, s:i}", "id", 43, "conn", host.name, "task", task));
         say_take(MSG_FENCE, json_pack("{s:i, s:s}", "id", 44, "conn", host.name));
     }
     if (strcmp(host.name, "asker-too-much") == 0)
         for (int i = 0; i < 1100; i++)
-            say_take(MSG_OFFSETS_GET, json_pack("{s:i, s:s, s:[]}", "id", i, "conn", host.name, "partitions"));
+            say_take(MSG_OFFSETS_GET,
+                     json_pack("{s:i, s:s, s:[]}", "id", i, "conn", host.name, "partitions"));
 }
 
 static void stop_task(int task)
@@ -193,7 +198,8 @@ static void obey(uint32_t kind, json_t *body)
         connector_status("RUNNING", NULL);
         break;
     case MSG_TASK_CONFIGS:
-        say_take(MSG_TASK_CONFIGS_READY, json_pack("{s:s, s:[{s:s}]}", "conn", host.name, "configs", "k", "v"));
+        say_take(MSG_TASK_CONFIGS_READY,
+                 json_pack("{s:s, s:[{s:s}]}", "conn", host.name, "configs", "k", "v"));
         break;
     case MSG_TASK_START:
         start_task((int)task);
@@ -392,7 +398,8 @@ static void talker(void)
 {
     open_link();
     dprintf(STDOUT_FILENO, "plain output\r\n");
-    dprintf(STDERR_FILENO, "\x01" "3\tevil logger\t5\tnot believed\n");
+    dprintf(STDERR_FILENO, "\x01"
+                           "3\tevil logger\t5\tnot believed\n");
     log_relay_to(STDERR_FILENO);
     log_write_for(LOG_WARN, LOGGER, NULL, 5, "a log line of the host");
     dprintf(STDERR_FILENO, "no end of line");
@@ -468,8 +475,8 @@ static void census(void)
     for (int fd = 0; fd < 256; fd++)
         if (fcntl(fd, F_GETFD) >= 0)
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%d ", fd);
-    snprintf(text + at, sizeof(text) - at, "own group %d, blocked %d, handled %d, nonblocking %d", getpgrp() == getpid(),
-             blocked, handled,
+    snprintf(text + at, sizeof(text) - at, "own group %d, blocked %d, handled %d, nonblocking %d",
+             getpgrp() == getpid(), blocked, handled,
              (fcntl(1, F_GETFL) & O_NONBLOCK) != 0 && (fcntl(2, F_GETFL) & O_NONBLOCK) != 0 &&
                  (fcntl(3, F_GETFL) & O_NONBLOCK) != 0);
     open_link();
@@ -526,7 +533,8 @@ static void scan_one(const char *path)
     else if (strcmp(name, "swap.so") == 0)
         printf("{\"library\":\"/else.so\",\"plugins\":[]}\n");
     else
-        printf("{\"library\":\"%s\",\"plugins\":[{\"name\":\"%.*s\",\"version\":\"1.0\",\"kind\":1,\"aliases\":[],"
+        printf("{\"library\":\"%s\",\"plugins\":[{\"name\":\"%.*s\",\"version\":\"1.0\",\"kind\":1,"
+               "\"aliases\":[],"
                "\"keys\":[]}]}\n",
                path, (int)strlen(name) - 3, name);
     fflush(stdout);

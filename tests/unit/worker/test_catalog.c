@@ -17,18 +17,20 @@
 
 #include <cmocka.h>
 
-#define PLUGIN(name, version, kind, aliases)                                                                           \
-    "{\"library\":\"/p/" name "-" version ".so\",\"plugins\":[{\"name\":\"" name "\",\"version\":\"" version           \
-    "\",\"kind\":" kind ",\"aliases\":[" aliases "],\"doc\":\"What it does.\",\"keys\":[]}]}\n"
+#define PLUGIN(name, version, kind, aliases) \
+    "{\"library\":\"/p/" name "-" version ".so\",\"plugins\":[{\"name\":\"" name \
+    "\",\"version\":\"" version "\",\"kind\":" kind ",\"aliases\":[" aliases \
+    "],\"doc\":\"What it does.\",\"keys\":[]}]}\n"
 
-static const char scan[] =
-    "{\"library\":\"/p/a.so\",\"begin\":true}\n"
-    PLUGIN("FileStreamSource", "1.0", "1", "\"org.apache.kafka.connect.file.FileStreamSourceConnector\"")
-    PLUGIN("FileStreamSink", "1.0", "2", "\"FileSink\",\"org.apache.kafka.connect.file.FileStreamSinkConnector\"")
-    PLUGIN("JsonConverter", "2.0", "3", "\"org.apache.kafka.connect.json.JsonConverter\"")
-    PLUGIN("Ticks", "1.9", "1", "") PLUGIN("Ticks", "1.10", "1", "") PLUGIN("Ticks", "1.10-rc2", "1", "")
-    PLUGIN("TicksConnector", "0.1", "1", "") PLUGIN("Ticks", "9", "3", "")
-    "{\"library\":\"/p/b.so\",\"error\":\"it is \\u0007 broken\"}\n";
+static const char scan[] = "{\"library\":\"/p/a.so\",\"begin\":true}\n" PLUGIN(
+    "FileStreamSource", "1.0", "1", "\"org.apache.kafka.connect.file.FileStreamSourceConnector\"")
+    PLUGIN("FileStreamSink", "1.0", "2",
+           "\"FileSink\",\"org.apache.kafka.connect.file.FileStreamSinkConnector\"")
+        PLUGIN("JsonConverter", "2.0", "3", "\"org.apache.kafka.connect.json.JsonConverter\"")
+            PLUGIN("Ticks", "1.9", "1", "") PLUGIN("Ticks", "1.10", "1", "")
+                PLUGIN("Ticks", "1.10-rc2", "1", "") PLUGIN("TicksConnector", "0.1", "1", "")
+                    PLUGIN("Ticks", "9", "3",
+                           "") "{\"library\":\"/p/b.so\",\"error\":\"it is \\u0007 broken\"}\n";
 
 static struct catalog *read_ok(const char *text)
 {
@@ -40,20 +42,23 @@ static struct catalog *read_ok(const char *text)
     return cat;
 }
 
-static void expect_found(const struct catalog *cat, uint32_t kind, const char *name, const char *library)
+static void expect_found(const struct catalog *cat, uint32_t kind, const char *name,
+                         const char *library)
 {
     const struct catalog_plugin *plugin = catalog_find(cat, kind, name);
 
-    if (plugin == NULL)
+    if (plugin == NULL) {
         fail_msg("%s is not found", name);
+        return;
+    }
     assert_string_equal(plugin->library, library);
 }
 
 static void plugins_are_found_by_all_their_names(void **state)
 {
-    static const char *const sources[] = {
-        "FileStreamSource", "FileStreamSourceConnector", "org.apache.kafka.connect.file.FileStreamSourceConnector",
-        "org.apache.kafka.connect.file.FileStreamSource", NULL};
+    static const char *const sources[] = {"FileStreamSource", "FileStreamSourceConnector",
+                                          "org.apache.kafka.connect.file.FileStreamSourceConnector",
+                                          "org.apache.kafka.connect.file.FileStreamSource", NULL};
     struct catalog *cat = read_ok(scan);
 
     (void)state;
@@ -64,15 +69,21 @@ static void plugins_are_found_by_all_their_names(void **state)
     }
     expect_found(cat, 0, "FileSink", "/p/FileStreamSink-1.0.so");
     expect_found(cat, MR_PLUGIN_CONVERTER, "Json", "/p/JsonConverter-2.0.so");
-    expect_found(cat, MR_PLUGIN_CONVERTER, "org.apache.kafka.connect.json.JsonConverter", "/p/JsonConverter-2.0.so");
+    expect_found(cat, MR_PLUGIN_CONVERTER, "org.apache.kafka.connect.json.JsonConverter",
+                 "/p/JsonConverter-2.0.so");
     assert_null(catalog_find(cat, 0, "JsonConverter"));
     catalog_free(&cat);
 }
 
 static void other_names_are_not_found(void **state)
 {
-    static const char *const names[] = {"", "Connector", "filestreamsource", "com.example.FileStreamSource", "FileStream",
-                                        "kafka.connect.file.FileStreamSourceConnector", NULL};
+    static const char *const names[] = {"",
+                                        "Connector",
+                                        "filestreamsource",
+                                        "com.example.FileStreamSource",
+                                        "FileStream",
+                                        "kafka.connect.file.FileStreamSourceConnector",
+                                        NULL};
     struct catalog *cat = read_ok(scan);
 
     (void)state;
@@ -94,8 +105,13 @@ static void the_highest_version_of_the_best_name_wins(void **state)
 
 static void versions_are_ordered(void **state)
 {
-    static const char *const rising[] = {"0.9", "1.0-alpha", "1.0-beta", "1.0-rc1", "1.0-rc2", "1.0-SNAPSHOT", "1.0", "1.0.1",
-                                         "1.2", "1.10", "2", "10.0", "010.1", "99999999999999999999999.1"};
+    static const char *const rising[] = {"0.9",      "1.0-alpha",
+                                         "1.0-beta", "1.0-rc1",
+                                         "1.0-rc2",  "1.0-SNAPSHOT",
+                                         "1.0",      "1.0.1",
+                                         "1.2",      "1.10",
+                                         "2",        "10.0",
+                                         "010.1",    "99999999999999999999999.1"};
 
     (void)state;
     for (size_t i = 1; i < sizeof(rising) / sizeof(rising[0]); i++) {
@@ -111,8 +127,14 @@ static void versions_are_ordered(void **state)
 static void they_are_listed_as_rest_wants_them(void **state)
 {
     static const char *const expected[] = {
-        "org.apache.kafka.connect.file.FileStreamSinkConnector", "Ticks", "Ticks", "Ticks", "TicksConnector",
-        "org.apache.kafka.connect.file.FileStreamSourceConnector", "Ticks", "org.apache.kafka.connect.json.JsonConverter"};
+        "org.apache.kafka.connect.file.FileStreamSinkConnector",
+        "Ticks",
+        "Ticks",
+        "Ticks",
+        "TicksConnector",
+        "org.apache.kafka.connect.file.FileStreamSourceConnector",
+        "Ticks",
+        "org.apache.kafka.connect.json.JsonConverter"};
     struct catalog *cat = read_ok(scan);
 
     (void)state;
@@ -128,9 +150,12 @@ static void they_are_listed_as_rest_wants_them(void **state)
 static void keys_come_whole(void **state)
 {
     struct catalog *cat = read_ok(
-        "{\"library\":\"/p/k.so\",\"plugins\":[{\"name\":\"K\",\"version\":\"1\",\"kind\":2,\"aliases\":[],\"keys\":["
-        "{\"name\":\"file\",\"type\":2,\"flags\":3,\"fallback\":\"5\",\"doc\":\"d\",\"choices\":\"a|b\",\"has_range\":true,"
-        "\"min\":-9223372036854775808,\"max\":9223372036854775807,\"importance\":2,\"group\":\"g\",\"order\":-3,\"width\":3,"
+        "{\"library\":\"/p/"
+        "k.so\",\"plugins\":[{\"name\":\"K\",\"version\":\"1\",\"kind\":2,\"aliases\":[],\"keys\":["
+        "{\"name\":\"file\",\"type\":2,\"flags\":3,\"fallback\":\"5\",\"doc\":\"d\",\"choices\":"
+        "\"a|b\",\"has_range\":true,"
+        "\"min\":-9223372036854775808,\"max\":9223372036854775807,\"importance\":2,\"group\":\"g\","
+        "\"order\":-3,\"width\":3,"
         "\"display_name\":\"File\"},{\"name\":\"plain\",\"fallback\":null}]}]}\n");
     const struct mr_config_key *key = catalog_at(cat, 0)->keys;
 
@@ -177,15 +202,23 @@ static void wrong_lines_are_refused_with_a_reason(void **state)
     expect_refused("{\"library\":\"/a\\u0000b\",\"plugins\":[]}\n", "names no library");
     expect_refused("{\"library\":\"/a\"}\n", "neither plugins nor an error");
     expect_refused("{\"library\":\"/a\",\"plugins\":[7]}\n", "plugin 0: its name");
-    expect_refused(ONE("\"name\":\"A\\nB\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":[]"), "its name");
+    expect_refused(
+        ONE("\"name\":\"A\\nB\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":[]"),
+        "its name");
     expect_refused(ONE("\"name\":\"A\",\"kind\":1,\"aliases\":[],\"keys\":[]"), "its version");
-    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":9,\"aliases\":[],\"keys\":[]"), "its kind");
-    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"keys\":[]"), "list of at most 32 aliases");
-    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[7],\"keys\":[]"), "alias 0 is no name");
-    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":{}"), "list of at most 1000 keys");
-    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":[{\"name\":\"k\",\"type\":99}]"),
+    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":9,\"aliases\":[],\"keys\":[]"),
+                   "its kind");
+    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"keys\":[]"),
+                   "list of at most 32 aliases");
+    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[7],\"keys\":[]"),
+                   "alias 0 is no name");
+    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":{}"),
+                   "list of at most 1000 keys");
+    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":[{"
+                       "\"name\":\"k\",\"type\":99}]"),
                    "key 0: its type is no number in range");
-    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":[{\"name\":\"k\",\"doc\":1}]"),
+    expect_refused(ONE("\"name\":\"A\",\"version\":\"1\",\"kind\":1,\"aliases\":[],\"keys\":[{"
+                       "\"name\":\"k\",\"doc\":1}]"),
                    "its doc is no text");
 }
 
@@ -195,8 +228,9 @@ static void one_bad_plugin_takes_its_library_only(void **state)
     struct catalog_line line;
     struct mr_error err = {0};
     static const char good[] = PLUGIN("A", "1", "1", "");
-    static const char bad[] = "{\"library\":\"/p/b.so\",\"plugins\":[{\"name\":\"B\",\"version\":\"1\",\"kind\":1,"
-                              "\"aliases\":[],\"keys\":[]},{}]}";
+    static const char bad[] =
+        "{\"library\":\"/p/b.so\",\"plugins\":[{\"name\":\"B\",\"version\":\"1\",\"kind\":1,"
+        "\"aliases\":[],\"keys\":[]},{}]}";
 
     (void)state;
     assert_int_equal(catalog_read_line(cat, good, strlen(good), &line, &err), 0);
@@ -224,7 +258,7 @@ static void a_line_above_the_cap_is_refused(void **state)
 
 struct folder {
     char path[64];
-    int saved;                  /* stderr, while the log goes to a file */
+    int saved; /* stderr, while the log goes to a file */
     int log;
 };
 
@@ -393,7 +427,8 @@ static void a_binary_that_can_not_scan_is_an_error(void **state)
     assert_non_null(strstr(err.text, "/no/such/file"));
     err_clear(&err);
     assert_null(catalog_scan("/bin/false", folders, &err));
-    assert_non_null(strstr(err.text, "/bin/false does not scan plugins: the scanner exited with code 1"));
+    assert_non_null(
+        strstr(err.text, "/bin/false does not scan plugins: the scanner exited with code 1"));
 }
 
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)

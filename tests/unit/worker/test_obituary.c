@@ -76,7 +76,8 @@ static void the_call_of_the_culprit_is_told_else_the_longest(void **state)
     expect_sentence(&obit, "the host process 17 exited with code 0");
     obit.culprit = -1;
     box->slots[4].call[0] = '\0';
-    expect_sentence(&obit, "the host process 17 exited with code 0, the connector was in tasks for 1.0 s");
+    expect_sentence(&obit,
+                    "the host process 17 exited with code 0, the connector was in tasks for 1.0 s");
     free(box);
 }
 
@@ -94,8 +95,9 @@ static void a_trace_holds_the_last_words(void **state)
     obit.output = "oops\n";
     buf_init(&out, 8192);
     obituary_trace(&obit, &out);
-    assert_string_equal(out.data, "the host process 17 exited with code 0, task 3 was in put for 2 min"
-                                  "\nLast words:\n\tfirst\n\tsecond\nLast lines on stderr:\n\toops");
+    assert_string_equal(out.data,
+                        "the host process 17 exited with code 0, task 3 was in put for 2 min"
+                        "\nLast words:\n\tfirst\n\tsecond\nLast lines on stderr:\n\toops");
     buf_deinit(&out);
     free(box);
 }

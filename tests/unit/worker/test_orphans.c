@@ -84,7 +84,7 @@ static int end_of(struct fixture *f)
     return status;
 }
 
-#define DEAD_WORKER 99999999    /* above any pid */
+#define DEAD_WORKER 99999999 /* above any pid */
 
 static void a_lock_path_names_this_worker(void **state)
 {
@@ -150,7 +150,7 @@ static void only_the_holder_dies_when_it_leads_no_group(void **state)
 
     hold(f, DEAD_WORKER, 60000, false);
     assert_int_equal(orphans_bury(f->folder, 100, NULL), 0);
-    assert_true(WIFSIGNALED(end_of(f)));        /* and we, in the same group, live */
+    assert_true(WIFSIGNALED(end_of(f))); /* and we, in the same group, live */
 }
 
 static void a_host_of_a_living_worker_is_not_touched(void **state)
@@ -212,11 +212,15 @@ int main(void)
         cmocka_unit_test(a_lock_path_names_this_worker),
         cmocka_unit_test(a_missing_folder_has_no_orphans),
         cmocka_unit_test_setup_teardown(stale_files_are_removed_and_others_left, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_orphan_that_ends_by_itself_is_waited_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_orphan_that_ends_by_itself_is_waited_for, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(an_orphan_that_stays_is_killed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_the_holder_dies_when_it_leads_no_group, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_host_of_a_living_worker_is_not_touched, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leftovers_are_swept_and_known_children_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_the_holder_dies_when_it_leads_no_group, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_host_of_a_living_worker_is_not_touched, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(leftovers_are_swept_and_known_children_kept, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
