@@ -196,15 +196,29 @@ static bool begin_next(struct entry *entry)
 static void free_entry(void *value)
 {
     struct entry *entry = value;
-    struct mr_error err = {0};
 
-    mr_fail(&err, MR_ERR_CLOSED, "Worker is shutting down");
-    finish_active(entry, &err);
-    while (entry->first != NULL)
-        finish(pop(entry), &err);
     lifecycle_free(&entry->lc);
     free(entry->name);
     free(entry);
+}
+
+/* Everybody who waits is told; no change is taken from now on, also not by those who are told. */
+static void close_requests(struct connectors *all)
+{
+    struct mr_error err = {0};
+    void *value;
+
+    mr_fail(&err, MR_ERR_CLOSED, "Worker is shutting down");
+    all->closing = true;
+    for (size_t i = 0; map_next(all->entries, &i, NULL, &value);) {
+        struct entry *entry = value;
+
+        entry->depth++;         /* stays, whatever the answers do */
+        finish_active(entry, &err);
+        while (entry->first != NULL)
+            finish(pop(entry), &err);
+        entry->depth--;
+    }
 }
 
 static void closed(void *arg)
@@ -434,23 +448,13 @@ void connectors_run(struct connectors *all, const char *name, const struct props
 
 void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg)
 {
-    struct mr_error err = {0};
     void *value;
 
-    mr_fail(&err, MR_ERR_CLOSED, "Worker is shutting down");
-    all->closing = true;
+    close_requests(all);
     all->closed_fn = fn;
     all->closed_arg = arg;
-    for (size_t i = 0; map_next(all->entries, &i, NULL, &value);) {
-        struct entry *entry = value;
-
-        entry->depth++;         /* stays, whatever the answers do */
-        while (entry->first != NULL)
-            finish(pop(entry), &err);
-        finish_active(entry, &err);
-        lifecycle_end(entry->lc);
-        entry->depth--;
-    }
+    for (size_t i = 0; map_next(all->entries, &i, NULL, &value);)
+        lifecycle_end(((struct entry *)value)->lc);
     look_whether_closed(all);
 }
 
@@ -547,7 +551,7 @@ void connectors_free(struct connectors **allp)
     *allp = NULL;
     if (all == NULL)
         return;
-    all->closing = true;
+    close_requests(all);
     loop_timer_cancel(&all->closed_timer);
     map_free(&all->entries, free_entry);
     free(all);

@@ -102,7 +102,7 @@ static void on_put(void *arg, const struct mr_error *err)
     struct herder_answer answer = {.err = err, .message = err != NULL ? err->text : NULL, .created = pending->created};
     json_t *info = err == NULL ? herder_info(pending->herder, pending->conn) : NULL;
 
-    answer.body = info != NULL ? info : pending->info;
+    answer.body = err != NULL ? NULL : info != NULL ? info : pending->info;
     pending_end(pending, &answer);
     json_decref(info);
 }

@@ -557,7 +557,7 @@ void lifecycle_restart(struct lifecycle *lc)
 {
     if (lc->target == TARGET_STOPPED)
         return;
-    if (lc->phase != UP || lc->state == STATE_FAILED)
+    if (lc->phase != UP || (lc->state != STATE_RUNNING && lc->state != STATE_PAUSED))
         start_over(lc);
     else if (lc->target == TARGET_STARTED)
         ask(lc);                /* the object is nothing but its configuration: made anew, its tasks looked at anew */

@@ -1,0 +1,1706 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The herder over a supervisor, a loop, a store and a catalog that this file plays: every path of the state machine, every
+ * answer exactly once, the restart policy on a clock that the test turns. What the supervisor is told is a journal. */
+#include "base/loop.h"
+#include "worker/herder/cluster_probe.h"
+#include "worker/herder/herder.h"
+#include "worker/store/local_store.h"
+#include "worker/supervisor/supervisor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- the world ------------------------------------------------------------------------------------------------------ */
+
+#define HOSTS_MAX 16
+#define TIMERS_MAX 64
+#define TASKS_MAX 8
+
+struct loop {
+    int64_t now_ms;
+    struct loop_timer *timers[TIMERS_MAX];
+};
+
+struct host {
+    char conn[128];
+    bool draining;
+    bool live[TASKS_MAX];
+    int stopping;               /* task, -1 none */
+};
+
+static struct world {
+    struct loop loop;
+    struct supervisor_events events;
+    void *arg;
+    struct host hosts[HOSTS_MAX];
+    int start_rc;               /* of the next starts */
+    char journal[65536];
+    cluster_probe_fn probe_fn;
+    void *probe_arg;
+    bool probing;
+    local_store_read_fn read_fn;
+    local_store_written_fn written_fn;
+    void *store_arg;
+    bool store_open;
+} world;
+
+static MR_PRINTF(1, 2) void note(const char *fmt, ...)
+{
+    size_t len = strlen(world.journal);
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(world.journal + len, sizeof(world.journal) - len, fmt, args);
+    va_end(args);
+}
+
+static void expect(const char *want)
+{
+    if (strcmp(world.journal, want) != 0)
+        fail_msg("the supervisor was told\n%swhere this belongs\n%s", world.journal, want);
+    world.journal[0] = '\0';
+}
+
+void loop_assert_owner(const struct loop *loop)
+{
+    assert_non_null(loop);
+}
+
+int64_t loop_now_ms(const struct loop *loop)
+{
+    return loop->now_ms;
+}
+
+void loop_timer_cancel(struct loop_timer *timer)
+{
+    if (timer->slot > 0)
+        timer->loop->timers[timer->slot - 1] = NULL;
+    timer->slot = 0;
+}
+
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms, loop_fn fn, void *arg)
+{
+    size_t slot = 0;
+
+    loop_timer_cancel(timer);
+    while (loop->timers[slot] != NULL)
+        assert_true(++slot < TIMERS_MAX);
+    *timer = (struct loop_timer){loop, fn, arg, loop->now_ms + delay_ms, slot + 1};
+    loop->timers[slot] = timer;
+}
+
+static struct loop_timer *next_timer(int64_t until_ms)
+{
+    struct loop_timer *next = NULL;
+
+    for (size_t i = 0; i < TIMERS_MAX; i++) {
+        struct loop_timer *timer = world.loop.timers[i];
+
+        if (timer != NULL && timer->due_ms <= until_ms && (next == NULL || timer->due_ms < next->due_ms))
+            next = timer;
+    }
+    return next;
+}
+
+/* Let time pass; timers run at their time. */
+static void pass(int64_t ms)
+{
+    int64_t until = world.loop.now_ms + ms;
+    struct loop_timer *timer;
+
+    while ((timer = next_timer(until)) != NULL) {
+        loop_fn fn = timer->fn;
+        void *arg = timer->arg;
+
+        if (timer->due_ms > world.loop.now_ms)
+            world.loop.now_ms = timer->due_ms;
+        loop_timer_cancel(timer);
+        fn(arg);
+    }
+    world.loop.now_ms = until;
+}
+
+/* --- the supervisor --------------------------------------------------------------------------------------------------- */
+
+static struct host *host_of(const char *conn)
+{
+    for (size_t i = 0; i < HOSTS_MAX; i++)
+        if (strcmp(world.hosts[i].conn, conn) == 0)
+            return &world.hosts[i];
+    return NULL;
+}
+
+struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,
+                                  const struct supervisor_events *events, void *arg, struct mr_error *err)
+{
+    world.events = *events;
+    world.arg = arg;
+    return (struct supervisor *)&world;
+}
+
+void supervisor_free(struct supervisor **sup)
+{
+    *sup = NULL;
+}
+
+bool supervisor_hosts(const struct supervisor *sup, const char *conn)
+{
+    return host_of(conn) != NULL;
+}
+
+int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec, struct mr_error *err)
+{
+    struct host *host = host_of("");
+
+    assert_null(host_of(spec->conn));           /* promise 3: never beside its predecessor */
+    note("start %s %s %s\n", spec->conn, spec->class_name, target_state_name(spec->target));
+    if (world.start_rc != 0)
+        return mr_fail(err, world.start_rc, "no more processes");
+    memset(host, 0, sizeof(*host));
+    snprintf(host->conn, sizeof(host->conn), "%s", spec->conn);
+    host->stopping = -1;
+    return 0;
+}
+
+static struct host *serving(const char *conn)
+{
+    struct host *host = host_of(conn);
+
+    return host != NULL && !host->draining ? host : NULL;
+}
+
+int supervisor_target(struct supervisor *sup, const char *conn, enum target_state target)
+{
+    note("target %s %s\n", conn, target_state_name(target));
+    return serving(conn) != NULL ? 0 : MR_ERR_CLOSED;
+}
+
+int supervisor_ask_task_configs(struct supervisor *sup, const char *conn, int max)
+{
+    note("ask %s %d\n", conn, max);
+    return serving(conn) != NULL ? 0 : MR_ERR_CLOSED;
+}
+
+int supervisor_start_task(struct supervisor *sup, const char *conn, int task, const struct props *config,
+                          enum target_state target, int64_t generation)
+{
+    struct host *host = serving(conn);
+
+    note("task %s %d %s\n", conn, task, target_state_name(target));
+    assert_non_null(props_get(config, "task.class"));
+    if (host == NULL)
+        return MR_ERR_CLOSED;
+    assert_false(host->live[task]);             /* no task twice */
+    assert_int_not_equal(host->stopping, task);
+    host->live[task] = true;
+    return 0;
+}
+
+int supervisor_task_target(struct supervisor *sup, const char *conn, int task, enum target_state target)
+{
+    note("task_target %s %d %s\n", conn, task, target_state_name(target));
+    return serving(conn) != NULL ? 0 : MR_ERR_CLOSED;
+}
+
+int supervisor_stop_task(struct supervisor *sup, const char *conn, int task)
+{
+    note("stop_task %s %d\n", conn, task);
+    if (serving(conn) == NULL)
+        return MR_ERR_CLOSED;
+    host_of(conn)->stopping = task;
+    return 0;
+}
+
+int supervisor_drain(struct supervisor *sup, const char *conn)
+{
+    note("drain %s\n", conn);
+    if (host_of(conn) == NULL)
+        return MR_ERR_CLOSED;
+    host_of(conn)->draining = true;
+    return 0;
+}
+
+void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries, const char *error)
+{
+    note("offsets %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
+    json_decref(entries);
+}
+
+void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id, const char *error)
+{
+    note("stored %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
+}
+
+/* --- store, Kafka, plugins ----------------------------------------------------------------------------------------------- */
+
+struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err)
+{
+    world.store_open = true;
+    return (struct local_store *)&world;
+}
+
+void local_store_close(struct local_store **store)
+{
+    world.store_open = world.store_open && *store == NULL;
+    *store = NULL;
+}
+
+void local_store_get(struct local_store *store, const char *conn, const json_t *partitions, local_store_read_fn fn, void *arg)
+{
+    note("get %s\n", conn);
+    world.read_fn = fn;
+    world.store_arg = arg;
+}
+
+void local_store_put(struct local_store *store, const char *conn, const json_t *entries, local_store_written_fn fn, void *arg)
+{
+    note("put %s\n", conn);
+    world.written_fn = fn;
+    world.store_arg = arg;
+}
+
+struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config, cluster_probe_fn fn, void *arg,
+                                          struct mr_error *err)
+{
+    world.probe_fn = fn;
+    world.probe_arg = arg;
+    world.probing = true;
+    return (struct cluster_probe *)&world;
+}
+
+void cluster_probe_stop(struct cluster_probe **probe)
+{
+    world.probing = world.probing && *probe == NULL;
+    *probe = NULL;
+}
+
+static const struct mr_config_key source_keys[] = {
+    {"topic", MR_CFG_STRING, MR_CFG_REQUIRED, .fallback = NULL}, {0}};
+static const struct mr_config_key no_keys[] = {{0}};
+static const char *const no_aliases[] = {NULL};
+
+static const struct catalog_plugin plugins[] = {
+    {.name = "Snk", .version = "2.0", .library = "/p/snk.so", .kind = MR_PLUGIN_SINK, .aliases = no_aliases, .keys = no_keys,
+     .java_class = "org.example.SnkConnector"},
+    {.name = "Src", .version = "1.0", .library = "/p/src.so", .kind = MR_PLUGIN_SOURCE, .aliases = no_aliases,
+     .keys = source_keys, .java_class = "org.example.SrcConnector"},
+    {.name = "StringConverter", .library = "/p/c.so", .kind = MR_PLUGIN_CONVERTER, .aliases = no_aliases, .keys = no_keys,
+     .java_class = "org.example.StringConverter"},
+};
+
+size_t catalog_count(const struct catalog *cat)
+{
+    return 3;
+}
+
+const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
+{
+    return &plugins[i];
+}
+
+const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind, const char *name)
+{
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(plugins[i].name, name) == 0 && (kind == 0 ? i < 2 : plugins[i].kind == kind))
+            return &plugins[i];
+    return NULL;
+}
+
+/* --- the fixture ---------------------------------------------------------------------------------------------------------- */
+
+struct answered {
+    int count;
+    int code;
+    char text[1008];
+    bool created;
+    json_t *body;
+};
+
+struct fixture {
+    struct worker_config config;
+    struct herder *herder;
+    struct answered last;
+    bool ended;
+};
+
+static struct fixture *new_fixture(int restart_max)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct mr_error err = {0};
+
+    memset(&world, 0, sizeof(world));
+    world.loop.now_ms = 1000;
+    f->config.graceful_ms = 5000;
+    f->config.restart_max = restart_max;
+    f->config.worker_id = strdup("me:8083");
+    f->config.path = "w";
+    f->herder = herder_new(&world.loop, &f->config, (const struct catalog *)&world, &err);
+    assert_non_null(f->herder);
+    return f;
+}
+
+static int set_up(void **state)
+{
+    *state = new_fixture(5);
+    return 0;
+}
+
+static int set_up_without_restarts(void **state)
+{
+    *state = new_fixture(0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    herder_free(&f->herder);
+    assert_false(world.store_open);
+    assert_false(world.probing);
+    assert_null(next_timer(INT64_MAX));
+    json_decref(f->last.body);
+    free(f->config.worker_id);
+    free(f);
+    return 0;
+}
+
+static void on_answer(void *arg, const struct herder_answer *answer)
+{
+    struct answered *a = arg;
+
+    a->count++;
+    a->code = answer->err != NULL ? answer->err->code : 0;
+    snprintf(a->text, sizeof(a->text), "%s", answer->message != NULL ? answer->message : "");
+    a->created = answer->created;
+    json_decref(a->body);
+    a->body = answer->body != NULL ? json_deep_copy(answer->body) : NULL;
+}
+
+/* keys and values, ended by NULL */
+static void put_to(struct fixture *f, struct answered *to, const char *conn, enum target_state initial, bool create, ...)
+{
+    struct props config;
+    struct herder_put put = {.conn = conn, .config = &config, .initial = initial, .create_only = create};
+    va_list args;
+    const char *key;
+
+    props_init(&config);
+    assert_int_equal(props_set(&config, "name", conn), 0);
+    va_start(args, create);
+    while ((key = va_arg(args, const char *)) != NULL)
+        assert_int_equal(props_set(&config, key, va_arg(args, const char *)), 0);
+    va_end(args);
+    herder_put(f->herder, &put, on_answer, to);
+    props_deinit(&config);
+}
+
+static void source_to(struct fixture *f, struct answered *to, const char *conn, enum target_state initial, bool create)
+{
+    put_to(f, to, conn, initial, create, "connector.class", "Src", "topic", "t", "tasks.max", "2", NULL);
+}
+
+static void forget_answers(struct fixture *f)
+{
+    json_decref(f->last.body);
+    memset(&f->last, 0, sizeof(f->last));
+}
+
+static void assert_answered(struct fixture *f, int count, int code)
+{
+    if (f->last.count != count || (count > 0 && f->last.code != code))
+        fail_msg("%d answers, the last with code %d '%s'; %d with code %d belong", f->last.count, f->last.code, f->last.text,
+                 count, code);
+}
+
+static void says(const char *conn, enum state state, const char *trace)
+{
+    world.events.connector_status(world.arg, conn, state, trace, "1.0");
+}
+
+static void task_says(const char *conn, int task, enum state state, const char *trace)
+{
+    struct host *host = host_of(conn);
+
+    if (host != NULL && task < TASKS_MAX) {
+        if (state == STATE_FAILED || state == STATE_UNASSIGNED)
+            host->live[task] = false;
+        if (state == STATE_UNASSIGNED && host->stopping == task)
+            host->stopping = -1;
+    }
+    world.events.task_status(world.arg, conn, task, state, trace);
+}
+
+/* The connector made `count` configurations, marked by `mark`. */
+static void made(const char *conn, int count, const char *mark)
+{
+    json_t *configs = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(configs, json_pack("{s:s, s:i}", "mark", mark, "n", i));
+    world.events.task_configs(world.arg, conn, configs, NULL);
+    json_decref(configs);
+}
+
+static void died(const char *conn, bool expected, int culprit, const char *text)
+{
+    struct supervisor_death death = {expected, culprit, text};
+
+    assert_non_null(host_of(conn));
+    host_of(conn)->conn[0] = '\0';
+    world.events.died(world.arg, conn, &death);
+}
+
+/* A source with `tasks` tasks that run. */
+static void run_source(struct fixture *f, const char *conn, int tasks)
+{
+    source_to(f, &f->last, conn, TARGET_STARTED, true);
+    pass(0);
+    says(conn, STATE_RUNNING, NULL);
+    made(conn, tasks, "a");
+    for (int i = 0; i < tasks; i++)
+        task_says(conn, i, STATE_RUNNING, NULL);
+    assert_answered(f, 1, 0);
+    world.journal[0] = '\0';
+    forget_answers(f);
+}
+
+/* "RUNNING RUNNING FAILED": connector, then tasks. */
+static void assert_states(struct fixture *f, const char *conn, const char *want)
+{
+    json_t *status = herder_status(f->herder, conn), *tasks = json_object_get(status, "tasks"), *task;
+    char got[512];
+    size_t i;
+
+    assert_non_null(status);
+    snprintf(got, sizeof(got), "%s", json_string_value(json_object_get(json_object_get(status, "connector"), "state")));
+    json_array_foreach(tasks, i, task)
+        snprintf(got + strlen(got), sizeof(got) - strlen(got), " %s", json_string_value(json_object_get(task, "state")));
+    if (strcmp(got, want) != 0)
+        fail_msg("%s is %s; %s belongs", conn, got, want);
+    json_decref(status);
+}
+
+static void assert_trace(struct fixture *f, const char *conn, int task, const char *want)
+{
+    json_t *status = herder_status(f->herder, conn);
+    const json_t *part = task < 0 ? json_object_get(status, "connector")
+                                  : json_array_get(json_object_get(status, "tasks"), (size_t)task);
+    const char *trace = json_string_value(json_object_get(part, "trace"));
+
+    if (want == NULL)
+        assert_null(trace);
+    else
+        assert_string_equal(trace, want);
+    json_decref(status);
+}
+
+static void target(struct fixture *f, const char *conn, enum target_state t)
+{
+    herder_set_target(f->herder, conn, t, on_answer, &f->last);
+}
+
+/* --- create ------------------------------------------------------------------------------------------------------------------ */
+
+static void a_create_is_answered_when_its_tasks_were_told_to_start(void **state)
+{
+    struct fixture *f = *state;
+    json_t *want;
+
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    assert_states(f, "c", "UNASSIGNED");
+    pass(0);
+    expect("start c Src STARTED\n");
+    says("c", STATE_RUNNING, NULL);
+    expect("ask c 2\n");
+    assert_answered(f, 0, 0);
+    made("c", 2, "a");
+    expect("task c 0 STARTED\ntask c 1 STARTED\n");
+    assert_answered(f, 1, 0);
+    assert_true(f->last.created);
+    want = json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:[{s:s, s:i}, {s:s, s:i}], s:s}", "name", "c", "config", "name", "c",
+                     "connector.class", "Src", "topic", "t", "tasks.max", "2", "tasks", "connector", "c", "task", 0, "connector",
+                     "c", "task", 1, "type", "source");
+    assert_true(json_equal(f->last.body, want));
+    json_decref(want);
+    assert_states(f, "c", "RUNNING UNASSIGNED UNASSIGNED");
+    task_says("c", 0, STATE_RUNNING, NULL);
+    assert_states(f, "c", "RUNNING RUNNING UNASSIGNED");
+}
+
+static void task_configurations_get_what_connect_adds(void **state)
+{
+    struct fixture *f = *state;
+    json_t *tasks, *want;
+
+    put_to(f, &f->last, "s", TARGET_STARTED, true, "connector.class", "Snk", "topics", "a,b", NULL);
+    pass(0);
+    says("s", STATE_RUNNING, NULL);
+    made("s", 1, "m");
+    tasks = herder_tasks(f->herder, "s");
+    want = json_pack("[{s:{s:s, s:i}, s:{s:s, s:s, s:s, s:s}}]", "id", "connector", "s", "task", 0, "config", "mark", "m", "n", "0",
+                     "task.class", "org.example.SnkTask", "topics", "a,b");
+    assert_true(json_equal(tasks, want));
+    json_decref(tasks);
+    json_decref(want);
+}
+
+static void a_connector_created_stopped_starts_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    source_to(f, &f->last, "c", TARGET_STOPPED, true);
+    assert_answered(f, 1, 0);
+    pass(0);
+    expect("");
+    assert_states(f, "c", "STOPPED");
+    target(f, "c", TARGET_STARTED);
+    pass(0);
+    expect("start c Src STARTED\n");
+}
+
+static void a_connector_created_paused_makes_tasks_when_it_is_resumed(void **state)
+{
+    struct fixture *f = *state;
+
+    source_to(f, &f->last, "c", TARGET_PAUSED, true);
+    pass(0);
+    expect("start c Src PAUSED\n");
+    says("c", STATE_PAUSED, NULL);
+    assert_answered(f, 1, 0);
+    assert_states(f, "c", "PAUSED");
+    target(f, "c", TARGET_STARTED);
+    assert_answered(f, 2, 0);
+    expect("target c STARTED\n");
+    says("c", STATE_RUNNING, NULL);
+    expect("ask c 2\n");
+    made("c", 1, "a");
+    expect("task c 0 STARTED\n");
+}
+
+static void an_existing_name_is_refused_after_validation(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    assert_answered(f, 1, MR_ERR_EXISTS);
+    assert_string_equal(f->last.text, "Connector c already exists");
+    put_to(f, &f->last, "c", TARGET_STARTED, true, "connector.class", "Src", NULL);
+    assert_answered(f, 2, MR_ERR_CONFIG);
+    assert_string_equal(f->last.text, "Connector configuration is invalid and contains the following 1 error(s):\n"
+                        "Missing required configuration \"topic\" which has no default value.\n"
+                        "You can also find the above list of errors at the endpoint "
+                        "`/connector-plugins/{connectorType}/config/validate`");
+    expect("");
+}
+
+static void a_failed_first_start_leaves_nothing_behind(void **state)
+{
+    struct fixture *f = *state;
+
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    says("c", STATE_FAILED, "ConnectException: no such file\n\tat start");
+    assert_states(f, "c", "FAILED");
+    assert_answered(f, 0, 0);
+    world.journal[0] = '\0';
+    died("c", true, -1, "drained");
+    assert_answered(f, 1, MR_ERR_FATAL);
+    assert_string_equal(f->last.text, "ConnectException: no such file");
+    assert_false(herder_knows(f->herder, "c"));
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    expect("start c Src STARTED\n");
+}
+
+static void task_configurations_that_fail_fail_the_create(void **state)
+{
+    struct fixture *f = *state;
+
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    world.events.task_configs(world.arg, "c", NULL, "no tables");
+    says("c", STATE_FAILED, "ConnectException: no tables");
+    died("c", true, -1, "drained");
+    assert_answered(f, 1, MR_ERR_FATAL);
+    assert_string_equal(f->last.text, "ConnectException: no tables");
+    assert_null(herder_status(f->herder, "c"));
+}
+
+static void task_configurations_that_are_not_ready_are_asked_for_again(void **state)
+{
+    struct fixture *f = *state;
+
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    world.journal[0] = '\0';
+    world.events.task_configs(world.arg, "c", NULL, "not yet");
+    pass(249);
+    expect("");
+    pass(1);
+    expect("ask c 2\n");
+    assert_answered(f, 1, 0);           /* it runs; its tasks come later */
+    world.events.task_configs(world.arg, "c", NULL, "not yet");
+    pass(499);
+    expect("");
+    pass(1);
+    expect("ask c 2\n");
+    for (int i = 0; i < 20; i++) {
+        world.events.task_configs(world.arg, "c", NULL, "not yet");
+        pass(60000);
+        expect("ask c 2\n");
+    }
+    made("c", 1, "a");
+    expect("task c 0 STARTED\n");
+    assert_states(f, "c", "RUNNING UNASSIGNED");
+}
+
+static void configurations_that_are_no_texts_fail_the_connector(void **state)
+{
+    struct fixture *f = *state;
+    json_t *configs = json_pack("[{s:s}, {s:[]}]", "a", "b", "a");
+
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    world.events.task_configs(world.arg, "c", configs, NULL);
+    json_decref(configs);
+    died("c", true, -1, "drained");
+    assert_answered(f, 1, MR_ERR_FATAL);
+    assert_memory_equal(f->last.text, "task configuration 1 is unusable", 32);
+}
+
+/* --- update -------------------------------------------------------------------------------------------------------------------- */
+
+static void an_update_drains_and_then_starts_anew(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    task_says("c", 1, STATE_FAILED, "boom");
+    put_to(f, &f->last, "c", TARGET_STOPPED, false, "connector.class", "Src", "topic", "new", NULL);
+    expect("drain c\n");
+    assert_answered(f, 0, 0);
+    task_says("c", 0, STATE_UNASSIGNED, NULL);
+    died("c", true, -1, "drained");
+    expect("");                         /* never from inside the supervisor's call */
+    pass(0);
+    expect("start c Src STARTED\n");    /* its target is its own, not that of the request */
+    says("c", STATE_RUNNING, NULL);
+    made("c", 2, "b");
+    expect("ask c 1\ntask c 0 STARTED\ntask c 1 STARTED\n");
+    assert_answered(f, 1, 0);
+    assert_false(f->last.created);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(f->last.body, "config"), "topic")), "new");
+    assert_states(f, "c", "RUNNING UNASSIGNED UNASSIGNED");
+}
+
+static void an_update_whose_start_fails_keeps_the_new_configuration(void **state)
+{
+    struct fixture *f = *state;
+    json_t *config;
+
+    run_source(f, "c", 1);
+    put_to(f, &f->last, "c", TARGET_STARTED, false, "connector.class", "Src", "topic", "bad", NULL);
+    died("c", true, -1, "drained");
+    pass(0);
+    says("c", STATE_FAILED, "X: bad");
+    died("c", true, -1, "drained");
+    assert_answered(f, 1, MR_ERR_FATAL);
+    assert_states(f, "c", "FAILED UNASSIGNED");
+    assert_trace(f, "c", -1, "X: bad");
+    config = herder_config(f->herder, "c");
+    assert_string_equal(json_string_value(json_object_get(config, "topic")), "bad");
+    json_decref(config);
+}
+
+static void an_update_while_paused_leaves_the_tasks_for_the_resume(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    target(f, "c", TARGET_PAUSED);
+    says("c", STATE_PAUSED, NULL);
+    world.journal[0] = '\0';
+    source_to(f, &f->last, "c", TARGET_STARTED, false);
+    died("c", true, -1, "drained");
+    pass(0);
+    says("c", STATE_PAUSED, NULL);
+    expect("drain c\nstart c Src PAUSED\n");
+    assert_answered(f, 2, 0);
+    assert_states(f, "c", "PAUSED PAUSED PAUSED");
+    target(f, "c", TARGET_STARTED);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 1, "new");
+    expect("target c STARTED\nask c 2\ntask c 0 STARTED\n");
+    assert_states(f, "c", "RUNNING PAUSED");
+}
+
+static void a_patch_merges_and_null_removes(void **state)
+{
+    struct fixture *f = *state;
+    struct props changes;
+    json_t *config, *want;
+
+    run_source(f, "c", 1);
+    props_init(&changes);
+    assert_int_equal(props_set(&changes, "tasks.max", NULL), 0);
+    assert_int_equal(props_set(&changes, "extra", "1"), 0);
+    herder_patch(f->herder, "c", &changes, on_answer, &f->last);
+    config = herder_config(f->herder, "c");
+    want = json_pack("{s:s, s:s, s:s, s:s}", "name", "c", "connector.class", "Src", "topic", "t", "extra", "1");
+    assert_true(json_equal(config, want));
+    json_decref(config);
+    json_decref(want);
+    herder_patch(f->herder, "x", &changes, on_answer, &f->last);
+    assert_answered(f, 1, MR_ERR_NOT_FOUND);
+    assert_string_equal(f->last.text, "Connector x not found");
+    props_deinit(&changes);
+}
+
+/* --- pause, resume, stop, delete -------------------------------------------------------------------------------------------------- */
+
+static void pause_and_resume_are_answered_at_once(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    task_says("c", 1, STATE_FAILED, "boom");
+    target(f, "c", TARGET_PAUSED);
+    assert_answered(f, 1, 0);
+    expect("target c PAUSED\ntask_target c 0 PAUSED\n");
+    says("c", STATE_PAUSED, NULL);
+    task_says("c", 0, STATE_PAUSED, NULL);
+    assert_states(f, "c", "PAUSED PAUSED FAILED");
+    target(f, "c", TARGET_PAUSED);
+    assert_answered(f, 2, 0);
+    expect("");
+    target(f, "c", TARGET_STARTED);
+    expect("target c STARTED\ntask_target c 0 STARTED\n");
+    says("c", STATE_RUNNING, NULL);
+    task_says("c", 0, STATE_RUNNING, NULL);
+    expect("ask c 2\n");
+    made("c", 2, "a");
+    expect("");                         /* the same configurations: nobody is disturbed, FAILED stays FAILED */
+    assert_states(f, "c", "RUNNING RUNNING FAILED");
+    assert_trace(f, "c", 1, "boom");
+}
+
+static void configurations_that_changed_while_paused_take_effect_on_resume(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    target(f, "c", TARGET_PAUSED);
+    says("c", STATE_PAUSED, NULL);
+    target(f, "c", TARGET_STARTED);
+    says("c", STATE_RUNNING, NULL);
+    world.journal[0] = '\0';
+    made("c", 2, "b");
+    expect("drain c\n");
+    died("c", true, -1, "drained");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 2, "b");
+    expect("start c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+}
+
+static void stop_ends_the_process_and_forgets_the_tasks(void **state)
+{
+    struct fixture *f = *state;
+    json_t *tasks;
+
+    run_source(f, "c", 2);
+    target(f, "c", TARGET_STOPPED);
+    expect("drain c\n");
+    tasks = herder_tasks(f->herder, "c");
+    assert_int_equal(json_array_size(tasks), 0);
+    json_decref(tasks);
+    assert_answered(f, 0, 0);
+    task_says("c", 0, STATE_UNASSIGNED, NULL);
+    died("c", true, -1, "drained");
+    assert_answered(f, 1, 0);
+    assert_states(f, "c", "STOPPED");
+    target(f, "c", TARGET_STOPPED);
+    assert_answered(f, 2, 0);
+    pass(100000);
+    expect("");
+    target(f, "c", TARGET_STARTED);
+    assert_answered(f, 3, 0);
+    pass(0);
+    expect("start c Src STARTED\n");
+}
+
+static void a_resume_that_comes_while_stopping_wins(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    target(f, "c", TARGET_STOPPED);
+    target(f, "c", TARGET_STARTED);
+    assert_answered(f, 0, 0);
+    died("c", true, -1, "drained");
+    assert_answered(f, 2, 0);
+    pass(0);
+    expect("drain c\nstart c Src STARTED\n");
+}
+
+static void a_paused_connector_that_was_stopped_has_no_tasks(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    target(f, "c", TARGET_STOPPED);
+    died("c", true, -1, "drained");
+    target(f, "c", TARGET_PAUSED);
+    pass(0);
+    says("c", STATE_PAUSED, NULL);
+    expect("drain c\nstart c Src PAUSED\n");
+    assert_states(f, "c", "PAUSED");
+}
+
+static void a_deleted_connector_is_unknown_at_once_and_answered_when_gone(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    herder_delete(f->herder, "c", on_answer, &f->last);
+    assert_null(herder_status(f->herder, "c"));
+    assert_null(herder_info(f->herder, "c"));
+    assert_answered(f, 0, 0);
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    expect("drain c\n");                /* the successor waits */
+    died("c", true, -1, "drained");
+    assert_answered(f, 1, 0);
+    pass(0);
+    expect("start c Src STARTED\n");
+    says("c", STATE_RUNNING, NULL);
+    made("c", 1, "a");
+    assert_answered(f, 2, 0);
+    assert_true(f->last.created);
+    herder_delete(f->herder, "nope", on_answer, &f->last);
+    assert_answered(f, 3, MR_ERR_NOT_FOUND);
+    assert_string_equal(f->last.text, "Connector nope not found");
+}
+
+static void what_is_unknown_is_told_in_connects_words(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        int what;
+        const char *text;
+    } cases[] = {{0, "Unknown connector x"}, {1, "Connector x not found"}, {2, "Unknown connector: x"},
+                 {3, "Unknown connector: x"}, {4, "Connector x not found"}, {5, "Task c-1 not found"},
+                 {6, "Task c--1 not found"}};
+
+    run_source(f, "c", 1);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        switch (cases[i].what) {
+        case 0: target(f, "x", TARGET_PAUSED); break;
+        case 1: herder_restart(f->herder, "x", false, false, on_answer, &f->last); break;
+        case 2: herder_restart(f->herder, "x", true, false, on_answer, &f->last); break;
+        case 3: herder_restart(f->herder, "x", false, true, on_answer, &f->last); break;
+        case 4: herder_restart_task(f->herder, "x", 0, on_answer, &f->last); break;
+        case 5: herder_restart_task(f->herder, "c", 1, on_answer, &f->last); break;
+        default: herder_restart_task(f->herder, "c", -1, on_answer, &f->last); break;
+        }
+        assert_answered(f, (int)i + 1, MR_ERR_NOT_FOUND);
+        assert_string_equal(f->last.text, cases[i].text);
+    }
+    expect("");
+}
+
+/* --- restart -------------------------------------------------------------------------------------------------------------------- */
+
+static void a_plain_restart_leaves_running_tasks_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    task_says("c", 1, STATE_FAILED, "boom");
+    herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    expect("ask c 2\n");
+    assert_answered(f, 0, 0);
+    made("c", 2, "a");
+    expect("");
+    assert_answered(f, 1, 0);
+    assert_null(f->last.body);
+    assert_states(f, "c", "RUNNING RUNNING FAILED");
+}
+
+static void a_plain_restart_of_a_failed_connector_starts_it_anew(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    task_says("c", 1, STATE_FAILED, "boom");
+    says("c", STATE_FAILED, "X: gone");
+    assert_states(f, "c", "FAILED RUNNING FAILED");
+    herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    died("c", true, -1, "drained");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 2, "a");
+    expect("drain c\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\n");
+    assert_answered(f, 1, 0);
+    assert_states(f, "c", "RUNNING UNASSIGNED FAILED");
+}
+
+static void a_restart_of_a_connector_that_is_stopped_or_paused_does_not_run_it(void **state)
+{
+    struct fixture *f = *state;
+
+    source_to(f, &f->last, "c", TARGET_STOPPED, true);
+    herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    assert_answered(f, 2, 0);
+    herder_restart(f->herder, "c", true, false, on_answer, &f->last);
+    assert_answered(f, 3, 0);
+    pass(0);
+    expect("");
+    assert_states(f, "c", "STOPPED");
+    target(f, "c", TARGET_PAUSED);
+    pass(0);
+    says("c", STATE_PAUSED, NULL);
+    world.journal[0] = '\0';
+    herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    assert_answered(f, 5, 0);
+    expect("");
+}
+
+static void a_restart_with_tasks_answers_what_it_is_going_to_do(void **state)
+{
+    struct fixture *f = *state;
+    json_t *tasks;
+
+    run_source(f, "c", 2);
+    task_says("c", 1, STATE_FAILED, "boom");
+    herder_restart(f->herder, "c", true, false, on_answer, &f->last);
+    assert_answered(f, 1, 0);
+    tasks = json_object_get(f->last.body, "tasks");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(f->last.body, "connector"), "state")), "RESTARTING");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 0), "state")), "RESTARTING");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 1), "trace")), "boom");
+    expect("drain c\n");
+    died("c", true, -1, "drained");
+    assert_states(f, "c", "RESTARTING RESTARTING RESTARTING");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 2, "a");
+    expect("start c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+    task_says("c", 1, STATE_RUNNING, NULL);
+    assert_trace(f, "c", 1, NULL);
+}
+
+static void a_restart_of_failed_tasks_disturbs_no_other(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 3);
+    herder_restart(f->herder, "c", true, true, on_answer, &f->last);
+    expect("");
+    assert_answered(f, 1, 0);
+    task_says("c", 1, STATE_FAILED, "boom");
+    herder_restart(f->herder, "c", true, true, on_answer, &f->last);
+    assert_answered(f, 2, 0);
+    expect("task c 1 STARTED\n");
+    assert_states(f, "c", "RUNNING RUNNING RESTARTING RUNNING");
+    herder_restart(f->herder, "c", false, true, on_answer, &f->last);
+    expect("");
+}
+
+static void a_restart_of_what_failed_takes_the_connector_and_its_failed_tasks(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    task_says("c", 0, STATE_FAILED, "boom");
+    says("c", STATE_FAILED, "X");
+    herder_restart(f->herder, "c", true, true, on_answer, &f->last);
+    assert_states(f, "c", "RESTARTING RESTARTING RUNNING");
+    died("c", true, -1, "drained");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 2, "a");
+    expect("drain c\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+}
+
+static void one_task_restarts_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    herder_restart_task(f->herder, "c", 1, on_answer, &f->last);
+    expect("stop_task c 1\n");
+    assert_states(f, "c", "RUNNING RUNNING RESTARTING");
+    assert_answered(f, 0, 0);
+    task_says("c", 1, STATE_UNASSIGNED, NULL);
+    expect("task c 1 STARTED\n");
+    assert_answered(f, 1, 0);
+    task_says("c", 1, STATE_FAILED, "boom");
+    herder_restart_task(f->herder, "c", 1, on_answer, &f->last);
+    expect("task c 1 STARTED\n");
+    assert_answered(f, 2, 0);
+}
+
+static void a_task_that_fails_while_it_is_stopped_starts_all_the_same(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    herder_restart_task(f->herder, "c", 0, on_answer, &f->last);
+    task_says("c", 0, STATE_FAILED, "boom");
+    assert_answered(f, 0, 0);
+    task_says("c", 0, STATE_UNASSIGNED, NULL);
+    expect("stop_task c 0\ntask c 0 STARTED\n");
+    assert_answered(f, 1, 0);
+}
+
+static void a_task_that_will_not_stop_costs_its_siblings_no_failure(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 3);
+    task_says("c", 2, STATE_FAILED, "boom");
+    for (int i = 0; i < 10; i++) {              /* and counts for no policy, however often */
+        herder_restart_task(f->herder, "c", 0, on_answer, &f->last);
+        died("c", false, 0, "killed: task 0 would not stop");
+        assert_states(f, "c", "RESTARTING RESTARTING RESTARTING FAILED");
+        world.journal[0] = '\0';
+        pass(0);
+        says("c", STATE_RUNNING, NULL);
+        made("c", 3, "a");
+        expect("start c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+        assert_answered(f, i + 1, 0);
+    }
+    assert_trace(f, "c", 2, "boom");
+}
+
+/* --- crashes ------------------------------------------------------------------------------------------------------------------------ */
+
+static void come_up(const char *conn)
+{
+    says(conn, STATE_RUNNING, NULL);
+    made(conn, 2, "a");
+    task_says(conn, 0, STATE_RUNNING, NULL);
+    task_says(conn, 1, STATE_RUNNING, NULL);
+}
+
+static void a_crashed_host_starts_again_by_the_policy_and_then_fails(void **state)
+{
+    static const int64_t delays[] = {0, 1000, 5000, 30000, 30000};
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    for (int i = 0; i < 5; i++) {
+        died("c", false, -1, "killed by signal 11 in poll");
+        assert_states(f, "c", "RESTARTING RESTARTING RESTARTING");
+        assert_trace(f, "c", -1, "killed by signal 11 in poll");
+        assert_trace(f, "c", 1, "killed by signal 11 in poll");
+        world.journal[0] = '\0';
+        if (delays[i] > 0)
+            pass(delays[i] - 1);
+        expect("");
+        pass(delays[i] > 0 ? 1 : 0);
+        expect("start c Src STARTED\n");
+        come_up("c");
+        assert_states(f, "c", "RUNNING RUNNING RUNNING");
+        assert_trace(f, "c", 0, NULL);
+    }
+    died("c", false, -1, "the last one");
+    assert_states(f, "c", "FAILED FAILED FAILED");
+    assert_trace(f, "c", -1, "the last one");
+    assert_trace(f, "c", 0, "the last one");
+    world.journal[0] = '\0';
+    pass(10000000);
+    expect("");
+    target(f, "c", TARGET_PAUSED);              /* revives nothing */
+    target(f, "c", TARGET_STARTED);
+    pass(0);
+    expect("");
+    herder_restart_task(f->herder, "c", 0, on_answer, &f->last);
+    pass(0);
+    expect("start c Src STARTED\n");            /* its sibling, which did not fail by itself, comes with it */
+    come_up("c");
+    assert_states(f, "c", "RUNNING RUNNING RUNNING");
+    died("c", false, -1, "again");              /* by hand the count begins anew */
+    pass(0);
+    expect("ask c 2\ntask c 0 STARTED\ntask c 1 STARTED\nstart c Src STARTED\n");
+}
+
+static void deaths_are_forgotten_after_ten_minutes(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    for (int i = 0; i < 20; i++) {
+        died("c", false, -1, "x");
+        pass(0);
+        come_up("c");
+        pass(600000);
+        assert_states(f, "c", "RUNNING RUNNING RUNNING");
+    }
+}
+
+static void without_restarts_a_crash_fails_at_once(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    died("c", false, -1, "exit code 3");
+    assert_states(f, "c", "FAILED FAILED FAILED");
+    assert_trace(f, "c", 1, "exit code 3");
+}
+
+static void a_task_that_failed_by_itself_stays_failed_over_a_crash(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    task_says("c", 1, STATE_FAILED, "boom");
+    died("c", false, -1, "crash");
+    assert_states(f, "c", "RESTARTING RESTARTING FAILED");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    world.journal[0] = '\0';
+    made("c", 2, "a");
+    expect("task c 0 STARTED\n");
+    assert_states(f, "c", "RUNNING RESTARTING FAILED");
+    assert_trace(f, "c", 1, "boom");
+}
+
+static void a_crash_during_a_create_is_no_failure_of_the_create(void **state)
+{
+    struct fixture *f = *state;
+
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    died("c", false, -1, "crash in tasks");
+    assert_answered(f, 1, 0);
+    assert_true(f->last.created);
+    assert_states(f, "c", "RESTARTING");
+    assert_trace(f, "c", -1, "crash in tasks");
+    pass(0);
+    come_up("c");
+    assert_states(f, "c", "RUNNING RUNNING RUNNING");
+}
+
+static void a_process_that_cannot_be_made_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+
+    world.start_rc = MR_ERR_IO;
+    source_to(f, &f->last, "c", TARGET_STARTED, true);
+    pass(0);
+    assert_answered(f, 1, 0);
+    assert_states(f, "c", "RESTARTING");
+    assert_trace(f, "c", -1, "no more processes");
+    world.start_rc = 0;
+    pass(1000);
+    come_up("c");
+    assert_states(f, "c", "RUNNING RUNNING RUNNING");
+}
+
+static void a_paused_connector_comes_back_paused(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    target(f, "c", TARGET_PAUSED);
+    says("c", STATE_PAUSED, NULL);
+    died("c", false, -1, "crash");
+    world.journal[0] = '\0';
+    pass(0);
+    says("c", STATE_PAUSED, NULL);
+    expect("start c Src PAUSED\ntask c 0 PAUSED\ntask c 1 PAUSED\n");
+}
+
+static void requests_end_the_wait_for_a_restart(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    died("c", false, -1, "x");
+    pass(0);
+    died("c", false, -1, "x");                  /* now it waits a second */
+    world.journal[0] = '\0';
+    herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    pass(0);
+    expect("start c Src STARTED\n");
+    died("c", false, -1, "x");
+    pass(0);
+    died("c", false, -1, "x");
+    world.journal[0] = '\0';
+    target(f, "c", TARGET_STOPPED);
+    assert_states(f, "c", "STOPPED");
+    pass(100000);
+    expect("");
+}
+
+/* --- order ---------------------------------------------------------------------------------------------------------------------------- */
+
+static void a_start_that_hangs_is_overtaken_by_a_later_request(void **state)
+{
+    struct fixture *f = *state;
+    struct answered first = {0};
+
+    source_to(f, &first, "c", TARGET_STARTED, true);
+    pass(0);
+    source_to(f, &f->last, "c", TARGET_STARTED, false);
+    assert_int_equal(first.count, 1);           /* it was created */
+    assert_int_equal(first.code, 0);
+    assert_true(first.created);
+    assert_answered(f, 0, 0);
+    died("c", true, -1, "killed");
+    pass(0);
+    come_up("c");
+    assert_answered(f, 1, 0);
+    assert_false(f->last.created);
+    expect("start c Src STARTED\ndrain c\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+    json_decref(first.body);
+}
+
+static void a_hung_start_can_be_deleted_and_its_asker_still_sees_what_it_made(void **state)
+{
+    struct fixture *f = *state;
+    struct answered first = {0};
+
+    source_to(f, &first, "c", TARGET_STARTED, true);
+    pass(0);
+    herder_delete(f->herder, "c", on_answer, &f->last);
+    assert_int_equal(first.count, 1);
+    assert_string_equal(json_string_value(json_object_get(first.body, "name")), "c");
+    assert_answered(f, 0, 0);
+    died("c", true, -1, "killed");
+    assert_answered(f, 1, 0);
+    json_decref(first.body);
+}
+
+static void a_pause_does_not_wait_for_a_start(void **state)
+{
+    struct fixture *f = *state;
+    struct answered first = {0};
+
+    source_to(f, &first, "c", TARGET_STARTED, true);
+    pass(0);
+    target(f, "c", TARGET_PAUSED);
+    assert_answered(f, 1, 0);
+    assert_int_equal(first.count, 0);
+    expect("start c Src STARTED\ntarget c PAUSED\n");
+    says("c", STATE_RUNNING, NULL);             /* the frames have crossed */
+    says("c", STATE_PAUSED, NULL);
+    assert_int_equal(first.count, 1);
+    expect("");
+    assert_states(f, "c", "PAUSED");
+    json_decref(first.body);
+}
+
+static void a_task_restart_waits_for_the_start_unless_something_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    struct answered restart = {0}, put = {0};
+
+    run_source(f, "c", 2);
+    source_to(f, &put, "c", TARGET_STARTED, false);
+    herder_restart_task(f->herder, "c", 0, on_answer, &restart);
+    died("c", true, -1, "drained");
+    pass(0);
+    assert_int_equal(restart.count, 0);
+    says("c", STATE_RUNNING, NULL);
+    world.journal[0] = '\0';
+    made("c", 2, "a");
+    expect("task c 0 STARTED\ntask c 1 STARTED\nstop_task c 0\n");
+    task_says("c", 0, STATE_UNASSIGNED, NULL);
+    assert_int_equal(restart.count, 1);
+    assert_int_equal(restart.code, 0);
+    source_to(f, &put, "c", TARGET_STARTED, false);
+    died("c", true, -1, "drained");
+    pass(0);
+    herder_restart_task(f->herder, "c", 0, on_answer, &restart);
+    herder_delete(f->herder, "c", on_answer, &f->last);
+    assert_int_equal(restart.count, 2);
+    assert_int_equal(restart.code, MR_ERR_STATE);
+    json_decref(put.body);
+}
+
+static void waiting_changes_are_bounded_and_none_is_lost(void **state)
+{
+    struct fixture *f = *state;
+    struct answered full = {0};
+
+    run_source(f, "c", 1);
+    source_to(f, &f->last, "c", TARGET_STARTED, false);         /* drains */
+    for (int i = 0; i < 64; i++)
+        herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    assert_answered(f, 0, 0);
+    herder_restart(f->herder, "c", false, false, on_answer, &full);
+    assert_int_equal(full.code, MR_ERR_FULL);
+    source_to(f, &full, "c", TARGET_STARTED, false);
+    assert_int_equal(full.code, MR_ERR_FULL);
+    herder_delete(f->herder, "c", on_answer, &full);
+    assert_int_equal(full.code, MR_ERR_FULL);
+    assert_true(herder_knows(f->herder, "c"));
+    for (int i = 0; i < 100 && f->last.count < 65; i++) {
+        if (host_of("c") != NULL && host_of("c")->draining)
+            died("c", true, -1, "drained");
+        pass(0);
+        if (host_of("c") != NULL && !host_of("c")->draining)
+            come_up("c");
+    }
+    assert_answered(f, 65, 0);
+}
+
+/* --- shutdown -------------------------------------------------------------------------------------------------------------------------- */
+
+static void on_end(void *arg)
+{
+    struct fixture *f = arg;
+
+    assert_false(f->ended);
+    f->ended = true;
+}
+
+static void shutdown_answers_everything_and_waits_for_every_host(void **state)
+{
+    struct fixture *f = *state;
+    struct answered a = {0}, b = {0};
+
+    run_source(f, "c", 1);
+    run_source(f, "d", 1);
+    source_to(f, &a, "d", TARGET_STARTED, false);
+    source_to(f, &b, "d", TARGET_STARTED, false);
+    source_to(f, &f->last, "w", TARGET_STARTED, true);
+    pass(0);
+    died("w", false, -1, "x");
+    pass(0);
+    died("w", false, -1, "x");                  /* waits for its restart */
+    world.journal[0] = '\0';
+    herder_shutdown(f->herder, on_end, f);
+    expect("drain c\n");
+    assert_int_equal(a.count, 1);
+    assert_int_equal(a.code, MR_ERR_CLOSED);
+    assert_null(a.body);
+    assert_int_equal(b.count, 1);
+    assert_string_equal(b.text, "Worker is shutting down");
+    forget_answers(f);
+    source_to(f, &f->last, "n", TARGET_STARTED, true);
+    assert_answered(f, 1, MR_ERR_CLOSED);
+    assert_false(herder_knows(f->herder, "n"));
+    died("c", true, -1, "drained");
+    pass(1000);
+    assert_false(f->ended);
+    died("d", true, -1, "drained");
+    pass(0);
+    assert_true(f->ended);
+    pass(100000);
+    expect("");
+}
+
+static void shutdown_does_not_wait_for_ever(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    herder_shutdown(f->herder, on_end, f);
+    pass(7999);
+    assert_false(f->ended);
+    pass(1);
+    assert_true(f->ended);
+}
+
+static void shutdown_of_nothing_is_over_in_the_next_round(void **state)
+{
+    struct fixture *f = *state;
+
+    herder_shutdown(f->herder, on_end, f);
+    assert_false(f->ended);
+    pass(0);
+    assert_true(f->ended);
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------------------------------------------ */
+
+static void only_tasks_that_run_here_may_start(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_false(world.events.start_check(world.arg, "c", 0));
+    run_source(f, "c", 2);
+    assert_true(world.events.start_check(world.arg, "c", 1));
+    assert_false(world.events.start_check(world.arg, "c", 2));
+    assert_false(world.events.start_check(world.arg, "c", -1));
+    task_says("c", 1, STATE_FAILED, "x");
+    assert_false(world.events.start_check(world.arg, "c", 1));
+    target(f, "c", TARGET_STOPPED);
+    assert_false(world.events.start_check(world.arg, "c", 0));
+}
+
+static void events_about_strangers_change_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    world.events.task_status(world.arg, "c", 7, STATE_FAILED, "x");
+    world.events.task_status(world.arg, "c", -1, STATE_FAILED, "x");
+    world.events.task_status(world.arg, "nope", 0, STATE_FAILED, "x");
+    world.events.connector_status(world.arg, "nope", STATE_FAILED, "x", NULL);
+    made("c", 3, "unasked");
+    made("nope", 3, "unasked");
+    expect("");
+    assert_states(f, "c", "RUNNING RUNNING");
+}
+
+static void offsets_are_asked_for_under_the_connector_s_own_name(void **state)
+{
+    struct fixture *f = *state;
+
+    world.events.offsets_get(world.arg, "c", 7, NULL);
+    world.read_fn(world.store_arg, json_array(), NULL);
+    world.events.offsets_put(world.arg, "c", 8, NULL);
+    world.written_fn(world.store_arg, "disk full");
+    expect("get c\noffsets c 7 ok\nput c\nstored c 8 disk full\n");
+    assert_non_null(f->herder);
+}
+
+static void readiness_waits_for_the_command_line_and_for_kafka(void **state)
+{
+    struct fixture *f = *state;
+    json_t *root = herder_root(f->herder);
+
+    assert_string_equal(json_string_value(json_object_get(root, "version")), "4.3.1");
+    assert_true(json_is_null(json_object_get(root, "kafka_cluster_id")));
+    assert_true(json_is_string(json_object_get(json_object_get(root, "millrace"), "version")));
+    json_decref(root);
+    assert_false(herder_ready(f->herder));
+    assert_string_equal(herder_stage(f->herder), "creating the connectors of the command line");
+    herder_started(f->herder);
+    assert_false(herder_ready(f->herder));
+    assert_string_equal(herder_stage(f->herder), "waiting for the Kafka cluster to answer");
+    world.probe_fn(world.probe_arg, "abc");
+    assert_true(herder_ready(f->herder));
+    root = herder_root(f->herder);
+    assert_string_equal(json_string_value(json_object_get(root, "kafka_cluster_id")), "abc");
+    json_decref(root);
+}
+
+static void plugins_are_listed_in_connects_order(void **state)
+{
+    struct fixture *f = *state;
+    json_t *list = herder_plugins(f->herder, true), *want;
+
+    want = json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "class", "org.example.SnkConnector", "type", "sink", "version", "2.0",
+                     "class", "org.example.SrcConnector", "type", "source", "version", "1.0");
+    assert_true(json_equal(list, want));
+    json_decref(list);
+    json_decref(want);
+    list = herder_plugins(f->herder, false);
+    assert_int_equal(json_array_size(list), 4);
+    assert_null(json_object_get(json_array_get(list, 2), "version"));
+    json_decref(list);
+}
+
+static void a_trace_of_any_bytes_can_be_shown(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    task_says("c", 0, STATE_FAILED, "caf\xe9 \xff");
+    assert_trace(f, "c", 0, "caf? ?");
+}
+
+/* --- at random -------------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t seed;
+
+static int dice(int sides)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % (uint32_t)sides);
+}
+
+static const char *const names[] = {"a", "b"};
+
+/* A host does one thing that a host may do now. */
+static void host_moves(struct host *host)
+{
+    const char *conn = host->conn;
+    int task = dice(3);
+    char name[128];
+
+    snprintf(name, sizeof(name), "%s", conn);
+    switch (dice(host->draining ? 4 : 9)) {
+    case 0:
+        died(name, host->draining, host->stopping >= 0 && dice(2) ? host->stopping : -1, "x");
+        break;
+    case 1:
+        if (host->stopping >= 0)
+            task_says(name, host->stopping, STATE_UNASSIGNED, NULL);
+        break;
+    case 2:
+        if (host->live[task])
+            task_says(name, task, STATE_FAILED, "boom");
+        break;
+    case 3:
+        if (host->live[task])
+            task_says(name, task, STATE_RUNNING, NULL);
+        break;
+    case 4:
+        says(name, STATE_FAILED, "X");
+        break;
+    case 5:
+        says(name, STATE_PAUSED, NULL);
+        break;
+    case 6:
+        world.events.task_configs(world.arg, name, NULL, "not yet");
+        break;
+    case 7:
+        says(name, STATE_RUNNING, NULL);
+        break;
+    default:
+        made(name, dice(4), dice(4) == 0 ? "b" : "a");
+        break;
+    }
+}
+
+static void somebody_asks(struct fixture *f, struct answered *to)
+{
+    const char *conn = names[dice(2)];
+
+    switch (dice(9)) {
+    case 0: source_to(f, to, conn, (enum target_state)dice(3), dice(2) != 0); break;
+    case 1: source_to(f, to, conn, TARGET_STARTED, false); break;
+    case 2: herder_delete(f->herder, conn, on_answer, to); break;
+    case 3: herder_set_target(f->herder, conn, TARGET_STARTED, on_answer, to); break;
+    case 4: herder_set_target(f->herder, conn, (enum target_state)dice(3), on_answer, to); break;
+    case 5: herder_restart(f->herder, conn, false, false, on_answer, to); break;
+    case 6: herder_restart(f->herder, conn, dice(2) != 0, true, on_answer, to); break;
+    case 7: herder_restart(f->herder, conn, true, false, on_answer, to); break;
+    default: herder_restart_task(f->herder, conn, dice(3), on_answer, to); break;
+    }
+}
+
+static void read_everything(struct fixture *f)
+{
+    for (size_t i = 0; i < 2; i++) {
+        json_t *status = herder_status(f->herder, names[i]), *info = herder_info(f->herder, names[i]);
+        json_t *config = herder_config(f->herder, names[i]), *tasks = herder_tasks(f->herder, names[i]);
+
+        assert_true((status != NULL) == herder_knows(f->herder, names[i]));
+        assert_true((status != NULL) == (info != NULL) && (info != NULL) == (config != NULL) &&
+                    (config != NULL) == (tasks != NULL));
+        json_decref(status);
+        json_decref(info);
+        json_decref(config);
+        json_decref(tasks);
+    }
+    world.journal[0] = '\0';
+}
+
+#define ASKED_MAX 200
+
+static void any_order_of_requests_and_events_answers_each_request_once(void **state)
+{
+    for (uint32_t run = 0; run < 300; run++) {
+        struct fixture *f = new_fixture(dice(3));
+        struct answered asked[ASKED_MAX] = {{0}};
+        void *end = f;
+        int n = 0;
+
+        seed = run;
+        for (int step = 0; step < 400; step++) {
+            int what = dice(4);
+
+            if (what == 0 && n < ASKED_MAX)
+                somebody_asks(f, &asked[n++]);
+            else if (what == 1)
+                pass(dice(3) == 0 ? 30000 : dice(300));
+            else if (host_of(names[what % 2]) != NULL)
+                host_moves(host_of(names[what % 2]));
+            read_everything(f);
+        }
+        herder_shutdown(f->herder, on_end, f);
+        for (size_t i = 0; i < 2; i++)
+            if (host_of(names[i]) != NULL) {
+                assert_true(host_of(names[i])->draining);
+                died(names[i], true, -1, "drained");
+            }
+        pass(0);
+        assert_true(f->ended);
+        for (int i = 0; i < n; i++) {
+            if (asked[i].count != 1)
+                fail_msg("run %u: request %d was answered %d times", run, i, asked[i].count);
+            json_decref(asked[i].body);
+        }
+        tear_down(&end);
+    }
+}
+
+#define herder_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        herder_test(a_create_is_answered_when_its_tasks_were_told_to_start),
+        herder_test(task_configurations_get_what_connect_adds),
+        herder_test(a_connector_created_stopped_starts_nothing),
+        herder_test(a_connector_created_paused_makes_tasks_when_it_is_resumed),
+        herder_test(an_existing_name_is_refused_after_validation),
+        herder_test(a_failed_first_start_leaves_nothing_behind),
+        herder_test(task_configurations_that_fail_fail_the_create),
+        herder_test(task_configurations_that_are_not_ready_are_asked_for_again),
+        herder_test(configurations_that_are_no_texts_fail_the_connector),
+        herder_test(an_update_drains_and_then_starts_anew),
+        herder_test(an_update_whose_start_fails_keeps_the_new_configuration),
+        herder_test(an_update_while_paused_leaves_the_tasks_for_the_resume),
+        herder_test(a_patch_merges_and_null_removes),
+        herder_test(pause_and_resume_are_answered_at_once),
+        herder_test(configurations_that_changed_while_paused_take_effect_on_resume),
+        herder_test(stop_ends_the_process_and_forgets_the_tasks),
+        herder_test(a_resume_that_comes_while_stopping_wins),
+        herder_test(a_paused_connector_that_was_stopped_has_no_tasks),
+        herder_test(a_deleted_connector_is_unknown_at_once_and_answered_when_gone),
+        herder_test(what_is_unknown_is_told_in_connects_words),
+        herder_test(a_plain_restart_leaves_running_tasks_alone),
+        herder_test(a_plain_restart_of_a_failed_connector_starts_it_anew),
+        herder_test(a_restart_of_a_connector_that_is_stopped_or_paused_does_not_run_it),
+        herder_test(a_restart_with_tasks_answers_what_it_is_going_to_do),
+        herder_test(a_restart_of_failed_tasks_disturbs_no_other),
+        herder_test(a_restart_of_what_failed_takes_the_connector_and_its_failed_tasks),
+        herder_test(one_task_restarts_alone),
+        herder_test(a_task_that_fails_while_it_is_stopped_starts_all_the_same),
+        herder_test(a_task_that_will_not_stop_costs_its_siblings_no_failure),
+        herder_test(a_crashed_host_starts_again_by_the_policy_and_then_fails),
+        herder_test(deaths_are_forgotten_after_ten_minutes),
+        herder_test(a_task_that_failed_by_itself_stays_failed_over_a_crash),
+        herder_test(a_crash_during_a_create_is_no_failure_of_the_create),
+        herder_test(a_process_that_cannot_be_made_is_tried_again),
+        herder_test(a_paused_connector_comes_back_paused),
+        herder_test(requests_end_the_wait_for_a_restart),
+        herder_test(a_start_that_hangs_is_overtaken_by_a_later_request),
+        herder_test(a_hung_start_can_be_deleted_and_its_asker_still_sees_what_it_made),
+        herder_test(a_pause_does_not_wait_for_a_start),
+        herder_test(a_task_restart_waits_for_the_start_unless_something_ends_it),
+        herder_test(waiting_changes_are_bounded_and_none_is_lost),
+        herder_test(shutdown_answers_everything_and_waits_for_every_host),
+        herder_test(shutdown_does_not_wait_for_ever),
+        herder_test(shutdown_of_nothing_is_over_in_the_next_round),
+        herder_test(only_tasks_that_run_here_may_start),
+        herder_test(events_about_strangers_change_nothing),
+        herder_test(offsets_are_asked_for_under_the_connector_s_own_name),
+        herder_test(readiness_waits_for_the_command_line_and_for_kafka),
+        herder_test(plugins_are_listed_in_connects_order),
+        herder_test(a_trace_of_any_bytes_can_be_shown),
+        cmocka_unit_test_setup_teardown(without_restarts_a_crash_fails_at_once, set_up_without_restarts, tear_down),
+        cmocka_unit_test(any_order_of_requests_and_events_answers_each_request_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
