@@ -462,7 +462,7 @@ static void census(void)
     char text[1024] = "";
     size_t at = 0;
     sigset_t mask;
-    int blocked = 0, handled = 0;
+    int blocked = 0, ignored = 0;
 
     sigprocmask(SIG_SETMASK, NULL, &mask);
     for (int i = 1; i < 32; i++) {
@@ -470,13 +470,13 @@ static void census(void)
 
         sigaction(i, NULL, &action);
         blocked += sigismember(&mask, i) == 1;
-        handled += action.sa_handler != SIG_DFL;
+        ignored += action.sa_handler == SIG_IGN;
     }
     for (int fd = 0; fd < 256; fd++)
         if (fcntl(fd, F_GETFD) >= 0)
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%d ", fd);
-    snprintf(text + at, sizeof(text) - at, "own group %d, blocked %d, handled %d, nonblocking %d",
-             getpgrp() == getpid(), blocked, handled,
+    snprintf(text + at, sizeof(text) - at, "own group %d, blocked %d, ignored %d, nonblocking %d",
+             getpgrp() == getpid(), blocked, ignored,
              (fcntl(1, F_GETFL) & O_NONBLOCK) != 0 && (fcntl(2, F_GETFL) & O_NONBLOCK) != 0 &&
                  (fcntl(3, F_GETFL) & O_NONBLOCK) != 0);
     open_link();

@@ -284,7 +284,7 @@ static void a_host_is_born_clean(void **state)
     sigprocmask(SIG_SETMASK, &before, NULL);
     wait_until(f, connector_up);
     assert_string_equal(f->conn_trace,
-                        "0 1 2 3 4 own group 1, blocked 0, handled 0, nonblocking 1");
+                        "0 1 2 3 4 own group 1, blocked 0, ignored 0, nonblocking 1");
     close(leak);
 }
 
