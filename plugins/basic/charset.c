@@ -2,7 +2,7 @@
 /* Text to bytes and back in a Java charset, for StringConverter, on the task's thread.
  *
  * UTF-8 is nearly always meant and costs a look at the bytes, nothing more. Everything else goes through iconv, which stops
- * at what it can't convert; there the replacement is written and the rest goes on: '?' on the way out, one for each
+ * at what it can't convert; there the replacement is written and the rest goes on: the byte 3F on the way out, one for each
  * character, U+FFFD on the way in. UTF-16 and UTF-32 are ours to frame, since Java's byte order marks are not glibc's. */
 #include "charset.h"
 
@@ -43,6 +43,21 @@ static size_t unit_of(const char *iconv_name)
     return strncmp(iconv_name, "UTF-16", 6) == 0 ? 2 : strncmp(iconv_name, "UTF-32", 6) == 0 ? 4 : 1;
 }
 
+/* Charsets of one and two bytes in EBCDIC, where Java writes a true question mark. */
+static bool is_mixed_ebcdic(const char *iconv_name)
+{
+    static const char *const numbers[] = {"930", "933", "935", "937", "939", "1364"};
+    size_t len = strlen(iconv_name);
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        size_t digits = strlen(numbers[i]);
+
+        if (len > digits && strcmp(iconv_name + len - digits, numbers[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static struct special find(const char *name)
 {
     struct special plain = {name, CHARSET_PLAIN, NULL, NULL, 1};
@@ -67,6 +82,7 @@ int charset_open(struct charset *cs, const char *name, struct mr_error *err)
 
     cs->mark = found.mark;
     cs->unit = found.unit;
+    cs->question = found.iconv != NULL && found.unit == 1 && !is_mixed_ebcdic(found.iconv);
     cs->to = open_or_none(found.iconv, "UTF-8");
     cs->from = open_or_none("UTF-8", found.iconv);
     cs->from_little = open_or_none("UTF-8", found.little);
@@ -153,22 +169,26 @@ static void finish(iconv_t cd, struct output *out)
 
 /* --- out -------------------------------------------------------------------------------------------------------------------------- */
 
-/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in Java; in the copy. */
-static size_t replace_halves(char *to, const char *p, size_t len)
+/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in Java, or U+FFFD where that can
+ * be written; in the copy. */
+static size_t replace_halves(char *to, const char *p, size_t len, const char *by)
 {
-    size_t made = 0;
+    size_t made = 0, by_len = strlen(by);
 
     for (size_t i = 0; i < len;) {
-        bool half = len - i >= 3 && (unsigned char)p[i] == 0xed && (unsigned char)p[i + 1] >= 0xa0;
-
-        to[made++] = half ? '?' : p[i];
-        i += half ? 3 : 1;
+        if (len - i >= 3 && (unsigned char)p[i] == 0xed && (unsigned char)p[i + 1] >= 0xa0) {
+            memcpy(to + made, by, by_len);
+            made += by_len;
+            i += 3;
+        } else {
+            to[made++] = p[i++];
+        }
     }
     return made;
 }
 
 /* What a plugin hands over as text may be none: make it UTF-8. */
-static struct mr_value proper(struct mr_arena *arena, const char *p, size_t len)
+static struct mr_value proper(const struct charset *cs, struct mr_arena *arena, const char *p, size_t len)
 {
     struct mr_value text = mr_text_from(arena, p, len);
     char *copy;
@@ -176,7 +196,7 @@ static struct mr_value proper(struct mr_arena *arena, const char *p, size_t len)
     if (text.u.p == p)
         return text;
     copy = (char *)mr_alloc(arena, len);
-    len = replace_halves(copy, p, len);
+    len = replace_halves(copy, p, len, cs->unit > 1 ? "\xef\xbf\xbd" : "?");
     return mr_text_from(arena, copy, len);
 }
 
@@ -188,7 +208,7 @@ static size_t sequence_len(unsigned char lead)
 void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, size_t len, const void **out,
                     size_t *out_len)
 {
-    struct mr_value text = proper(arena, p, len);
+    struct mr_value text = proper(cs, arena, p, len);
     struct output made = {.arena = arena};
     const char *from = (const char *)text.u.p;
     size_t left = text.len;
@@ -208,7 +228,10 @@ void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, s
         const char *mark = "?";
         size_t one = 1, skip = sequence_len((unsigned char)*from);
 
-        convert(cs->to, &made, &mark, &one);
+        if (cs->question)
+            output_add(&made, mark, one);
+        else
+            convert(cs->to, &made, &mark, &one);
         from += skip < left ? skip : left;
         left -= skip < left ? skip : left;
     }

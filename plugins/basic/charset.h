@@ -19,6 +19,7 @@ enum charset_mark {
 struct charset {
     enum charset_mark mark;
     size_t unit;            /* bytes that a malformed part takes at least */
+    bool question;          /* the byte 3F replaces what can't be encoded, also where it is no '?' (EBCDIC) */
     iconv_t to;             /* from UTF-8; (iconv_t)-1 with CHARSET_UTF8 */
     iconv_t from;           /* to UTF-8 */
     iconv_t from_little;    /* read with a little-endian mark */
@@ -28,7 +29,8 @@ struct charset {
 int charset_open(struct charset *cs, const char *name, struct mr_error *err);
 void charset_close(struct charset *cs);         /* zeroed or opened */
 
-/* len bytes of UTF-8 as bytes of the charset, in the arena (or p itself). What the charset lacks becomes '?'. */
+/* len bytes of UTF-8 as bytes of the charset, in the arena (or p itself). What the charset lacks becomes Java's replacement
+ * for it, mostly '?'. */
 void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, size_t len, const void **out,
                     size_t *out_len);
 /* Bytes as text in the arena (or p itself). What can't be decoded becomes U+FFFD. */
