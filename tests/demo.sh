@@ -43,8 +43,9 @@ wait_for() { # seconds what command...
 
 # Print a call as one would type it, do it, print the answer.
 call() {
+    local word
     printf '    $ curl -s'
-    printf ' %s' "${@@Q}"
+    for word; do [[ "$word" == *[\ \{]* ]] && printf " '%s'" "$word" || printf ' %s' "$word"; done
     printf ' %s%s\n' "$url" "$path"
     curl -s --fail-with-body "$@" "$url$path" | show || die "curl failed"
     echo
@@ -119,13 +120,13 @@ echo
 echo "    topic demo, read by Kafka's own console consumer:"
 "$kafka" read demo 4 2>/dev/null | tee "$dir/topic.txt" | show
 
-say "5. The sink's process is killed; its work goes on"
-victim=$(hosts | sed -n 's/^process \([0-9]*\): millrace host demo-sink$/\1/p')
-[ -n "$victim" ] || die "the sink has no process"
+say "5. The source's process is killed; its work goes on"
+victim=$(hosts | sed -n 's/^process \([0-9]*\): millrace host demo-source$/\1/p')
+[ -n "$victim" ] || die "the source has no process"
 echo "    \$ kill -9 $victim"
 kill -9 "$victim"
 echo 'This line came after the kill.' >>"$dir/in.txt"
-wait_for 60 "the line after the kill" grep -q 'after the kill' "$dir/out.txt"
+wait_for 20 "the line after the kill" grep -q 'after the kill' "$dir/out.txt"
 tail -n 1 "$dir/out.txt" | show
 hosts | show
 

@@ -96,7 +96,7 @@ static void a_record_that_the_broker_refuses_for_size_fails_the_task(void **stat
     scratch_append_text(file, large);
     worker_run_put(w, "source", source_config(file, "sizes"));
     wait_until(FLOW_MS, strcmp(worker_run_state(w, "source", "tasks.0.state"), "FAILED") == 0);
-    assert_true(trace_says(w, "source", "too large"));
+    assert_true(trace_says(w, "source", "20000 bytes is larger than the topic's max.message.bytes"));
     topic_read(w->servers, "sizes", 1, FLOW_MS);
 }
 
