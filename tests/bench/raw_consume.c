@@ -89,7 +89,7 @@ static rd_kafka_t *client(int argc, char **argv)
     set(conf, "fetch.wait.max.ms", "500");
     set(conf, "fetch.max.bytes", "52428800");
     set(conf, "max.partition.fetch.bytes", "1048576");
-    set(conf, "queued.min.messages", "10000");
+    set(conf, "queued.min.messages", "100000");
     set(conf, "queued.max.messages.kbytes", "16384");
     for (int i = 5; i < argc; i++) {
         char *value = strchr(argv[i], '=');
