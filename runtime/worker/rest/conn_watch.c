@@ -18,13 +18,14 @@ struct conn_watched {
     enum conn_phase phase;
     int64_t since_ms; /* when the phase began */
     bool shut;
+    bool unread; /* the HTTP thread's alone */
     struct conn_watched *next;
     struct conn_watched **prev;
 };
 
 struct conn_watch {
     struct conn_watch_limits limits;
-    pthread_mutex_t lock; /* guards everything below and every conn_watched */
+    pthread_mutex_t lock; /* guards everything below and every conn_watched but its note */
     struct conn_watched *first;
     size_t count;
 };
@@ -118,6 +119,17 @@ void conn_watch_phase(struct conn_watched *conn, enum conn_phase phase)
     conn->phase = phase;
     conn->since_ms = clock_ms();
     pthread_mutex_unlock(&conn->watch->lock);
+}
+
+void conn_watch_note_unread(struct conn_watched *conn)
+{
+    if (conn != NULL)
+        conn->unread = true;
+}
+
+bool conn_watch_unread(const struct conn_watched *conn)
+{
+    return conn != NULL && conn->unread;
 }
 
 size_t conn_watch_sweep(struct conn_watch *watch, int64_t now_ms)

@@ -33,6 +33,10 @@ struct conn_watched *conn_watch_add(struct conn_watch *watch, int fd);
 void conn_watch_remove(struct conn_watched **conn);
 void conn_watch_phase(struct conn_watched *conn, enum conn_phase phase);
 
+/* A note on the connection, kept for the HTTP thread that owns it: the client was answered before it had sent all. */
+void conn_watch_note_unread(struct conn_watched *conn);
+bool conn_watch_unread(const struct conn_watched *conn);
+
 /* Shut down (not close) every connection whose phase has lasted too long; gives how many. */
 size_t conn_watch_sweep(struct conn_watch *watch, int64_t now_ms);
 size_t conn_watch_count(struct conn_watch *watch);

@@ -428,6 +428,7 @@ static enum MHD_Result begin_request(struct request *req, const char *method, co
     check_request(req, method);
     if (!answered(req) || (readable && announced_length(req) <= req->server->limits.body_bytes_max))
         return MHD_YES;
+    conn_watch_note_unread(req->watched);
     begin_answer(req);
     return send_answer(req);
 }
@@ -485,13 +486,14 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     request_free(req);
 }
 
-/* The client still sends: let the loop read that, so that the answer is not lost to a reset. */
-static void let_linger(struct server *server, int fd)
+/* The client still sends: let the loop read that, so that the answer is not lost to a reset. What the library refused by
+ * itself (a line that is too long) shows only by bytes that nobody read. */
+static void let_linger(struct server *server, struct conn_watched *watched, int fd)
 {
     int unread = 0;
     int copy;
 
-    if (ioctl(fd, FIONREAD, &unread) != 0 || unread == 0)
+    if (!conn_watch_unread(watched) && (ioctl(fd, FIONREAD, &unread) != 0 || unread == 0))
         return;
     copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (copy < 0)
@@ -511,7 +513,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
         *context = conn_watch_add(server->watch, info->connect_fd);
         return;
     }
-    let_linger(server, info->connect_fd);
+    let_linger(server, *context, info->connect_fd);
     conn_watch_remove((struct conn_watched **)context);
 }
 
