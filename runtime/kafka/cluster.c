@@ -15,10 +15,15 @@ struct cluster {
 static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 {
     struct cluster *cluster = opaque;
+    char *detail;
 
     (void)rk;
-    if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || cluster->trouble[0] == '\0')
-        snprintf(cluster->trouble, sizeof(cluster->trouble), "%s", reason);
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && cluster->trouble[0] != '\0')
+        return;                 /* says less than the one before it */
+    snprintf(cluster->trouble, sizeof(cluster->trouble), "%s", reason);
+    detail = strstr(cluster->trouble, " (after ");     /* the library's own bookkeeping */
+    if (detail != NULL)
+        *detail = '\0';
 }
 
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)

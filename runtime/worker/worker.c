@@ -164,8 +164,10 @@ static int block_signals(void)
 
 static int open_basics(struct worker *worker, struct mr_error *err)
 {
-    if (run_dir_open(worker->config.run_dir, err) != 0)
+    if (run_dir_open(worker->config.run_dir, err) != 0) {
+        err_prefix(err, "millrace.run.dir");
         return -1;
+    }
     worker->loop = loop_new(err);
     if (worker->loop == NULL)
         return -1;

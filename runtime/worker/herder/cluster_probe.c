@@ -62,7 +62,7 @@ static void *run(void *arg)
         struct mr_error err = {0};
 
         rc = cluster_id(probe->cluster, SLICE_MS, probe->id, sizeof(probe->id), &err);
-        if (rc != 0 && clock_ms() >= sign_ms) {
+        if (rc != 0 && clock_ms() >= sign_ms && !atomic_load(&probe->stop)) {
             log_warn("waiting for Kafka at %s: %s", probe->servers, err.text);
             sign_ms = clock_ms() + SIGN_MS;
         }

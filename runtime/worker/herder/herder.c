@@ -22,6 +22,8 @@
 #define SHUTDOWN_SPARE_MS 3000          /* over the graceful timeout, before hosts that are left are left to be killed */
 #define HELLO_MS 10000
 
+#define say(conn, task, ...) log_write_for(LOG_INFO, LOGGER, conn, task, __VA_ARGS__)
+
 struct herder {
     struct loop *loop;
     const struct worker_config *config;
@@ -211,22 +213,27 @@ void herder_restart(struct herder *herder, const char *conn, bool include_tasks,
     struct connectors_plan plan = {.connector = true, .tasks = include_tasks, .only_failed = only_failed};
     bool flagged = include_tasks || only_failed;
 
-    if (known(herder, conn) == NULL)
+    if (known(herder, conn) == NULL) {
         refuse(done, arg, MR_ERR_NOT_FOUND, flagged ? "Unknown connector: %s" : "Connector %s not found", conn);
-    else
-        connectors_restart(herder->connectors, conn, &plan, flagged ? on_plan : on_done, pending_new(herder, conn, done, arg));
+        return;
+    }
+    say(conn, -1, "restart of the connector%s%s", include_tasks ? " and its tasks" : "",
+        only_failed ? ", of what is FAILED" : "");
+    connectors_restart(herder->connectors, conn, &plan, flagged ? on_plan : on_done, pending_new(herder, conn, done, arg));
 }
 
 void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done, void *arg)
 {
     const struct standalone_conn *stored = known(herder, conn);
 
-    if (stored == NULL)
+    if (stored == NULL) {
         refuse(done, arg, MR_ERR_NOT_FOUND, "Connector %s not found", conn);
-    else if (task < 0 || (size_t)task >= stored->task_count)
+    } else if (task < 0 || (size_t)task >= stored->task_count) {
         refuse(done, arg, MR_ERR_NOT_FOUND, "Task %s-%d not found", conn, task);
-    else
+    } else {
+        say(conn, task, "restart of the task");
         connectors_restart_task(herder->connectors, conn, task, on_done, pending_new(herder, conn, done, arg));
+    }
 }
 
 /* --- reads ------------------------------------------------------------------------------------------------------------ */
@@ -421,8 +428,10 @@ static int open_parts(struct herder *herder, struct mr_error *err)
                                          .hello_ms = HELLO_MS};
 
     herder->store = local_store_open(herder->config->offset_file, herder->loop, err);
-    if (herder->store == NULL)
+    if (herder->store == NULL) {
+        err_prefix(err, "offset.storage.file.filename");
         return -1;
+    }
     herder->sup = supervisor_new(herder->loop, &options, &supervisor_events, herder, err);
     if (herder->sup == NULL)
         return -1;

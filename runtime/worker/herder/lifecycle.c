@@ -181,8 +181,8 @@ static void crash(struct lifecycle *lc, const char *text)
         lc->phase = DOWN;
         show_dead(lc, STATE_FAILED, text);
     } else {
-        log_write_for(LOG_WARN, LOGGER, lc->name, -1, "starts again in %lld ms (death %d of at most %d in %d minutes)",
-                      (long long)delay, lc->policy.count, lc->policy.max, RESTART_POLICY_WINDOW_MS / 60000);
+        log_write_for(LOG_WARN, LOGGER, lc->name, -1, "starts again in %.3g s (death %d of at most %d in %d minutes)",
+                      (double)delay / 1000, lc->policy.count, lc->policy.max, RESTART_POLICY_WINDOW_MS / 60000);
         lc->phase = WAITING;
         show_dead(lc, STATE_RESTARTING, text);
         loop_timer_start(lc->env->loop, &lc->timer, delay, begin, lc);
@@ -463,6 +463,8 @@ void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const
     if (state == STATE_FAILED || state == STATE_UNASSIGNED)
         lc->tasks[i].alive = false;
     lc->tasks[i].failed = state == STATE_FAILED;
+    if (state == STATE_UNASSIGNED && lc->tasks[i].state == STATE_RESTARTING)
+        return;                 /* it ended to restart: shown until it has */
     set_task(lc, i, state, trace);
 }
 

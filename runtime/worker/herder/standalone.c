@@ -2,9 +2,13 @@
 /* The configurations of a standalone worker, in memory: what the herder stores here is what runs, at once. This is the whole
  * difference between the two modes that the rest of the herder sees: a change is stored, then connectors.c is told; task
  * configurations that a connector made are stored, then run. Loop thread only. */
+#define LOGGER "worker.herder"
 #include "worker/herder/standalone.h"
 
+#include "base/log.h"
 #include "base/map.h"
+
+#define say(name, ...) log_write_for(LOG_INFO, LOGGER, name, -1, __VA_ARGS__)
 
 struct standalone {
     struct map *conns;
@@ -72,6 +76,7 @@ static void on_born(void *arg, const struct mr_error *err)
     const struct standalone_conn *conn = standalone_find(birth->sa, birth->name);
 
     if (err != NULL && conn != NULL && conn->serial == birth->serial) {
+        log_write_for(LOG_ERROR, LOGGER, birth->name, -1, "not created, since its start failed: %s", err->text);
         forget(birth->sa, birth->name);
         connectors_remove(birth->sa->connectors, birth->name, NULL, NULL);
     }
@@ -113,6 +118,8 @@ void standalone_put(struct standalone *sa, const struct standalone_put *put, con
         conn->target = put->target;
         birth = birth_new(sa, put->name, done, arg);
     }
+    say(put->name, "%s: %s %s, target state %s", birth != NULL ? "created" : "new configuration", put->plugin->java_class,
+        put->plugin->version != NULL ? put->plugin->version : "", target_state_name(conn->target));
     conn->serial = sa->serial;
     conn->plugin = put->plugin;
     props_deinit(&conn->config);
@@ -128,6 +135,7 @@ void standalone_delete(struct standalone *sa, const char *name, connectors_done 
 {
     if (refused(sa, name, done, arg))
         return;
+    say(name, "deleted");
     forget(sa, name);
     connectors_remove(sa->connectors, name, done, arg);
 }
@@ -139,6 +147,7 @@ void standalone_target(struct standalone *sa, const char *name, enum target_stat
     if (refused(sa, name, done, arg))
         return;
     if (conn != NULL) {
+        say(name, "target state %s", target_state_name(target));
         conn->target = target;
         if (target == TARGET_STOPPED)
             forget_tasks(conn);
