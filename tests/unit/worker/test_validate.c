@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* validate: the refusals of Connect, in its words and its order, over a catalog that this file plays. The texts are those
+ * that a Java worker 4.3.1 answered. */
+#include "base/buf.h"
+#include "worker/herder/validate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SOURCE "org.apache.kafka.connect.file.FileStreamSourceConnector"
+#define SINK "org.apache.kafka.connect.file.FileStreamSinkConnector"
+#define JSON "org.apache.kafka.connect.json.JsonConverter"
+
+/* --- the catalog -------------------------------------------------------------------------------------------------------- */
+
+static const char *const none[] = {NULL};
+static const struct mr_config_key source_keys[] = {
+    {"file", MR_CFG_STRING, .fallback = NULL},
+    {"topic", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .fallback = NULL},
+    {"batch.size", MR_CFG_INT, .fallback = "2000"},
+    {0}};
+static const struct mr_config_key sink_keys[] = {{"file", MR_CFG_STRING, .fallback = NULL}, {0}};
+static const struct mr_config_key greedy_keys[] = {
+    {"tasks.max", MR_CFG_STRING, .fallback = "as many as you like"}, {"token", MR_CFG_PASSWORD, .fallback = NULL}, {0}};
+static const struct mr_config_key json_keys[] = {
+    {"converter.type", MR_CFG_STRING, MR_CFG_REQUIRED, .choices = "key|value|header"},
+    {"schemas.cache.size", MR_CFG_INT, .fallback = "1000"},
+    {0}};
+
+static const struct catalog_plugin plugins[] = {
+    {.name = "FileStreamSink", .version = "4.3.1", .kind = MR_PLUGIN_SINK, .aliases = none, .keys = sink_keys, .java_class = SINK},
+    {.name = "FileStreamSource", .version = "4.3.1", .kind = MR_PLUGIN_SOURCE, .aliases = none, .keys = source_keys,
+     .java_class = SOURCE},
+    {.name = "Greedy", .kind = MR_PLUGIN_SOURCE, .aliases = none, .keys = greedy_keys, .java_class = "Greedy"},
+    {.name = "JsonConverter", .version = "4.3.1", .kind = MR_PLUGIN_CONVERTER, .aliases = none, .keys = json_keys,
+     .java_class = JSON},
+};
+
+size_t catalog_count(const struct catalog *cat)
+{
+    return sizeof(plugins) / sizeof(plugins[0]);
+}
+
+const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
+{
+    return &plugins[i];
+}
+
+const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind, const char *name)
+{
+    for (size_t i = 0; i < catalog_count(cat); i++)
+        if ((strcmp(plugins[i].name, name) == 0 || strcmp(plugins[i].java_class, name) == 0) &&
+            (kind == 0 ? plugins[i].kind != MR_PLUGIN_CONVERTER : plugins[i].kind == kind))
+            return &plugins[i];
+    return NULL;
+}
+
+/* --- the fixture -------------------------------------------------------------------------------------------------------- */
+
+struct fixture {
+    struct worker_config worker;
+    struct props config;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    f->worker.path = "worker.properties";
+    assert_int_equal(props_set(&f->config, "name", "v"), 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    props_deinit(&f->config);
+    props_deinit(&f->worker.props);
+    free(f);
+    return 0;
+}
+
+static void set(struct fixture *f, const char *key, const char *value)
+{
+    assert_int_equal(props_set(&f->config, key, value), 0);
+}
+
+static void a_source(struct fixture *f)
+{
+    set(f, "connector.class", SOURCE);
+    set(f, "topic", "t");
+}
+
+static void a_sink(struct fixture *f)
+{
+    set(f, "connector.class", SINK);
+    set(f, "topics", "a,b");
+}
+
+/* The problems as "key: text" lines. */
+static char *problems(struct fixture *f, size_t *count)
+{
+    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_result result;
+    struct mr_error err = {0};
+    struct buf out;
+
+    buf_init(&out, 1 << 20);
+    if (validate_connector(&input, &result, &err) != 0) {
+        assert_int_equal(err.code, MR_ERR_CONFIG);
+        buf_printf(&out, "%s", err.text);
+    }
+    for (size_t i = 0; i < result.key_count; i++)
+        for (size_t j = 0; j < result.keys[i].error_count; j++)
+            buf_printf(&out, "%s: %s\n", result.keys[i].name, result.keys[i].errors[j]);
+    *count = validate_error_count(&result);
+    validate_deinit(&result);
+    return out.len > 0 ? buf_take(&out) : strdup("");
+}
+
+static void expect(struct fixture *f, size_t count, const char *want)
+{
+    size_t n;
+    char *got = problems(f, &n);
+
+    if (strcmp(got, want) != 0)
+        fail_msg("found\n%swhere this belongs\n%s", got, want);
+    assert_int_equal(n, count);
+    free(got);
+}
+
+/* --- the class ------------------------------------------------------------------------------------------------------------ */
+
+static void a_missing_class_is_told_with_what_was_sent(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "x.password", "hunter2");
+    expect(f, 0, "Connector config {name=v, x.password=[hidden]} contains no connector type");
+}
+
+static void an_unknown_class_is_told_with_what_there_is(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "connector.class", " JsonConverter ");
+    expect(f, 0, "Failed to find any class that implements Connector and which name matches JsonConverter, available connectors "
+           "are: " SINK ", " SOURCE ", Greedy");
+}
+
+static void good_configurations_pass(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    expect(f, 0, "");
+    set(f, "value.converter", JSON);
+    set(f, "header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter");
+    set(f, "producer.override.acks", "all");
+    set(f, "connector.plugin.version", "latest");
+    set(f, "unknown.key", "is no error");
+    set(f, "errors.tolerance", "none ");
+    set(f, "topics", "means nothing to a source");
+    expect(f, 0, "");
+    a_sink(f);
+    expect(f, 0, "");
+}
+
+/* --- single keys ---------------------------------------------------------------------------------------------------------- */
+
+static void problems_stand_in_the_order_of_the_keys(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "value.converter", JSON);
+    set(f, "value.converter.schemas.cache.size", "x");
+    set(f, "batch.size", "nine");
+    set(f, "topic", "");
+    set(f, "errors.retry.timeout", "1.5");
+    set(f, "tasks.max", "many");
+    set(f, "null.key", NULL);
+    set(f, "name", "a\nb");
+    set(f, "producer.override.plugin.library.paths", "evil.so");
+    expect(f, 9,
+           "null.key: Null value can not be supplied as the configuration value.\n"
+           "name: Invalid value a\nb for configuration name: String may not contain control sequences but had the following ASCII "
+           "chars: 10\n"
+           "tasks.max: Invalid value many for configuration tasks.max: Not a number of type INT\n"
+           "tasks.max: Invalid value null for configuration tasks.max: Value must be non-null\n"
+           "errors.retry.timeout: Invalid value 1.5 for configuration errors.retry.timeout: Not a number of type LONG\n"
+           "topic: Invalid value  for configuration topic: String must be non-empty\n"
+           "batch.size: Invalid value nine for configuration batch.size: Not a number of type INT\n"
+           "producer.override.plugin.library.paths: \"plugin.library.paths\" is a setting of librdkafka, which can't be set here: "
+           "remove it\n"
+           "value.converter.schemas.cache.size: Invalid value x for configuration schemas.cache.size: Not a number of type INT\n");
+}
+
+static void the_name_is_checked(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "name", "   ");
+    expect(f, 1, "name: Invalid value  for configuration name: String may not be empty\n");
+    set(f, "name", NULL);
+    expect(f, 1, "name: Null value can not be supplied as the configuration value.\n");
+    props_remove(&f->config, "name");
+    expect(f, 1, "name: Missing required configuration \"name\" which has no default value.\n");
+}
+
+static void null_is_no_error_for_the_plugin_s_own_keys(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "file", NULL);
+    expect(f, 0, "");
+}
+
+static void a_plugin_s_key_takes_the_place_of_the_framework_s(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "connector.class", "Greedy");
+    set(f, "tasks.max", "all of them");
+    expect(f, 0, "");
+}
+
+static void choices_and_ranges_are_told_in_kafka_s_words(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "errors.tolerance", "ALL");
+    set(f, "config.action.reload", "never");
+    set(f, "transaction.boundary", "record");
+    set(f, "tasks.max", "0");
+    set(f, "errors.log.enable", "maybe");
+    expect(f, 5,
+           "tasks.max: Invalid value 0 for configuration tasks.max: Value must be at least 1\n"
+           "config.action.reload: Invalid value never for configuration config.action.reload: String must be one of: none, restart\n"
+           "errors.tolerance: Invalid value ALL for configuration errors.tolerance: String must be one of: none, all\n"
+           "errors.log.enable: Invalid value maybe for configuration errors.log.enable: Expected value to be either true or false\n"
+           "transaction.boundary: Invalid value record for configuration transaction.boundary: String must be one of (case "
+           "insensitive): INTERVAL, POLL, CONNECTOR\n");
+}
+
+static void versions_are_the_installed_one_or_none(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const good[] = {"4.3.1", "[4.3.1]", "latest", "LATEST"};
+
+    a_source(f);
+    for (size_t i = 0; i < 4; i++) {
+        set(f, "connector.plugin.version", good[i]);
+        expect(f, 0, "");
+    }
+    set(f, "connector.plugin.version", "99.0");
+    expect(f, 2,
+           "connector.class: Plugin " SOURCE " not found that matches the version range [99.0,99.0], available versions: [4.3.1]\n"
+           "connector.plugin.version: Plugin " SOURCE " not found that matches the version range [99.0,99.0], available versions: "
+           "[4.3.1]\n");
+}
+
+/* --- converters, transforms ------------------------------------------------------------------------------------------------ */
+
+static void converters_must_be_there_and_be_converters(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "key.converter", SOURCE);
+    set(f, "value.converter", "nope");
+    set(f, "header.converter", SINK);
+    expect(f, 3,
+           "key.converter: Class class " SOURCE " does not implement the Converter interface\n"
+           "value.converter: Invalid value nope for configuration value.converter: Class nope could not be found.\n"
+           "header.converter: Class class " SINK " does not implement the HeaderConverter interface\n");
+    set(f, "header.converter", "JsonConverter");
+    set(f, "value.converter", "JsonConverter");
+    set(f, "key.converter", "");
+    expect(f, 1, "key.converter: Invalid value  for configuration key.converter: Class  could not be found.\n");
+}
+
+static void transforms_that_are_not_installed_are_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "transforms", "a,a,b");
+    set(f, "transforms.a.type", "org.x.Cast");
+    set(f, "predicates", "p");
+    expect(f, 4,
+           "transforms: Invalid value [a, a, b] for configuration transforms: Duplicate alias provided.\n"
+           "transforms.a.type: Invalid value org.x.Cast for configuration transforms.a.type: Class org.x.Cast could not be found.\n"
+           "transforms.b.type: Missing required configuration \"transforms.b.type\" which has no default value.\n"
+           "predicates.p.type: Missing required configuration \"predicates.p.type\" which has no default value.\n");
+}
+
+/* --- across keys ------------------------------------------------------------------------------------------------------------ */
+
+static void a_sink_needs_topics_in_exactly_one_way(void **state)
+{
+    struct fixture *f = *state;
+
+    a_sink(f);
+    set(f, "topics", "");
+    expect(f, 2, "topics: Must configure one of topics or topics.regex\n"
+           "topics.regex: Must configure one of topics or topics.regex\n");
+    set(f, "topics", "a");
+    set(f, "topics.regex", "a.*");
+    expect(f, 2, "topics: topics and topics.regex are mutually exclusive options, but both are set.\n"
+           "topics.regex: topics and topics.regex are mutually exclusive options, but both are set.\n");
+    props_remove(&f->config, "topics.regex");
+    set(f, "topics", " , ");
+    expect(f, 1, "topics: Configuration 'topics' values must not be duplicated.\n");
+    set(f, "topics", "a, D");
+    set(f, "errors.deadletterqueue.topic.name", "D");
+    expect(f, 1, "topics: The DLQ topic 'D' may not be included in the list of topics ('topics=[a, D]') consumed by the "
+           "connector\n");
+}
+
+static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "exactly.once.support", "requested");
+    expect(f, 0, "");
+    set(f, "exactly.once.support", " Required");
+    expect(f, 1, "exactly.once.support: This worker does not have exactly-once source support enabled.\n");
+}
+
+static void overrides_are_judged_by_the_worker_s_policy(void **state)
+{
+    struct fixture *f = *state;
+    char *allowed[] = {strdup("linger.ms"), NULL};
+
+    a_source(f);
+    set(f, "producer.override.linger.ms", "5");
+    set(f, "producer.override.security.protocol", "PLAINTEXT");
+    set(f, "consumer.override.max.poll.records", "not a client of a source");
+    f->worker.override_policy = WORKER_OVERRIDE_NONE;
+    expect(f, 2, "producer.override.linger.ms: The 'None' policy does not allow 'linger.ms' to be overridden in the connector "
+           "configuration.\n"
+           "producer.override.security.protocol: The 'None' policy does not allow 'security.protocol' to be overridden in the "
+           "connector configuration.\n");
+    f->worker.override_policy = WORKER_OVERRIDE_PRINCIPAL;
+    expect(f, 1, "producer.override.linger.ms: The 'Principal' policy does not allow 'linger.ms' to be overridden in the connector "
+           "configuration.\n");
+    f->worker.override_policy = WORKER_OVERRIDE_ALLOWLIST;
+    f->worker.override_allowlist = allowed;
+    expect(f, 1, "producer.override.security.protocol: The 'Allowlist' policy does not allow 'security.protocol' to be overridden "
+           "in the connector configuration.\n");
+    free(allowed[0]);
+}
+
+static void security_that_cannot_be_honoured_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    size_t n;
+    char *got;
+
+    a_sink(f);
+    set(f, "consumer.override.security.protocol", "SASL_SSL");
+    set(f, "consumer.override.sasl.mechanism", "AWS_MSK_IAM");
+    got = problems(f, &n);
+    assert_int_equal(n, 1);
+    assert_non_null(strstr(got, "AWS_MSK_IAM"));
+    free(got);
+}
+
+static void crowds_of_names_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+    char name[64];
+    size_t n;
+    char *got;
+
+    a_source(f);
+    for (int i = 0; i < 4000; i++) {
+        snprintf(name, sizeof(name), "producer.override.x%d", i);
+        set(f, name, "1");
+        snprintf(name, sizeof(name), "null%d", i);
+        set(f, name, NULL);
+    }
+    got = problems(f, &n);
+    assert_int_equal(n, 201);
+    assert_non_null(strstr(got, "4000 keys below producer.override. are more than 200\n"));
+    free(got);
+}
+
+/* --- the message, the worker -------------------------------------------------------------------------------------------------- */
+
+static void the_message_is_connect_s(void **state)
+{
+    struct fixture *f = *state;
+    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_result result;
+    struct buf out;
+
+    a_sink(f);
+    set(f, "topics", "");
+    assert_int_equal(validate_connector(&input, &result, NULL), 0);
+    buf_init(&out, 4096);
+    assert_int_equal(validate_message(&result, &out), 0);
+    assert_string_equal(out.data, "Connector configuration is invalid and contains the following 2 error(s):\n"
+                        "Must configure one of topics or topics.regex\nMust configure one of topics or topics.regex\n"
+                        "You can also find the above list of errors at the endpoint "
+                        "`/connector-plugins/{connectorType}/config/validate`");
+    buf_deinit(&out);
+    validate_deinit(&result);
+}
+
+static void the_worker_s_converters_must_be_there(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+    const struct catalog *catalog = (const struct catalog *)plugins;
+
+    assert_int_equal(props_set(&f->worker.props, "key.converter", "JsonConverter"), 0);
+    assert_int_equal(validate_worker(&f->worker, catalog, &err), 0);
+    assert_int_equal(props_set(&f->worker.props, "key.converter.schemas.cache.size", "x"), 0);
+    f->worker.props.entries[1].line = 7;
+    assert_int_equal(validate_worker(&f->worker, catalog, &err), MR_ERR_CONFIG);
+    assert_string_equal(err.text, "worker.properties:7: Invalid value x for configuration schemas.cache.size: Not a number of type "
+                        "INT");
+    err_clear(&err);
+    assert_int_equal(props_set(&f->worker.props, "value.converter", "AvroConverter"), 0);
+    f->worker.props.entries[2].line = 9;
+    props_remove(&f->worker.props, "key.converter.schemas.cache.size");
+    assert_int_equal(validate_worker(&f->worker, catalog, &err), MR_ERR_CONFIG);
+    assert_string_equal(err.text, "worker.properties:9: Invalid value AvroConverter for configuration value.converter: Class "
+                        "AvroConverter could not be found.");
+}
+
+#define validate_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        validate_test(a_missing_class_is_told_with_what_was_sent),
+        validate_test(an_unknown_class_is_told_with_what_there_is),
+        validate_test(good_configurations_pass),
+        validate_test(problems_stand_in_the_order_of_the_keys),
+        validate_test(the_name_is_checked),
+        validate_test(null_is_no_error_for_the_plugin_s_own_keys),
+        validate_test(a_plugin_s_key_takes_the_place_of_the_framework_s),
+        validate_test(choices_and_ranges_are_told_in_kafka_s_words),
+        validate_test(versions_are_the_installed_one_or_none),
+        validate_test(converters_must_be_there_and_be_converters),
+        validate_test(transforms_that_are_not_installed_are_refused),
+        validate_test(a_sink_needs_topics_in_exactly_one_way),
+        validate_test(a_required_guarantee_that_cannot_be_given_is_refused),
+        validate_test(overrides_are_judged_by_the_worker_s_policy),
+        validate_test(security_that_cannot_be_honoured_is_refused),
+        validate_test(crowds_of_names_are_bounded),
+        validate_test(the_message_is_connect_s),
+        validate_test(the_worker_s_converters_must_be_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker_config: Kafka's own sample file starts as it is, every mistake is told with file, line, key and remedy, and what
+ * would be dangerous to ignore ends the start. run_dir: one worker a folder, and a folder of its own. */
+#include "base/file.h"
+#include "worker/run_dir.h"
+#include "worker/worker_config.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    char folder[64];
+    char path[96];
+    char log[96];
+    struct worker_config config;
+    struct mr_error err;
+    int stderr_fd;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    snprintf(f->folder, sizeof(f->folder), "/tmp/millrace-config-XXXXXX");
+    assert_non_null(mkdtemp(f->folder));
+    snprintf(f->path, sizeof(f->path), "%s/w.properties", f->folder);
+    snprintf(f->log, sizeof(f->log), "%s/log", f->folder);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char lock[160];
+
+    worker_config_deinit(&f->config);
+    snprintf(lock, sizeof(lock), "%s/run/worker.lock", f->folder);
+    unlink(lock);
+    snprintf(lock, sizeof(lock), "%s/run", f->folder);
+    rmdir(lock);
+    unlink(f->path);
+    unlink(f->log);
+    assert_int_equal(rmdir(f->folder), 0);
+    free(f);
+    return 0;
+}
+
+/* Load a file of these lines, with what is logged into f->log. */
+static int load(struct fixture *f, const char *text)
+{
+    FILE *file = fopen(f->path, "w");
+    int fd, rc;
+
+    fputs(text, file);
+    fclose(file);
+    fflush(stderr);
+    f->stderr_fd = dup(2);
+    fd = open(f->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, 2);
+    close(fd);
+    worker_config_deinit(&f->config);
+    memset(&f->err, 0, sizeof(f->err));
+    rc = worker_config_load(&f->config, f->path, &f->err);
+    dup2(f->stderr_fd, 2);
+    close(f->stderr_fd);
+    return rc;
+}
+
+static bool logged(struct fixture *f, const char *text)
+{
+    struct buf log;
+    bool found;
+
+    buf_init(&log, 1 << 20);
+    assert_int_equal(file_read(f->log, &log, NULL), 0);
+    found = log.data != NULL && strstr(log.data, text) != NULL;
+    buf_deinit(&log);
+    return found;
+}
+
+#define GOOD                                                                                                           \
+    "key.converter=org.apache.kafka.connect.json.JsonConverter\n"                                                      \
+    "value.converter=org.apache.kafka.connect.json.JsonConverter\n"                                                    \
+    "offset.storage.file.filename=/tmp/connect.offsets\n"
+#define LINE "4"                        /* the first line behind GOOD */
+
+static void refused(struct fixture *f, const char *line, const char *text)
+{
+    char all[2048], want[1200];
+
+    snprintf(all, sizeof(all), GOOD "%s\n", line);
+    assert_int_equal(load(f, all), MR_ERR_CONFIG);
+    snprintf(want, sizeof(want), "%s:" LINE ": %s", f->path, text);
+    if (strcmp(f->err.text, want) != 0)
+        fail_msg("'%s' where '%s' belongs", f->err.text, want);
+}
+
+static void accepted(struct fixture *f, const char *lines)
+{
+    char all[2048];
+
+    snprintf(all, sizeof(all), GOOD "%s\n", lines);
+    if (load(f, all) != 0)
+        fail_msg("%s", f->err.text);
+}
+
+static void kafka_s_sample_file_is_taken_as_it_is(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(load(f, "bootstrap.servers=localhost:9092\n"
+                          "key.converter=org.apache.kafka.connect.json.JsonConverter\n"
+                          "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
+                          "key.converter.schemas.enable=true\n"
+                          "value.converter.schemas.enable=true\n"
+                          "offset.storage.file.filename=/tmp/connect.offsets\n"
+                          "offset.flush.interval.ms=10000\n"
+                          "#plugin.path=\n"), 0);
+    assert_false(logged(f, "WARN"));
+    assert_int_equal(f->config.offset_flush_ms, 10000);
+    assert_int_equal(f->config.graceful_ms, 5000);
+    assert_int_equal(f->config.restart_max, 5);
+    assert_string_equal(f->config.offset_file, "/tmp/connect.offsets");
+    assert_int_equal(f->config.listener_count, 1);
+    assert_string_equal(f->config.listeners[0].host, "localhost");
+    assert_int_equal(f->config.listeners[0].port, 8083);
+    assert_non_null(f->config.run_dir);
+    assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_ALL);
+}
+
+static void what_is_required_is_named(void **state)
+{
+    struct fixture *f = *state;
+    char want[2048];
+
+    assert_int_equal(load(f, ""), MR_ERR_CONFIG);
+    snprintf(want, sizeof(want), "%s: Missing required configuration \"key.converter\" which has no default value.; "
+             "%s: Missing required configuration \"value.converter\" which has no default value.; "
+             "%s: Missing required configuration \"offset.storage.file.filename\" which has no default value.", f->path, f->path,
+             f->path);
+    assert_string_equal(f->err.text, want);
+}
+
+static void bad_values_are_told_with_file_and_line(void **state)
+{
+    struct fixture *f = *state;
+
+    refused(f, "task.shutdown.graceful.timeout.ms=-1",
+            "Invalid value -1 for configuration task.shutdown.graceful.timeout.ms: Value must be at least 0");
+    refused(f, "millrace.restart.max=101", "Invalid value 101 for configuration millrace.restart.max: Value must be no more than 100");
+    refused(f, "topic.creation.enable=yes",
+            "Invalid value yes for configuration topic.creation.enable: Expected value to be either true or false");
+    refused(f, "metrics.recording.level=LOUD",
+            "Invalid value LOUD for configuration metrics.recording.level: String must be one of: INFO, DEBUG");
+    refused(f, "connector.client.config.override.policy=org.x.Mine", "Invalid value org.x.Mine for configuration "
+            "connector.client.config.override.policy: policies are All, None, Principal and Allowlist");
+}
+
+static void listeners_are_read_and_their_mistakes_told_as_connect_does(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "listeners=http://:8080, HTTPS://h:1, http://[::1]:0");
+    assert_int_equal(f->config.listener_count, 3);
+    assert_string_equal(f->config.listeners[0].host, "");
+    assert_int_equal(f->config.listeners[0].port, 8080);
+    assert_true(f->config.listeners[1].https);
+    assert_string_equal(f->config.listeners[2].host, "::1");
+    assert_int_equal(f->config.listeners[2].port, 0);
+    refused(f, "listeners=ftp://x:1",
+            "Invalid value ftp://x:1 for configuration listeners: Listener protocol must be either \"http\" or \"https\".");
+    refused(f, "listeners=http://x", "Invalid value http://x for configuration listeners: Listener doesn't have the right format "
+            "(protocol://hostname:port).");
+    refused(f, "listeners=http://x:65536", "Invalid value http://x:65536 for configuration listeners: Listener doesn't have the "
+            "right format (protocol://hostname:port).");
+    refused(f, "listeners=http://x:1y", "Invalid value http://x:1y for configuration listeners: Listener doesn't have the right "
+            "format (protocol://hostname:port).");
+    refused(f, "listeners=", "Invalid value for listeners, at least one URL is expected, ex: "
+            "http://localhost:8080,https://localhost:8443.");
+    refused(f, "listeners=http://a:1,,http://b:2",
+            "Invalid value  for configuration listeners: Empty URL found when parsing listeners list.");
+}
+
+static void what_would_open_a_door_ends_the_start(void **state)
+{
+    struct fixture *f = *state;
+
+    refused(f, "rest.extension.classes=org.x.BasicAuth", "rest.extension.classes: REST extensions are not supported yet, and without "
+            "them the API would stand open: remove the key, and put an authenticating proxy before a listener on localhost");
+    refused(f, "config.providers=file", "config.providers: config providers are not supported yet, and their ${...} would be taken "
+            "literally: remove the key, and write the values out");
+    refused(f, "exactly.once.source.support=enabled", "exactly.once.source.support: exactly-once delivery from sources is not "
+            "supported yet: remove the key, or set it to disabled");
+    accepted(f, "rest.extension.classes=\nconfig.providers= \nexactly.once.source.support=DISABLED");
+}
+
+static void security_that_cannot_be_honoured_ends_the_start_with_the_remedy(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const lines[] = {
+        "security.protocol=SSL\nssl.truststore.location=/etc/trust.jks\nssl.truststore.type=JKS",
+        "security.protocol=SASL_SSL\nsasl.mechanism=AWS_MSK_IAM",
+        "producer.security.protocol=SASL_SSL\nproducer.sasl.mechanism=AWS_MSK_IAM",
+        "consumer.sasl.login.callback.handler.class=com.example.Mine\nconsumer.security.protocol=SASL_SSL",
+    };
+    char all[2048];
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        snprintf(all, sizeof(all), GOOD "%s\n", lines[i]);
+        if (load(f, all) != MR_ERR_CONFIG)
+            fail_msg("accepted: %s", lines[i]);
+    }
+}
+
+static void unknown_keys_are_warned_about_with_the_nearest_known_one(void **state)
+{
+    struct fixture *f = *state;
+    char text[256];
+
+    accepted(f, "bootstrap.server=x:1\nmy.thing=1\nmillrace.restart.maxx=1\nproducer.batch.size=1\nkey.converter.zzz=1\n"
+             "group.id=g\nstatus.storage.topic=s\nconfig.storage.min.insync.replicas=2\nadmin.listeners=\n"
+             "metrics.context.label=x\nsasl.login.refresh.window.factor=0.9");
+    snprintf(text, sizeof(text), "%s:4: unknown key bootstrap.server: did you mean bootstrap.servers?", f->path);
+    assert_true(logged(f, text));
+    snprintf(text, sizeof(text), "%s:5: unknown key my.thing\n", f->path);
+    assert_true(logged(f, text));
+    assert_true(logged(f, "unknown key millrace.restart.maxx: did you mean millrace.restart.max?"));
+    assert_true(logged(f, "group.id is a setting of distributed workers: it has no effect here"));
+    assert_true(logged(f, "config.storage.min.insync.replicas is a setting of distributed workers"));
+    assert_true(logged(f, "admin.listeners has no effect: "));
+    assert_false(logged(f, "key.converter.zzz"));
+    assert_false(logged(f, "unknown key producer.batch.size"));
+    assert_false(logged(f, "metrics.context"));
+}
+
+static void secrets_are_not_logged(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "sasl.jaas.confg=hunter2\nsasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+             "username=\"u\" password=\"hunter2\";\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN");
+    assert_true(logged(f, "unknown key sasl.jaas.confg: did you mean sasl.jaas.config?"));
+    assert_false(logged(f, "hunter2"));
+}
+
+static void policies_have_short_and_java_names(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "connector.client.config.override.policy=None");
+    assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_NONE);
+    accepted(f, "connector.client.config.override.policy="
+             "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy");
+    assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_PRINCIPAL);
+    accepted(f, "connector.client.config.override.policy=Allowlist\nconnector.client.config.override.allowlist=a, b");
+    assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_ALLOWLIST);
+    assert_string_equal(f->config.override_allowlist[1], "b");
+    assert_null(f->config.override_allowlist[2]);
+}
+
+/* --- the run folder ------------------------------------------------------------------------------------------------------ */
+
+static void the_run_folder_depends_on_the_offset_file(void **state)
+{
+    struct fixture *f = *state;
+    char same[128], *a, *b, *c;
+
+    snprintf(same, sizeof(same), "%s/../%s/o", f->folder, strrchr(f->folder, '/') + 1);
+    a = run_dir_default(same);
+    snprintf(same, sizeof(same), "%s/o", f->folder);
+    b = run_dir_default(same);
+    snprintf(same, sizeof(same), "%s/p", f->folder);
+    c = run_dir_default(same);
+    assert_string_equal(a, b);
+    assert_string_not_equal(b, c);
+    free(a);
+    free(b);
+    free(c);
+}
+
+static void a_second_worker_on_one_folder_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+    char path[128], want[64];
+    int status;
+
+    snprintf(path, sizeof(path), "%s/run", f->folder);
+    assert_int_equal(run_dir_open(path, &err), 0);
+    if (fork() == 0) {
+        snprintf(want, sizeof(want), "another worker (pid %d) runs", (int)getppid());
+        _exit(run_dir_open(path, &err) == MR_ERR_EXISTS && strstr(err.text, want) != NULL ? 0 : 1);
+    }
+    wait(&status);
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_folder_that_others_may_write_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/run", f->folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(run_dir_open(path, &err), MR_ERR_IO);
+    assert_non_null(strstr(err.text, "may be written by others (mode 0777)"));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink("/tmp", path), 0);
+    err_clear(&err);
+    assert_int_equal(run_dir_open(path, &err), MR_ERR_IO);
+    assert_int_equal(unlink(path), 0);
+}
+
+#define config_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        config_test(kafka_s_sample_file_is_taken_as_it_is),
+        config_test(what_is_required_is_named),
+        config_test(bad_values_are_told_with_file_and_line),
+        config_test(listeners_are_read_and_their_mistakes_told_as_connect_does),
+        config_test(what_would_open_a_door_ends_the_start),
+        config_test(security_that_cannot_be_honoured_ends_the_start_with_the_remedy),
+        config_test(unknown_keys_are_warned_about_with_the_nearest_known_one),
+        config_test(secrets_are_not_logged),
+        config_test(policies_have_short_and_java_names),
+        config_test(the_run_folder_depends_on_the_offset_file),
+        config_test(a_second_worker_on_one_folder_is_refused),
+        config_test(a_folder_that_others_may_write_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
