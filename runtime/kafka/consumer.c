@@ -157,13 +157,13 @@ void consumer_close(struct consumer **c)
 
     if (dead == NULL)
         return;
-    *c = NULL;
     mr_assert(!dead->lent);
     consumer_release(dead);
     if (dead->rk != NULL) {
-        consumer_group_leave(dead);
+        consumer_group_leave(dead); /* the owner's callbacks still find it */
         destroy_client(dead);
     }
+    *c = NULL;
     consumer_parts_deinit(&dead->parts);
     free(dead->lost);
     free(dead->held);

@@ -140,6 +140,15 @@ static void ask_for(struct producer *p, rd_kafka_topic_t *rkt)
     }
 }
 
+/* Kafka's own rule; librdkafka would ask the brokers. */
+static bool legal_name(const char *name)
+{
+    static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t len = strspn(name, legal);
+
+    return name[len] == '\0' && len > 0 && len < 250 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 struct producer_topic *producer_topic(struct producer *p, const char *name, struct mr_error *err)
 {
     struct producer_topic *topic = map_get(p->topics, name);
@@ -150,14 +159,19 @@ struct producer_topic *producer_topic(struct producer *p, const char *name, stru
         mr_fail(err, MR_ERR_FULL, "One producer writes to at most %d topics", TOPICS_MAX);
         return NULL;
     }
+    if (!legal_name(name)) {
+        mr_fail(err, MR_ERR_DATA,
+                "\"%.249s\" can't be a topic: a name has 1 to 249 of the characters a-z A-Z 0-9 . _ - and is not . or ..", name);
+        return NULL;
+    }
     topic = calloc(1, sizeof(*topic));
     if (topic == NULL) {
-        mr_fail(err, MR_ERR_NOMEM, "Out of memory for topic %.200s", name);
+        mr_fail(err, MR_ERR_NOMEM, "Out of memory for topic %s", name);
         return NULL;
     }
     topic->rkt = rd_kafka_topic_new(p->rk, name, NULL);
     if (topic->rkt == NULL) {
-        mr_fail(err, MR_ERR_DATA, "\"%.200s\" can't be a topic: %s", name, rd_kafka_err2str(rd_kafka_last_error()));
+        mr_fail(err, MR_ERR_FATAL, "Topic %s can't be used: %s", name, rd_kafka_err2str(rd_kafka_last_error()));
         free(topic);
         return NULL;
     }

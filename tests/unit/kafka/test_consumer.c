@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One consumer against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what is handed out must be exactly what
+ * was written, in order, whatever is paused or sought. */
+#include "consumer_ledger.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct mock_kafka kafka;
+
+static void a_topic_is_read_in_order_and_goes_on_behind_the_commit(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth, .commit_on_revoke = true};
+    struct consumer_partition mine[PARTITIONS];
+    struct mr_error err = {0};
+    int64_t from;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 2);
+    ledger_fill(&kafka, topic, 2, 1000);
+    ledger_open(&l, topic, NULL);
+    assert_string_equal(consumer_member_id(l.c), "");
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 2000, 20000);
+    assert_int_equal(l.assigned, 1);
+    assert_string_not_equal(consumer_member_id(l.c), "");
+    assert_int_equal(consumer_commit(l.c, mine, ledger_positions(&l, topic, mine), false, 0, &err), 0);
+    for (from = clock_ms(); consumer_commit_result(l.c, &err) == 0;)
+        assert_true(clock_ms() - from < 5000);
+    assert_int_equal(err.code, 0);
+    assert_int_equal(consumer_commit_result(l.c, &err), 0); /* told once */
+    from = clock_ms();
+    consumer_close(&l.c);
+    assert_true(clock_ms() - from < 2500);
+    assert_int_equal(l.revoked, 1);
+    assert_int_equal(l.lost, 0);
+    ledger_fill(&kafka, topic, 2, 1); /* 0 again: shows up as seen twice */
+    l.assigned = 0;
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 2002, 20000);
+    assert_int_equal(l.twice, 2);
+    consumer_close(&l.c);
+}
+
+static void messages_carry_everything(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_msg msg = {0};
+    struct consumer_header header;
+    struct mr_error err = {0};
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char why[256];
+    char topic[64];
+    rd_kafka_t *rk;
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    rd_kafka_conf_set(conf, "bootstrap.servers", kafka.bootstrap, why, sizeof(why));
+    rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+    assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_KEY("", 0), RD_KAFKA_V_TIMESTAMP(1234567),
+                                       RD_KAFKA_V_HEADER("a", "x\0y", 3), RD_KAFKA_V_HEADER("a", NULL, 0),
+                                       RD_KAFKA_V_HEADER("", "", 0), RD_KAFKA_V_END),
+                     0);
+    rd_kafka_flush(rk, 10000);
+    rd_kafka_destroy(rk);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    for (int i = 0; i < 200 && consumer_poll(l.c, &msg, 1, 100, &err) != 1; i++)
+        err = (struct mr_error){0};
+    assert_string_equal(msg.topic, topic);
+    assert_int_equal(msg.partition, 0);
+    assert_int_equal(msg.offset, 0);
+    assert_int_equal(msg.timestamp_ms, 1234567);
+    assert_int_equal(msg.key_len, 0);
+    assert_null(msg.value);
+    if (kafka.cluster == NULL) { /* the mock's broker makes an empty key null */
+        assert_non_null(msg.key);
+    }
+    assert_int_equal(msg.header_count, 3);
+    header = consumer_header_at(&msg, 0);
+    assert_string_equal(header.name, "a");
+    assert_int_equal(header.value_len, 3);
+    assert_memory_equal(header.value, "x\0y", 3);
+    header = consumer_header_at(&msg, 1);
+    assert_null(header.value);
+    header = consumer_header_at(&msg, 2);
+    assert_string_equal(header.name, "");
+    consumer_close(&l.c); /* with the batch still held */
+}
+
+/* What librdkafka 2.0.2 gets wrong by itself: random batches, pauses, polls while paused, seeks back. */
+static void nothing_is_lost_or_doubled_by_pause_resume_and_seek(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_partition mine[PARTITIONS];
+    struct mr_error err = {0};
+    int64_t until;
+    size_t sought = 0;
+    char topic[64];
+
+    ledger_seed();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), PARTITIONS);
+    ledger_fill(&kafka, topic, PARTITIONS, 10000);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    for (until = clock_ms() + 60000; l.seen < 10000 * PARTITIONS + sought && clock_ms() < until;) {
+        ledger_poll(&l, 1 + (size_t)random() % BATCH, random() % 20);
+        if (random() % 8 == 0 && l.assigned > 0) {
+            assert_int_equal(consumer_pause(l.c, &err), 0);
+            for (long i = random() % 3; i > 0; i--)
+                assert_int_equal(ledger_poll(&l, BATCH, random() % 5), 0);
+            assert_int_equal(consumer_resume(l.c, mine, ledger_positions(&l, topic, mine), &err), 0);
+        }
+        if (random() % 16 == 0 && l.assigned > 0) { /* rewind one partition, as a failed put does */
+            int p = (int)(random() % PARTITIONS);
+            int64_t back = l.next[p] > 0 ? random() % (l.next[p] < 100 ? l.next[p] + 1 : 100) : 0;
+
+            if (l.next[p] < 0)
+                continue;
+            l.next[p] -= back;
+            truth.next[p] -= back;
+            truth.high[p] -= back;
+            sought += (size_t)back;
+            assert_int_equal(consumer_seek(l.c, mine, ledger_positions(&l, topic, mine), &err), 0);
+        }
+    }
+    assert_int_equal(l.seen, 10000 * PARTITIONS + sought);
+    assert_int_equal(l.twice, 0);
+    consumer_close(&l.c);
+}
+
+static void *wake_soon(void *arg)
+{
+    struct timespec pause = {0, 100 * 1000 * 1000};
+
+    nanosleep(&pause, NULL);
+    consumer_wake(arg);
+    return NULL;
+}
+
+static void a_wait_ends_when_woken(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    pthread_t thread;
+    int64_t from;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    for (from = clock_ms(); l.assigned == 0 && clock_ms() - from < 20000;)
+        ledger_poll(&l, BATCH, 100);
+    assert_int_equal(pthread_create(&thread, NULL, wake_soon, l.c), 0);
+    from = clock_ms();
+    assert_int_equal(ledger_poll(&l, BATCH, 20000), 0);
+    assert_in_range(clock_ms() - from, 50, 3000);
+    pthread_join(thread, NULL);
+    consumer_wake(l.c); /* before the poll counts too */
+    from = clock_ms();
+    assert_int_equal(ledger_poll(&l, BATCH, 20000), 0);
+    assert_true(clock_ms() - from < 1000);
+    from = clock_ms();
+    assert_int_equal(ledger_poll(&l, BATCH, 300), 0); /* and only once */
+    assert_true(clock_ms() - from >= 290);
+    consumer_close(&l.c);
+}
+
+static void latest_starts_at_the_end_as_it_was_at_assignment(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_partition mine[PARTITIONS];
+    struct mr_error err = {0};
+    int64_t from;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 10);
+    ledger_open(&l, topic, "auto.offset.reset", "latest", NULL);
+    ledger_subscribe(&l, topic);
+    for (from = clock_ms(); l.assigned == 0 && clock_ms() - from < 20000;)
+        ledger_poll(&l, BATCH, 50);
+    assert_int_equal(l.next[0], 10);
+    assert_int_equal(consumer_pause(l.c, &err), 0);
+    ledger_fill(&kafka, topic, 1, 5); /* written while paused: must not be jumped over */
+    assert_int_equal(consumer_resume(l.c, mine, 0, &err), 0);
+    ledger_poll_until(&l, 5, 10000);
+    assert_int_equal(l.next[0], 15);
+    consumer_close(&l.c);
+}
+
+static void seeking_in_assigned_decides_where_to_start(void **state);
+
+static void assigned_and_seek(void *arg, const struct consumer_partition *parts, size_t count)
+{
+    struct ledger *l = arg;
+    struct consumer_partition to = {parts[0].topic, 0, 7};
+    struct mr_error err = {0};
+
+    ledger_assigned(arg, parts, count);
+    assert_int_equal(consumer_seek(l->c, &to, 1, &err), 0);
+    l->truth->next[0] = 7;
+    l->truth->high[0] = 7;
+}
+
+static void seeking_in_assigned_decides_where_to_start(void **state)
+{
+    static const struct consumer_events seeking = {assigned_and_seek, ledger_revoked};
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct mr_error err = {0};
+    struct props java;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 10);
+    mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "group.id", topic, "auto.offset.reset", "earliest", NULL);
+    l.c = consumer_new(&java, &seeking, NULL, &l, &err);
+    props_deinit(&java);
+    assert_non_null(l.c);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 3, 20000);
+    consumer_close(&l.c);
+}
+
+static void no_offset_and_no_reset_is_fatal(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_msg msg;
+    struct mr_error err = {0};
+    int rc = 0;
+    int64_t until = clock_ms() + 20000;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_open(&l, topic, "auto.offset.reset", "none", NULL);
+    ledger_subscribe(&l, topic);
+    while (rc >= 0 && clock_ms() < until)
+        rc = consumer_poll(l.c, &msg, 1, 100, &err);
+    assert_int_equal(rc, MR_ERR_FATAL);
+    assert_non_null(strstr(err.text, "auto.offset.reset is none"));
+    consumer_close(&l.c);
+}
+
+static void a_pattern_subscribes_to_what_matches_as_a_whole(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    const char *bad[] = {"^(?=x)", NULL};
+    struct mr_error err = {0};
+    char topic[64];
+    char pattern[80];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 10);
+    ledger_open(&l, topic, NULL);
+    assert_int_equal(consumer_subscribe(l.c, bad, &err), MR_ERR_CONFIG);
+    snprintf(pattern, sizeof(pattern), "^[st]%.40s\\d", topic + 1);
+    pattern[strlen(pattern) - 3] = '\0'; /* "^[st]…": all but the last character, then a digit */
+    snprintf(pattern + strlen(pattern), 4, "\\d");
+    ledger_subscribe(&l, pattern);
+    ledger_poll_until(&l, 10, 20000);
+    consumer_close(&l.c);
+}
+
+static void a_lost_broker_is_something_to_poll_on_for(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_msg msg;
+    struct mr_error err = {0};
+    int64_t until;
+    int rc = 0;
+    char topic[64];
+
+    if (kafka.cluster == NULL)
+        skip();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 10);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 10, 20000);
+    rd_kafka_mock_broker_set_down(kafka.cluster, 1);
+    for (until = clock_ms() + 10000; rc == 0 && clock_ms() < until;)
+        rc = consumer_poll(l.c, &msg, 1, 100, &err);
+    assert_int_equal(rc, MR_ERR_RETRY);
+    assert_true(err.text[0] != '\0');
+    rd_kafka_mock_broker_set_up(kafka.cluster, 1);
+    ledger_fill(&kafka, topic, 1, 5);
+    for (until = clock_ms() + 20000; l.seen < 15 && clock_ms() < until;)
+        ledger_poll(&l, 1, 100);
+    assert_int_equal(l.seen, 15);
+    consumer_close(&l.c);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    mock_kafka_start(&kafka, 1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mock_kafka_stop(&kafka);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_topic_is_read_in_order_and_goes_on_behind_the_commit),
+        cmocka_unit_test(messages_carry_everything),
+        cmocka_unit_test(nothing_is_lost_or_doubled_by_pause_resume_and_seek),
+        cmocka_unit_test(a_wait_ends_when_woken),
+        cmocka_unit_test(latest_starts_at_the_end_as_it_was_at_assignment),
+        cmocka_unit_test(seeking_in_assigned_decides_where_to_start),
+        cmocka_unit_test(no_offset_and_no_reset_is_fatal),
+        cmocka_unit_test(a_pattern_subscribes_to_what_matches_as_a_whole),
+        cmocka_unit_test(a_lost_broker_is_something_to_poll_on_for),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Consumers of one group against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what one gives up another goes on
+ * with, nothing is jumped over, and a member inside a long put keeps its place. */
+#include "consumer_ledger.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static struct mock_kafka kafka;
+
+/* Members come and go; the owners commit when asked to give up, so every message is seen exactly once by somebody. */
+static void rebalance_hands_over(const char *strategy)
+{
+    struct ledger_truth truth = {0};
+    struct ledger a = {.kafka = &kafka, .truth = &truth, .commit_on_revoke = true};
+    struct ledger b = {.kafka = &kafka, .truth = &truth, .commit_on_revoke = true};
+    struct mr_error err = {0};
+    struct consumer_partition mine[PARTITIONS];
+    int64_t until = clock_ms() + 60000;
+    size_t left_at = 0;
+    char topic[64];
+
+    ledger_seed();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), PARTITIONS);
+    ledger_fill(&kafka, topic, PARTITIONS, 3000);
+    ledger_open(&a, topic, "partition.assignment.strategy", strategy, NULL);
+    ledger_subscribe(&a, topic);
+    while (a.seen + b.seen - a.twice - b.twice < 3000 * PARTITIONS && clock_ms() < until) {
+        bool joining = b.c != NULL && b.assigned == 0; /* leave something to do */
+
+        ledger_poll(&a, joining ? 1 : 1 + (size_t)random() % 20, joining ? 10 : 2);
+        if (a.seen > 500 && b.c == NULL && left_at == 0) {
+            ledger_open(&b, topic, "partition.assignment.strategy", strategy, NULL);
+            ledger_subscribe(&b, topic);
+        }
+        if (b.c != NULL)
+            ledger_poll(&b, 1 + (size_t)random() % 20, 2);
+        if (b.c != NULL && random() % 10 == 0 && ledger_positions(&b, topic, mine) > 0)
+            consumer_commit(b.c, mine, ledger_positions(&b, topic, mine), false, 0, &err);
+        if (b.c != NULL && b.seen > 2000) {
+            left_at = a.seen;
+            consumer_close(&b.c);
+        }
+    }
+    assert_int_equal(a.seen + b.seen - a.twice - b.twice, 3000 * PARTITIONS);
+    assert_true(left_at > 0 && a.seen > left_at); /* both had their share, and a went on with b's */
+    if (kafka.cluster == NULL)
+        assert_int_equal(a.twice + b.twice, 0);
+    assert_int_equal(a.lost + b.lost, 0);
+    consumer_close(&a.c);
+    assert_null(b.c);
+}
+
+static void eager_rebalances_hand_over(void **state)
+{
+    rebalance_hands_over("RangeAssignor");
+}
+
+static void cooperative_rebalances_hand_over(void **state)
+{
+    rebalance_hands_over("CooperativeStickyAssignor");
+}
+
+/* The owner is in a long put, far beyond max.poll.interval.ms; another thread (here: none) keeps the place in the group. */
+static void a_lent_consumer_keeps_its_place(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_partition mine[PARTITIONS];
+    struct mr_error err = {0};
+    int64_t until;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 2);
+    ledger_fill(&kafka, topic, 2, 1000);
+    ledger_open(&l, topic, "session.timeout.ms", "4000", "max.poll.interval.ms", "4000", NULL);
+    ledger_subscribe(&l, topic);
+    for (until = clock_ms() + 20000; l.seen < 600 && clock_ms() < until;)
+        ledger_poll(&l, 100, 100);
+    assert_int_equal(consumer_lend(l.c, &err), 0);
+    for (until = clock_ms() + 7000; clock_ms() < until;) {
+        struct timespec pause = {0, 50 * 1000 * 1000};
+
+        consumer_keep_alive(l.c);
+        nanosleep(&pause, NULL);
+    }
+    assert_int_equal(consumer_take_back(l.c, mine, ledger_positions(&l, topic, mine), &err), 0);
+    ledger_poll_until(&l, 2000, 20000);
+    assert_int_equal(l.assigned, 1);
+    assert_int_equal(l.revoked, 0);
+    assert_int_equal(l.twice, 0);
+    consumer_close(&l.c);
+}
+
+/* Another member joins during the long put. The bound is 80 % of max.poll.interval.ms; then the partitions are lost, and the
+ * new ones that come meanwhile are kept for the owner. */
+static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger a = {.kafka = &kafka, .truth = &truth};
+    struct ledger b = {.kafka = &kafka, .truth = &truth};
+    struct mr_error err = {0};
+    struct consumer_partition mine[PARTITIONS];
+    int64_t from;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), PARTITIONS);
+    ledger_fill(&kafka, topic, PARTITIONS, 200);
+    ledger_open(&a, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
+    ledger_subscribe(&a, topic);
+    ledger_poll_until(&a, 200 * PARTITIONS, 20000);
+    assert_int_equal(consumer_commit(a.c, mine, ledger_positions(&a, topic, mine), true, 5000, &err), 0);
+    assert_int_equal(consumer_lend(a.c, &err), 0);
+    ledger_open(&b, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
+    ledger_subscribe(&b, topic);
+    for (from = clock_ms(); b.assigned == 0 && clock_ms() - from < 25000;) {
+        consumer_keep_alive(a.c);
+        ledger_poll(&b, BATCH, 20);
+    }
+    assert_in_range(clock_ms() - from, 4000, 20000); /* it did wait */
+    assert_int_equal(b.assigned, 1);
+    assert_int_equal(ledger_positions(&b, topic, mine), PARTITIONS / 2);
+    assert_int_equal(a.revoked, 0); /* hears of it when it is back */
+    for (from = clock_ms(); clock_ms() - from < 300;)
+        consumer_keep_alive(a.c);
+    assert_int_equal(consumer_take_back(a.c, mine, 0, &err), 0);
+    ledger_fill(&kafka, topic, PARTITIONS, 200);
+    truth = (struct ledger_truth){0};
+    for (from = clock_ms(); a.seen + b.seen < 400 * PARTITIONS && clock_ms() - from < 20000;) {
+        ledger_poll(&a, BATCH, 20);
+        ledger_poll(&b, BATCH, 20);
+    }
+    assert_int_equal(a.lost, 1);
+    assert_int_equal(a.assigned, 2);
+    assert_int_equal(a.seen + b.seen, 400 * PARTITIONS);
+    assert_int_equal(a.twice + b.twice, 0);
+    consumer_close(&a.c);
+    consumer_close(&b.c);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    mock_kafka_start(&kafka, 1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mock_kafka_stop(&kafka);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eager_rebalances_hand_over),
+        cmocka_unit_test(cooperative_rebalances_hand_over),
+        cmocka_unit_test(a_lent_consumer_keeps_its_place),
+        cmocka_unit_test(a_revocation_waits_for_a_lent_consumer_and_then_takes),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, start, stop);
+}
