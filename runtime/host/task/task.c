@@ -190,7 +190,8 @@ void task_set_target(struct task *task, enum target_state target)
     pthread_mutex_unlock(&task->lock);
 }
 
-/* Plugin code on control's thread. Should it crash, the last words name it: the black box's slot is the task's. */
+/* Plugin code, on a thread that control lends for task_stop. Should it crash, the last words name it: the black box's slot
+ * is the task's. */
 static void interrupt_plugin(struct task *task)
 {
     void (*interrupt)(void *self) = task->plugin->kind == MR_PLUGIN_SOURCE ? task->plugin->source.interrupt

@@ -55,7 +55,8 @@ int task_number(const struct task *task);
 const char *task_connector(const struct task *task);
 void task_set_target(struct task *task, enum target_state target);             /* pause waits for the current call */
 /* Ask it to end: the stop descriptor becomes readable, interrupt is called, blocking calls of the thread return EINTR
- * (repeated each 100 ms by task_nudge until it ended). */
+ * (repeated each 100 ms by task_nudge until it ended). Runs plugin code and may hang in it: control calls it, and task_free,
+ * on a thread made for that. */
 void task_stop(struct task *task);
 void task_nudge(struct task *task);
 void task_answer_take(struct task *task, struct task_answer *answer);          /* malloc'ed; any order of ids */
