@@ -215,7 +215,7 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
     int rc = MR_OK;
 
     if (text != NULL) {
-        rc = json_encoding_detect(arena, &text, &len, err);
+        rc = json_encoding_detect(arena, &text, &len, &c->reader.wide, err);
         if (rc == MR_OK && c->schemas && c->content == NULL)
             rc = read_enveloped(c, arena, text, len, &made, &v, err);
         else if (rc == MR_OK) {

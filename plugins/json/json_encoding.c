@@ -135,17 +135,19 @@ static int rewrite32(struct mr_arena *arena, const unsigned char *p, size_t len,
     return MR_OK;
 }
 
-int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len, struct mr_error *err)
+int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len, bool *wide, struct mr_error *err)
 {
     const unsigned char *p = (const unsigned char *)*data;
     struct found found;
     size_t left;
 
+    *wide = false;
     if (*len < 2 || (p[0] != 0 && p[1] != 0 && p[0] < 0x80))
         return MR_OK;
     found = find(p, *len);
     p += found.skip;
     left = *len - found.skip;
+    *wide = found.encoding != UTF8;
     switch (found.encoding) {
     case UTF8:
         *data = (const char *)p;

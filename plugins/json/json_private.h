@@ -104,9 +104,9 @@ struct json_converter {
 
 /* --- the way in ----------------------------------------------------------------------------------------------------------------- */
 
-/* Find the encoding as Jackson does, by byte order mark and zero bytes; rewrite UTF-16 and UTF-32 as UTF-8 in the arena
- * (json_encoding.c). */
-int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len, struct mr_error *err);
+/* Find the encoding as Jackson does, by byte order mark and zero bytes; rewrite UTF-16 and UTF-32 as UTF-8 in the arena, and
+ * say so in *wide (json_encoding.c). */
+int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len, bool *wide, struct mr_error *err);
 
 /* A schema from its JSON tree (json_schema.c). */
 int json_schema_read(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,

@@ -286,31 +286,90 @@ static int to_text_map(struct way_in *w, const struct mr_schema *schema, struct 
     return rc;
 }
 
-/* Scalar keys that are equal are one entry, the last one. Java's HashMap does the same for keys of every kind; keys that
- * are containers stay apart here, which only shows when a document has two equal ones. */
-static bool same_key(const struct mr_value *a, const struct mr_value *b)
+/* Keys that are equal are one entry, the last one, as in Java's HashMap: by kind and content, but each byte[] by itself. */
+static bool same_key(struct mr_value a, struct mr_value b);
+
+static bool same_items(const struct mr_value *a, const struct mr_value *b, size_t count)
 {
-    if (a->kind != b->kind || a->len != b->len || a->kind == MR_KIND_BYTES)
-        return false;
-    if (a->kind == MR_KIND_STRING)
-        return memcmp(a->u.p, b->u.p, a->len) == 0;
-    if (a->kind == MR_KIND_FLOAT32)
-        return memcmp(&a->u.f, &b->u.f, sizeof(a->u.f)) == 0;
-    return (a->kind < MR_KIND_LIST || a->kind >= MR_KIND_DATE) && a->u.i == b->u.i;
+    for (size_t i = 0; i < count; i++)
+        if (!same_key(a[i], b[i]))
+            return false;
+    return true;
 }
 
-static uint64_t hash_key(const struct mr_value *key)
+static bool same_decimal(const struct mr_decimal *a, const struct mr_decimal *b)
 {
-    uint64_t hash = key->kind == MR_KIND_FLOAT32 ? 0 : (uint64_t)key->u.i;
+    return a->scale == b->scale && a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+}
 
-    if (key->kind == MR_KIND_STRING) {
-        hash = UINT64_C(14695981039346656037);
-        for (uint32_t i = 0; i < key->len; i++)
-            hash = (hash ^ ((const unsigned char *)key->u.p)[i]) * UINT64_C(1099511628211);
-    } else if (key->kind == MR_KIND_FLOAT32) {
-        memcpy(&hash, &key->u.f, sizeof(key->u.f));
+static bool same_key(struct mr_value a, struct mr_value b)
+{
+    if (a.kind != b.kind || a.len != b.len || a.kind == MR_KIND_BYTES)
+        return false;
+    switch (a.kind) {
+    case MR_KIND_FLOAT32:
+        return memcmp(&a.u.f, &b.u.f, sizeof(a.u.f)) == 0;
+    case MR_KIND_STRING:
+        return memcmp(a.u.p, b.u.p, a.len) == 0;
+    case MR_KIND_LIST:
+        return same_items(mr_items(a), mr_items(b), a.len);
+    case MR_KIND_MAP:
+        return same_items(&mr_pairs(a)->key, &mr_pairs(b)->key, 2 * (size_t)a.len);
+    case MR_KIND_STRUCT:
+        return same_items(mr_slots(a), mr_slots(b), a.len);
+    case MR_KIND_DECIMAL:
+        return same_decimal((const struct mr_decimal *)a.u.p, (const struct mr_decimal *)b.u.p);
+    default:
+        return a.u.i == b.u.i;
     }
-    hash *= UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint64_t hash_key(struct mr_value key);
+
+static uint64_t hash_bytes(const unsigned char *p, size_t len)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ p[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static uint64_t hash_items(const struct mr_value *items, size_t count)
+{
+    uint64_t hash = count;
+
+    for (size_t i = 0; i < count; i++)
+        hash = hash * 31 + hash_key(items[i]);
+    return hash;
+}
+
+static uint64_t hash_content(struct mr_value key)
+{
+    const struct mr_decimal *d = (const struct mr_decimal *)key.u.p;
+
+    switch (key.kind) {
+    case MR_KIND_FLOAT32:
+        return hash_bytes((const unsigned char *)&key.u.f, sizeof(key.u.f));
+    case MR_KIND_STRING:
+        return hash_bytes((const unsigned char *)key.u.p, key.len);
+    case MR_KIND_LIST:
+        return hash_items(mr_items(key), key.len);
+    case MR_KIND_MAP:
+        return hash_items(&mr_pairs(key)->key, 2 * (size_t)key.len);
+    case MR_KIND_STRUCT:
+        return hash_items(mr_slots(key), key.len);
+    case MR_KIND_DECIMAL:
+        return hash_bytes(d->bytes, d->len) + (uint64_t)d->scale;
+    default:
+        return (uint64_t)key.u.i;
+    }
+}
+
+static uint64_t hash_key(struct mr_value key)
+{
+    uint64_t hash = hash_content(key) * UINT64_C(0x9e3779b97f4a7c15);
+
     return hash ^ hash >> 32;
 }
 
@@ -324,9 +383,9 @@ static uint32_t merge_keys(struct mr_arena *arena, struct mr_pair *pairs, uint32
     slots = (uint32_t *)mr_alloc(arena, size * sizeof(*slots));
     memset(slots, 0, size * sizeof(*slots));
     for (uint32_t i = 0; i < count; i++) {
-        size_t slot = hash_key(&pairs[i].key) & (size - 1);
+        size_t slot = hash_key(pairs[i].key) & (size - 1);
 
-        while (slots[slot] != 0 && !same_key(&pairs[slots[slot] - 1].key, &pairs[i].key))
+        while (slots[slot] != 0 && !same_key(pairs[slots[slot] - 1].key, pairs[i].key))
             slot = (slot + 1) & (size - 1);
         if (slots[slot] == 0)
             slots[slot] = ++kept;

@@ -285,7 +285,7 @@ static bool unicode_escape(struct record_json *r, char **to, bool name)
             return true;
         }
     }
-    if (name && code >= 0xd800 && code < 0xe000)
+    if (name && !r->wide && code >= 0xd800 && code < 0xe000)
         return record_json_fail(r, r->p - 6, "half of a surrogate pair in a member's name");
     *to = put_code(*to, code);
     return true;

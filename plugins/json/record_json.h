@@ -32,6 +32,7 @@ struct record_json {
     struct mr_arena *arena;
     size_t used;                        /* of the stack */
     int depth;
+    bool wide;                          /* set by the owner: was UTF-16 or UTF-32, where names may hold halves of pairs */
     bool plain;                         /* integers as INT64 (low 64 bits) and fractions as FLOAT64 at once */
     char problem[160];                  /* after a failure: what is wrong */
     const char *problem_at;
