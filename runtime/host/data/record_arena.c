@@ -432,15 +432,14 @@ struct record *batch_add_borrowed(struct batch *batch, const char *topic)
         records_make_room(batch);
     rec = batch_at(batch, batch->pub.count++);
     charge(batch, sizeof(*rec));
-    *rec = (struct record){
-        .pub = {.host = batch->pub.host,
-                .topic = topic,
-                .partition = MR_NO_PARTITION,
-                .timestamp = MR_NO_TIMESTAMP,
-                .offset = -1,
-                .header_size = sizeof(struct mr_header)},
-        .batch = batch,
-    };
+    memset(rec, 0, sizeof(*rec));
+    rec->pub.host = batch->pub.host;
+    rec->pub.topic = topic;
+    rec->pub.partition = MR_NO_PARTITION;
+    rec->pub.timestamp = MR_NO_TIMESTAMP;
+    rec->pub.offset = -1;
+    rec->pub.header_size = sizeof(struct mr_header);
+    rec->batch = batch;
     return rec;
 }
 

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stages between plugin and Kafka: which converter with which settings, order, headers, bad records. */
+#include "host/host_api.h"
+#include "host/task/converter_find.h"
+#include "host/task/pipeline.h"
+#include "kafka/producer.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* --- a converter that writes down what it is asked -------------------------------------------------------------------- */
+
+struct spy {
+    char role[16];
+    const char *tag;
+};
+
+static char story[4096];
+
+static int spy_start(void *self, struct mr_task *task, struct mr_error *err)
+{
+    struct spy *spy = self;
+    const char *fail = mr_config_raw(task, "fail");
+
+    snprintf(spy->role, sizeof(spy->role), "%s", mr_config_raw(task, "converter.type"));
+    spy->tag = mr_config_raw(task, "tag");
+    snprintf(story + strlen(story), sizeof(story) - strlen(story), "start %s %s; ", spy->role,
+             spy->tag == NULL ? "-" : spy->tag);
+    if (fail != NULL && strcmp(fail, "config") == 0)
+        return mr_fail(err, MR_ERR_CONFIG, "the tag is wrong");
+    if (fail != NULL)
+        mr_config_str(task, fail);
+    return MR_OK;
+}
+
+static int tell(struct spy *spy, const char *topic, const char *text, size_t len, struct mr_error *err)
+{
+    snprintf(story + strlen(story), sizeof(story) - strlen(story), "%s:%s:%.*s ", spy->role, topic, (int)len,
+             text == NULL ? "" : text);
+    if (len == 3 && memcmp(text, "bad", 3) == 0)
+        return mr_fail(err, MR_ERR_DATA, "it is bad");
+    return len == 4 && memcmp(text, "mute", 4) == 0 ? MR_ERR_DATA : MR_OK;
+}
+
+static int spy_from(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
+                    struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+{
+    if (value.kind == MR_KIND_STRING && value.len == 4 && memcmp(value.u.p, "huge", 4) == 0)
+        mr_alloc(arena, (size_t)1 << 40);
+    *data = value.kind == MR_KIND_NULL ? NULL : value.u.p;
+    *len = value.len;
+    return tell(self, topic, *data, *len, err);
+}
+
+static int spy_to(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
+                  const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+{
+    *schema = NULL;
+    *value = data == NULL ? mr_null() : mr_text(data, len);
+    return tell(self, topic, data, len, err);
+}
+
+static void spy_stop(void *self)
+{
+    snprintf(story + strlen(story), sizeof(story) - strlen(story), "stop %s; ", ((struct spy *)self)->role);
+}
+
+static const char *const aliases[] = {NULL};
+static struct mr_config_key keys[] = {{0}};
+static const struct plugin spy = {
+    .kind = MR_PLUGIN_CONVERTER,
+    .name = "Spy",
+    .version = "1",
+    .library = "test",
+    .aliases = aliases,
+    .keys = keys,
+    .state_size = sizeof(struct spy),
+    .converter = {.start = spy_start, .from_connect = spy_from, .to_connect = spy_to, .stop = spy_stop},
+};
+
+static const struct plugin *find(void *arg, const char *name, struct mr_error *err)
+{
+    if (strcmp(name, "Spy") == 0)
+        return &spy;
+    mr_fail(err, MR_ERR_CONFIG, "no converter called %s is installed", name);
+    return NULL;
+}
+
+/* --- fixture ---------------------------------------------------------------------------------------------------------- */
+
+struct fixture {
+    struct props connector;
+    struct props worker;
+    struct batch_pool *pool;
+    struct batch *batch;
+    struct pipeline *p;
+    struct mr_error err;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    story[0] = '\0';
+    props_init(&f->connector);
+    props_init(&f->worker);
+    props_set(&f->worker, "key.converter", "Spy");
+    props_set(&f->worker, "value.converter", "Spy");
+    f->pool = batch_pool_new(&host_api_table, 1 << 24, 1000);
+    f->batch = batch_pool_take(f->pool);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    pipeline_free(&f->p);
+    batch_pool_give(f->pool, f->batch);
+    batch_pool_free(&f->pool);
+    props_deinit(&f->connector);
+    props_deinit(&f->worker);
+    free(f);
+    return 0;
+}
+
+static void make(struct fixture *f)
+{
+    const struct pipeline_spec spec = {
+        .connector = &f->connector, .worker = &f->worker, .find = find, .name = "conn", .stop_fd = -1};
+
+    f->p = pipeline_new(&spec, &f->err);
+}
+
+static struct mr_record *add(struct fixture *f, const char *key, const char *value)
+{
+    struct mr_record *rec = mr_batch_add(&f->batch->pub, "t");
+
+    if (key != NULL)
+        mr_record_key(rec, mr_str(key));
+    if (value != NULL)
+        mr_record_value(rec, mr_str(value));
+    return rec;
+}
+
+/* --- which converter ------------------------------------------------------------------------------------------------ */
+
+static void the_workers_converters_come_with_the_workers_settings(void **state)
+{
+    struct fixture *f = *state;
+
+    props_set(&f->worker, "key.converter.tag", "w");
+    props_set(&f->connector, "key.converter.tag", "ignored: the connector names no converter");
+    make(f);
+    assert_non_null(f->p);
+    assert_string_equal(story, "start key w; start value -; ");
+}
+
+static void the_connectors_converter_comes_with_the_connectors_settings_only(void **state)
+{
+    struct fixture *f = *state;
+
+    props_set(&f->worker, "value.converter.tag", "w");
+    props_set(&f->connector, "value.converter", "Spy");
+    props_set(&f->connector, "header.converter", "Spy");
+    props_set(&f->connector, "header.converter.tag", "h");
+    make(f);
+    assert_non_null(f->p);
+    assert_string_equal(story, "start key -; start value -; start header h; ");
+    pipeline_free(&f->p);
+    assert_non_null(strstr(story, "stop key; stop value; stop header; "));
+}
+
+static void a_converter_that_is_not_there_is_named_with_its_property(void **state)
+{
+    struct fixture *f = *state;
+
+    props_set(&f->connector, "value.converter", "org.example.Avro");
+    make(f);
+    assert_null(f->p);
+    assert_int_equal(f->err.code, MR_ERR_CONFIG);
+    assert_string_equal(f->err.text, "value.converter: no converter called org.example.Avro is installed");
+    f->err = (struct mr_error){0};
+    props_set(&f->connector, "value.converter", "Spy");
+    props_set(&f->connector, "header.converter", "NoSuch");
+    make(f);
+    assert_null(f->p);
+    assert_non_null(strstr(f->err.text, "header.converter: no converter called NoSuch"));
+    f->err = (struct mr_error){0};
+    props_remove(&f->worker, "key.converter");
+    make(f);
+    assert_string_equal(f->err.text, "neither the connector nor the worker sets key.converter");
+}
+
+static void a_converter_that_does_not_start_is_named_and_stopped(void **state)
+{
+    struct fixture *f = *state;
+
+    props_set(&f->worker, "value.converter.fail", "config");
+    make(f);
+    assert_null(f->p);
+    assert_string_equal(f->err.text, "value.converter Spy: the tag is wrong");
+    assert_non_null(strstr(story, "stop value; "));
+    f->err = (struct mr_error){0};
+    props_set(&f->worker, "value.converter.fail", "undeclared");
+    make(f);
+    assert_null(f->p);
+    assert_non_null(strstr(f->err.text, "undeclared"));
+}
+
+static void the_catalog_is_searched_by_name_alias_and_short_name(void **state)
+{
+    static const char *const names[] = {"NoSuch", "org.x.FooConverter", "FooConverter", "Foo", "Bar"};
+    struct mr_error err;
+    json_t *plugins = json_pack("[{s:s,s:i,s:s,s:[]},{s:s,s:i,s:s,s:[s]}]", "name", "Foo", "kind", MR_PLUGIN_SINK, "library",
+                                "/sink.so", "aliases", "name", "Bar", "kind", MR_PLUGIN_CONVERTER, "library", "/foo.so",
+                                "aliases", "org.x.FooConverter");
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        memset(&err, 0, sizeof(err));
+        assert_null(converter_find(plugins, names[i], &err));   /* found ones fail later: there is no such file */
+        if (i == 0)
+            assert_string_equal(err.text, "no converter called NoSuch is installed; there are: Bar");
+        else
+            assert_non_null(strstr(err.text, "/foo.so"));
+    }
+    json_decref(plugins);
+}
+
+/* --- to Kafka -------------------------------------------------------------------------------------------------------- */
+
+static void a_source_record_passes_header_key_value(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_record *rec;
+    size_t done = 0;
+
+    props_set(&f->connector, "header.converter", "Spy");
+    make(f);
+    rec = add(f, "k", "v");
+    mr_record_header(rec, "a", NULL, mr_str("h1"));
+    mr_record_header(rec, "a", NULL, mr_null());
+    add(f, NULL, NULL);
+    story[0] = '\0';
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_OK);
+    assert_int_equal(done, 2);
+    assert_string_equal(story, "header:t:h1 header:t: key:t:k value:t:v key:t: value:t: ");
+    assert_memory_equal(batch_at(f->batch, 0)->value_bytes, "v", 1);
+    assert_ptr_equal(batch_at(f->batch, 0)->value_bytes, rec->value.u.p);       /* passed through, not copied */
+    assert_null(batch_at(f->batch, 1)->key_bytes);
+    assert_null(batch_at(f->batch, 1)->value_bytes);
+    assert_string_equal(batch_at(f->batch, 0)->wire_headers[1].name, "a");
+    assert_null(batch_at(f->batch, 0)->wire_headers[1].value);
+}
+
+static void headers_without_a_converter_are_text_or_bytes(void **state)
+{
+    struct fixture *f = *state;
+    const struct producer_header *out;
+    struct mr_record *rec;
+    size_t done;
+
+    make(f);
+    rec = add(f, NULL, "v");
+    mr_record_header(rec, "text", NULL, mr_str("x"));
+    mr_record_header(rec, "bytes", NULL, mr_bytes("\0\xff", 2));
+    mr_record_header(rec, "number", NULL, mr_long(-42));
+    mr_record_header(rec, "none", NULL, mr_null());
+    mr_record_header(rec, "empty", NULL, mr_bytes("", 0));
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_OK);
+    out = batch_at(f->batch, 0)->wire_headers;
+    assert_int_equal(out[0].value_len, 1);
+    assert_memory_equal(out[1].value, "\0\xff", 2);
+    assert_int_equal(out[2].value_len, 3);
+    assert_memory_equal(out[2].value, "-42", 3);
+    assert_null(out[3].value);
+    assert_non_null(out[4].value);
+    assert_int_equal(out[4].value_len, 0);
+}
+
+static void a_bad_record_fails_behind_those_that_are_ready(void **state)
+{
+    struct fixture *f = *state;
+    size_t done = 0;
+
+    make(f);
+    add(f, NULL, "one");
+    add(f, "bad", "two");
+    add(f, NULL, "three");
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_ERR_FATAL);
+    assert_int_equal(done, 1);
+    assert_string_equal(f->err.text, "Tolerance exceeded in error handler\nCaused by: "
+                                     "org.apache.kafka.connect.errors.DataException: it is bad\n\tin KEY_CONVERTER of Spy, a "
+                                     "record for topic t");
+}
+
+static void tolerance_drops_bad_records_and_counts_them(void **state)
+{
+    struct fixture *f = *state;
+    size_t done = 0;
+
+    props_set(&f->connector, "errors.tolerance", "all");
+    make(f);
+    add(f, NULL, "one");
+    add(f, "bad", "two");
+    add(f, NULL, "mute");
+    add(f, NULL, "three");
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_OK);
+    assert_int_equal(done, 4);
+    assert_false(batch_at(f->batch, 0)->dropped);
+    assert_true(batch_at(f->batch, 1)->dropped);
+    assert_true(batch_at(f->batch, 2)->dropped);
+    assert_false(batch_at(f->batch, 3)->dropped);
+    assert_int_equal(pipeline_tolerance(f->p)->skipped, 2);
+    assert_int_equal(f->err.code, 0);
+}
+
+static void an_unknown_tolerance_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    props_set(&f->connector, "errors.tolerance", "some");
+    make(f);
+    assert_null(f->p);
+    assert_non_null(strstr(f->err.text, "errors.tolerance"));
+}
+
+static void what_no_producer_takes_fails_whatever_the_tolerance(void **state)
+{
+    struct fixture *f = *state;
+    size_t done;
+
+    props_set(&f->connector, "errors.tolerance", "all");
+    make(f);
+    add(f, NULL, "v")->partition = -2;
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_ERR_DATA);
+    assert_non_null(strstr(f->err.text, "Invalid partition: -2"));
+    assert_int_equal(done, 0);
+    f->err = (struct mr_error){0};
+    mr_record_at(&f->batch->pub, 0)->partition = 3;
+    mr_record_at(&f->batch->pub, 0)->timestamp = -2;
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_ERR_DATA);
+    assert_string_equal(f->err.text, "Invalid record timestamp -2");
+}
+
+static void a_converter_that_takes_all_memory_fails_the_task(void **state)
+{
+    struct fixture *f = *state;
+    size_t done;
+
+    props_set(&f->connector, "errors.tolerance", "all");
+    make(f);
+    add(f, NULL, "one");
+    add(f, NULL, "huge");
+    add(f, NULL, "three");
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_ERR_FATAL);
+    assert_int_equal(done, 1);
+    assert_non_null(strstr(f->err.text, "more memory than a batch may hold"));
+}
+
+/* --- from Kafka ------------------------------------------------------------------------------------------------------ */
+
+static struct consumer_msg message(int64_t offset, const char *key, const char *value)
+{
+    return (struct consumer_msg){.topic = "in",
+                                 .partition = 2,
+                                 .offset = offset,
+                                 .timestamp_ms = 1000 + offset,
+                                 .key = key,
+                                 .key_len = key == NULL ? 0 : strlen(key),
+                                 .value = value,
+                                 .value_len = value == NULL ? 0 : strlen(value)};
+}
+
+static void a_sink_record_passes_key_value_and_keeps_its_place(void **state)
+{
+    struct fixture *f = *state;
+    const struct consumer_msg msgs[] = {message(7, "k", "v"), message(8, NULL, NULL)};
+    struct mr_record *rec;
+
+    make(f);
+    story[0] = '\0';
+    assert_int_equal(pipeline_from_kafka(f->p, msgs, 2, f->batch, &f->err), MR_OK);
+    assert_string_equal(story, "key:in:k value:in:v key:in: value:in: ");
+    rec = mr_record_at(&f->batch->pub, 0);
+    assert_ptr_equal(rec->topic, msgs[0].topic);
+    assert_int_equal(rec->partition, 2);
+    assert_int_equal(rec->offset, 7);
+    assert_int_equal(rec->timestamp, 1007);
+    assert_ptr_equal(rec->value.u.p, msgs[0].value);    /* borrowed from the fetch buffer */
+    assert_true(mr_is_null(mr_record_at(&f->batch->pub, 1)->value));
+}
+
+static void bad_sink_records_are_left_out_or_fail_the_poll(void **state)
+{
+    struct fixture *f = *state;
+    const struct consumer_msg msgs[] = {message(7, "k", "v"), message(8, "k", "bad"), message(9, "k", "w")};
+
+    make(f);
+    assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &f->err), MR_ERR_FATAL);
+    assert_non_null(strstr(f->err.text, "in VALUE_CONVERTER of Spy, record in-2@8"));
+    pipeline_free(&f->p);
+    batch_pool_give(f->pool, f->batch);
+    f->batch = batch_pool_take(f->pool);
+    f->err = (struct mr_error){0};
+    props_set(&f->connector, "errors.tolerance", "all");
+    make(f);
+    assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &f->err), MR_OK);
+    assert_int_equal(f->batch->pub.count, 2);
+    assert_int_equal(mr_record_at(&f->batch->pub, 0)->offset, 7);
+    assert_int_equal(mr_record_at(&f->batch->pub, 1)->offset, 9);
+}
+
+int main(void)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(the_workers_converters_come_with_the_workers_settings),
+        T(the_connectors_converter_comes_with_the_connectors_settings_only),
+        T(a_converter_that_is_not_there_is_named_with_its_property),
+        T(a_converter_that_does_not_start_is_named_and_stopped),
+        T(the_catalog_is_searched_by_name_alias_and_short_name),
+        T(a_source_record_passes_header_key_value),
+        T(headers_without_a_converter_are_text_or_bytes),
+        T(a_bad_record_fails_behind_those_that_are_ready),
+        T(tolerance_drops_bad_records_and_counts_them),
+        T(an_unknown_tolerance_is_refused),
+        T(what_no_producer_takes_fails_whatever_the_tolerance),
+        T(a_converter_that_takes_all_memory_fails_the_task),
+        T(a_sink_record_passes_key_value_and_keeps_its_place),
+        T(bad_sink_records_are_left_out_or_fail_the_poll),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
