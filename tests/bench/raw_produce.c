@@ -64,9 +64,11 @@ static const char *map_file(const char *path, size_t *size)
     return data;
 }
 
-static void send_line(rd_kafka_topic_t *topic, rd_kafka_queue_t *queue, const char *line, size_t len)
+static void send_line(rd_kafka_topic_t *topic, rd_kafka_queue_t *queue, const char *line,
+                      size_t len)
 {
-    while (rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, 0, (void *)(uintptr_t)line, len, NULL, 0, NULL) != 0) {
+    while (rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, 0, (void *)(uintptr_t)line, len, NULL, 0,
+                            NULL) != 0) {
         if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL)
             die("refused", rd_kafka_err2str(rd_kafka_last_error()));
         walk(queue, 1000);
@@ -88,7 +90,8 @@ int main(int argc, char **argv)
     if (argc < 4)
         die("usage", "raw_produce BOOTSTRAP TOPIC FILE [SETTING=VALUE...]");
     set(conf, "bootstrap.servers", argv[1]);
-    set(conf, "queue.buffering.max.messages", "335544");        /* as a producer with buffer.memory 32 MiB has here */
+    set(conf, "queue.buffering.max.messages",
+        "335544"); /* as a producer with buffer.memory 32 MiB has here */
     set(conf, "queue.buffering.max.kbytes", "32768");
     set(conf, "partitioner", "murmur2_random");
     for (int i = 4; i < argc; i++) {

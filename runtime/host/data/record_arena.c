@@ -25,15 +25,15 @@
 
 #define FIRST_BLOCK ((size_t)16 * 1024)
 #define BLOCK ((size_t)256 * 1024)
-#define RECORD_PAGES ((size_t)64 * 1024)        /* opened at a time, at least */
-#define KEEP_RECORDS ((size_t)1024 * 1024)      /* bytes of records that a cached batch may keep */
+#define RECORD_PAGES ((size_t)64 * 1024)   /* opened at a time, at least */
+#define KEEP_RECORDS ((size_t)1024 * 1024) /* bytes of records that a cached batch may keep */
 #define FIRST_HEADERS 4
 
 enum block_kind { BLOCK_FIRST, BLOCK_NORMAL, BLOCK_OWN, BLOCK_SCRAP };
 
 struct block {
     struct block *next;
-    size_t size;                        /* of the data */
+    size_t size; /* of the data */
     enum block_kind kind;
     uint64_t pad;
     char data[];
@@ -44,12 +44,12 @@ _Static_assert(sizeof(struct block) % 16 == 0, "block data is aligned");
 struct batch_pool {
     const struct mr_host *host;
     size_t budget;
-    size_t hard;                        /* bytes of one batch */
+    size_t hard; /* bytes of one batch */
     size_t max_records;
     size_t held;
     size_t out;
     struct batch *cached;
-    struct block *blocks;               /* cached, BLOCK_NORMAL */
+    struct block *blocks; /* cached, BLOCK_NORMAL */
 };
 
 static struct batch *batch_of(const struct mr_arena *arena)
@@ -91,9 +91,11 @@ static void *scrap_new(struct batch *batch, size_t size)
     struct block *first = batch->blocks;
 
     if (whole > size)
-        block = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        block = mmap(NULL, whole, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED) {
-        log_write(LOG_FATAL, LOGGER, "the plugin asked for %zu bytes in one piece, which no memory can give", size);
+        log_write(LOG_FATAL, LOGGER,
+                  "the plugin asked for %zu bytes in one piece, which no memory can give", size);
         abort();
     }
     block->kind = BLOCK_SCRAP;
@@ -193,7 +195,8 @@ void *record_arena_more(struct mr_arena *arena, size_t size)
 
 /* --- pool -------------------------------------------------------------------------------------------------------- */
 
-struct batch_pool *batch_pool_new(const struct mr_host *host, size_t budget_bytes, size_t max_records)
+struct batch_pool *batch_pool_new(const struct mr_host *host, size_t budget_bytes,
+                                  size_t max_records)
 {
     struct batch_pool *pool = calloc(1, sizeof(*pool));
 
@@ -213,7 +216,7 @@ static size_t records_reserved(const struct batch *batch)
 static void batch_free(struct batch *batch)
 {
     munmap(batch->pub.records, records_reserved(batch));
-    free(batch->blocks);                /* the first one, all others went to the pool */
+    free(batch->blocks); /* the first one, all others went to the pool */
     free(batch);
 }
 
@@ -225,7 +228,8 @@ static struct batch *batch_new(struct batch_pool *pool)
 
     if (batch != NULL && block != NULL) {
         batch->record_max = pool->hard / sizeof(struct record);
-        records = mmap(NULL, records_reserved(batch), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        records = mmap(NULL, records_reserved(batch), PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     }
     if (records == MAP_FAILED) {
         free(batch);
@@ -307,7 +311,7 @@ void batch_pool_give(struct batch_pool *pool, struct batch *batch)
         block = next;
     }
     batch->blocks = block;
-    while (block->next != NULL) {       /* large pieces taken while the first block was the current one */
+    while (block->next != NULL) { /* large pieces taken while the first block was the current one */
         struct block *next = block->next;
 
         block->next = next->next;
@@ -338,7 +342,7 @@ void batch_pool_trim(struct batch_pool *pool)
     blocks_trim(pool);
     if (pool->cached == NULL)
         return;
-    while (pool->cached->next != NULL) {        /* one stays, for the next poll */
+    while (pool->cached->next != NULL) { /* one stays, for the next poll */
         struct batch *batch = pool->cached->next;
 
         pool->cached->next = batch->next;
@@ -370,7 +374,8 @@ void batch_pool_free(struct batch_pool **pool)
 /* Open at least one more record; twice as many as before where that is allowed. */
 static bool records_grow(struct batch *batch)
 {
-    size_t have = (batch->record_cap * sizeof(struct record) + RECORD_PAGES - 1) & ~(RECORD_PAGES - 1);
+    size_t have =
+        (batch->record_cap * sizeof(struct record) + RECORD_PAGES - 1) & ~(RECORD_PAGES - 1);
     size_t want = have == 0 ? RECORD_PAGES : have * 2;
     size_t room = records_reserved(batch) & ~(RECORD_PAGES - 1);
 
@@ -552,7 +557,8 @@ static bool own_struct(struct batch *batch, struct mr_value *v, int depth)
     const struct mr_struct *s = v->u.p;
     struct mr_value *slots;
 
-    if (s == NULL || s->schema == NULL || s->schema->kind != MR_KIND_STRUCT || s->schema->field_count != v->len) {
+    if (s == NULL || s->schema == NULL || s->schema->kind != MR_KIND_STRUCT ||
+        s->schema->field_count != v->len) {
         batch_fault(batch, "a struct value whose schema does not fit it");
         return false;
     }
@@ -618,7 +624,7 @@ struct mr_value batch_own(struct batch *batch, struct mr_value v)
     if (is_scalar(v.kind))
         return v;
     if ((v.kind == MR_KIND_STRING || v.kind == MR_KIND_BYTES) && block_holds(current, v.u.p, v.len))
-        return v;                       /* the usual case */
+        return v; /* the usual case */
     return own(batch, v, 0);
 }
 
@@ -643,13 +649,15 @@ static struct mr_header *headers_grow(struct batch *batch, struct mr_record *pub
         return old;
     if (count > UINT32_MAX / 2)
         return NULL;
-    headers = arena_take(batch, (count == 0 ? FIRST_HEADERS : (size_t)count * 2) * sizeof(*headers));
+    headers =
+        arena_take(batch, (count == 0 ? FIRST_HEADERS : (size_t)count * 2) * sizeof(*headers));
     if (headers != NULL && count > 0)
         memcpy(headers, old, count * sizeof(*headers));
     return headers;
 }
 
-void record_arena_header(struct mr_record *pub, const char *name, const struct mr_schema *schema, struct mr_value v)
+void record_arena_header(struct mr_record *pub, const char *name, const struct mr_schema *schema,
+                         struct mr_value v)
 {
     struct batch *batch = ((struct record *)pub)->batch;
     struct mr_header *headers;
@@ -665,13 +673,14 @@ void record_arena_header(struct mr_record *pub, const char *name, const struct m
     headers = headers_grow(batch, pub);
     if (copy == NULL || headers == NULL)
         return;
-    headers[pub->header_count] =
-        (struct mr_header){.name = copy, .name_len = len, .schema = schema, .value = batch_own(batch, v)};
+    headers[pub->header_count] = (struct mr_header){
+        .name = copy, .name_len = len, .schema = schema, .value = batch_own(batch, v)};
     pub->headers = headers;
     pub->header_count++;
 }
 
-void record_arena_offset(struct mr_record *pub, const struct mr_source_partition *part, const char *key, int64_t next)
+void record_arena_offset(struct mr_record *pub, const struct mr_source_partition *part,
+                         const char *key, int64_t next)
 {
     struct record *rec = (struct record *)pub;
 
@@ -679,5 +688,6 @@ void record_arena_offset(struct mr_record *pub, const struct mr_source_partition
     rec->partition = rec->offset_key == NULL ? NULL : part;
     rec->offset_next = next;
     if (rec->partition == NULL)
-        batch_fault(rec->batch, "a source offset without a partition or key, or too many different ones");
+        batch_fault(rec->batch,
+                    "a source offset without a partition or key, or too many different ones");
 }

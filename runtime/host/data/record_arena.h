@@ -16,35 +16,35 @@ struct producer_header;
 struct record {
     struct mr_record pub;
     struct batch *batch;
-    const struct mr_source_partition *partition;        /* sources: NULL = no offset */
-    const char *offset_key;             /* interned */
+    const struct mr_source_partition *partition; /* sources: NULL = no offset */
+    const char *offset_key;                      /* interned */
     int64_t offset_next;
-    const void *key_bytes;              /* converted; NULL = null */
+    const void *key_bytes; /* converted; NULL = null */
     const void *value_bytes;
     size_t key_len;
     size_t value_len;
     const struct producer_header *wire_headers; /* converted; pub.header_count of them */
-    bool dropped;                       /* by a converter under tolerance: counts as done */
-    bool settled;                       /* sources: delivered, or needs no delivery (see task/ack_window) */
+    bool dropped;                               /* by a converter under tolerance: counts as done */
+    bool settled; /* sources: delivered, or needs no delivery (see task/ack_window) */
 };
 
 struct batch {
-    struct mr_batch pub;                /* first: the plugin's view */
-    struct mr_arena arena;              /* pub.arena points here */
+    struct mr_batch pub;   /* first: the plugin's view */
+    struct mr_arena arena; /* pub.arena points here */
     struct batch_pool *pool;
-    struct batch *next;                 /* for whoever holds it: a queue of batches */
-    size_t bytes;                       /* of memory handed out, records included */
-    size_t unsettled;                   /* records that are not settled */
-    int64_t again_ms;                   /* what mr_again_in asked for; -1: fd alone */
-    int again_fd;                       /* -1: none */
-    bool again;                         /* mr_again_in or mr_again_on_fd was called */
-    bool over;                          /* the plugin broke a rule or the budget: fail the task after the call */
-    const char *fault;                  /* which, with over; static text */
+    struct batch *next; /* for whoever holds it: a queue of batches */
+    size_t bytes;       /* of memory handed out, records included */
+    size_t unsettled;   /* records that are not settled */
+    int64_t again_ms;   /* what mr_again_in asked for; -1: fd alone */
+    int again_fd;       /* -1: none */
+    bool again;         /* mr_again_in or mr_again_on_fd was called */
+    bool over;          /* the plugin broke a rule or the budget: fail the task after the call */
+    const char *fault;  /* which, with over; static text */
     /* private */
-    void *blocks;                       /* of the arena; the first is the current one */
-    size_t record_cap;                  /* records that are mapped now */
+    void *blocks;      /* of the arena; the first is the current one */
+    size_t record_cap; /* records that are mapped now */
     size_t record_max;
-    const char *topics[16];             /* copied once per batch */
+    const char *topics[16]; /* copied once per batch */
     size_t topic_count;
 };
 
@@ -55,18 +55,20 @@ struct batch_pool;
  * max_records and BATCH_FULL_BYTES are what mr_batch_full calls full. Aborts out of memory. */
 #define BATCH_MAX_BYTES ((size_t)256 * 1024 * 1024)
 #define BATCH_FULL_BYTES ((size_t)1024 * 1024)
-#define BATCH_POOL_MAX 512              /* batches out at a time */
-struct batch_pool *batch_pool_new(const struct mr_host *host, size_t budget_bytes, size_t max_records);
-void batch_pool_free(struct batch_pool **pool);         /* every batch must have been given back */
+#define BATCH_POOL_MAX 512 /* batches out at a time */
+struct batch_pool *batch_pool_new(const struct mr_host *host, size_t budget_bytes,
+                                  size_t max_records);
+void batch_pool_free(struct batch_pool **pool); /* every batch must have been given back */
 /* An empty batch, or NULL when the budget is out (wait for reports) or memory is. Give it back when nothing points into
  * it. */
 struct batch *batch_pool_take(struct batch_pool *pool);
 void batch_pool_give(struct batch_pool *pool, struct batch *batch);
 size_t batch_pool_bytes(const struct batch_pool *pool); /* held by batches that are out */
-void batch_pool_trim(struct batch_pool *pool);          /* idle: give cached memory back to the system */
+void batch_pool_trim(struct batch_pool *pool); /* idle: give cached memory back to the system */
 
-struct record *batch_add(struct batch *batch, const char *topic);       /* sinks' side too; never NULL */
-struct record *batch_add_borrowed(struct batch *batch, const char *topic);      /* topic outlives the batch */
+struct record *batch_add(struct batch *batch, const char *topic); /* sinks' side too; never NULL */
+struct record *batch_add_borrowed(struct batch *batch,
+                                  const char *topic); /* topic outlives the batch */
 void batch_remove_last(struct batch *batch);
 static inline struct record *batch_at(const struct batch *batch, size_t i)
 {
@@ -75,8 +77,9 @@ static inline struct record *batch_at(const struct batch *batch, size_t i)
 /* A value whose every pointer leads into the batch's arena: copied where it does not. Unknown kinds, nesting beyond 1000
  * and what does not fit set `over` and give null. */
 struct mr_value batch_own(struct batch *batch, struct mr_value v);
-void *batch_copy(struct batch *batch, const void *data, size_t len);    /* NULL and `over` when it does not fit */
-void batch_fault(struct batch *batch, const char *fault);               /* the first one stays */
+void *batch_copy(struct batch *batch, const void *data,
+                 size_t len);                             /* NULL and `over` when it does not fit */
+void batch_fault(struct batch *batch, const char *fault); /* the first one stays */
 
 /* What the host's table (host_api.c) points to. Never NULL, as mr_alloc promises. */
 void *record_arena_more(struct mr_arena *arena, size_t size);
@@ -85,7 +88,9 @@ bool record_arena_full(const struct mr_batch *batch);
 int record_arena_again(struct mr_batch *batch, int64_t ms, int fd);
 void record_arena_key(struct mr_record *rec, struct mr_value v);
 void record_arena_value(struct mr_record *rec, struct mr_value v);
-void record_arena_header(struct mr_record *rec, const char *name, const struct mr_schema *schema, struct mr_value v);
-void record_arena_offset(struct mr_record *rec, const struct mr_source_partition *part, const char *key, int64_t next);
+void record_arena_header(struct mr_record *rec, const char *name, const struct mr_schema *schema,
+                         struct mr_value v);
+void record_arena_offset(struct mr_record *rec, const struct mr_source_partition *part,
+                         const char *key, int64_t next);
 
 #endif

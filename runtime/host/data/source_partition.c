@@ -18,14 +18,14 @@
 #define FIRST_SLOTS 64
 
 struct table {
-    size_t mask;                        /* slots - 1 */
+    size_t mask; /* slots - 1 */
     struct table *older;
     _Atomic(const struct mr_source_partition *) slots[];
 };
 
 struct intern {
     _Atomic(struct table *) table;
-    pthread_mutex_t lock;               /* for writers */
+    pthread_mutex_t lock; /* for writers */
     size_t count;
 };
 
@@ -43,7 +43,7 @@ static uint64_t hash_pair(const char *key, const char *value)
 {
     uint64_t hash = hash_text(14695981039346656037u, key);
 
-    hash *= 1099511628211u;             /* a byte 0 between the two */
+    hash *= 1099511628211u; /* a byte 0 between the two */
     if (value != NULL)
         hash = hash_text(hash ^ 1, value);
     return hash ^ (hash >> 29);
@@ -59,12 +59,14 @@ static bool pair_is(const struct mr_source_partition *part, const char *key, con
 }
 
 /* The entry, or NULL and the free slot where it belongs. */
-static const struct mr_source_partition *table_find(struct table *table, const char *key, const char *value, size_t *slot)
+static const struct mr_source_partition *table_find(struct table *table, const char *key,
+                                                    const char *value, size_t *slot)
 {
     size_t i = (size_t)hash_pair(key, value) & table->mask;
 
     for (;; i = (i + 1) & table->mask) {
-        const struct mr_source_partition *part = atomic_load_explicit(&table->slots[i], memory_order_acquire);
+        const struct mr_source_partition *part =
+            atomic_load_explicit(&table->slots[i], memory_order_acquire);
 
         if (part == NULL || pair_is(part, key, value)) {
             *slot = i;
@@ -84,7 +86,8 @@ static struct table *table_grow(struct intern *set)
     table->mask = slots - 1;
     table->older = old;
     for (size_t i = 0; old != NULL && i <= old->mask; i++) {
-        const struct mr_source_partition *part = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
+        const struct mr_source_partition *part =
+            atomic_load_explicit(&old->slots[i], memory_order_relaxed);
         size_t slot;
 
         if (part == NULL)
@@ -116,7 +119,8 @@ static struct mr_source_partition *pair_new(const char *key, const char *value, 
 }
 
 /* With the lock held; another thread may have been first. */
-static const struct mr_source_partition *intern_add(struct intern *set, const char *key, const char *value)
+static const struct mr_source_partition *intern_add(struct intern *set, const char *key,
+                                                    const char *value)
 {
     struct table *table = atomic_load_explicit(&set->table, memory_order_relaxed);
     const struct mr_source_partition *found;
@@ -141,7 +145,8 @@ static const struct mr_source_partition *intern_add(struct intern *set, const ch
     return part;
 }
 
-static const struct mr_source_partition *intern(struct intern *set, const char *key, const char *value)
+static const struct mr_source_partition *intern(struct intern *set, const char *key,
+                                                const char *value)
 {
     struct table *table = atomic_load_explicit(&set->table, memory_order_acquire);
     const struct mr_source_partition *part = NULL;

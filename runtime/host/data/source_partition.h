@@ -5,14 +5,14 @@
 
 #include "base/err.h"
 
-#define SOURCE_PARTITION_MAX 1000000        /* of one process */
-#define SOURCE_PARTITION_MAX_TEXT 32768     /* bytes of key and value together */
+#define SOURCE_PARTITION_MAX 1000000    /* of one process */
+#define SOURCE_PARTITION_MAX_TEXT 32768 /* bytes of key and value together */
 
 /* {key: value}. Its content is public to the host, opaque to plugins. */
 struct mr_source_partition {
     const char *key;
-    const char *value;                  /* NULL = null */
-    size_t index;                       /* 0, 1, …: for tables indexed by partition */
+    const char *value; /* NULL = null */
+    size_t index;      /* 0, 1, …: for tables indexed by partition */
 };
 
 /* The partition of this pair; NULL when key is NULL, the text is too long, or there are SOURCE_PARTITION_MAX already.

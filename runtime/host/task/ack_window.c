@@ -16,16 +16,16 @@
 #define NONE SIZE_MAX
 
 struct slot {
-    struct ack_offset offset;           /* partition NULL: never used */
-    size_t next_fresh;                  /* index, NONE at the end; valid while fresh */
+    struct ack_offset offset; /* partition NULL: never used */
+    size_t next_fresh;        /* index, NONE at the end; valid while fresh */
     bool fresh;
 };
 
 struct ack_window {
     struct batch *head;
     struct batch *tail;
-    size_t at;                          /* records of head behind the frontier */
-    struct slot *slots;                 /* by mr_source_partition.index */
+    size_t at;          /* records of head behind the frontier */
+    struct slot *slots; /* by mr_source_partition.index */
     size_t slot_count;
     size_t first_fresh;
     size_t last_fresh;
@@ -180,7 +180,7 @@ void ack_window_put_back(struct ack_window *w, const struct ack_offset *offset)
     struct slot *slot = &w->slots[offset->partition->index];
 
     if (slot->fresh)
-        return;                         /* a newer one came meanwhile */
+        return; /* a newer one came meanwhile */
     slot->offset = *offset;
     slot_chain(w, slot);
 }

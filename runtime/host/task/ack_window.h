@@ -25,11 +25,11 @@ struct ack_offset {
 
 /* A place in the window. */
 struct ack_cursor {
-    struct batch *batch;                /* NULL: behind the last record */
+    struct batch *batch; /* NULL: behind the last record */
     size_t i;
 };
 
-struct ack_window *ack_window_new(void);                /* aborts out of memory */
+struct ack_window *ack_window_new(void); /* aborts out of memory */
 /* Gives what is left back to the batches' pools: only when nothing references their memory any more. */
 void ack_window_free(struct ack_window **w);
 
@@ -52,14 +52,18 @@ int ack_window_advance(struct ack_window *w, struct mr_error *err);
 size_t ack_window_take(struct ack_window *w, struct ack_offset *out, size_t max);
 /* An offset taken before could not be stored: it is committable again, unless a newer one is by now. */
 void ack_window_put_back(struct ack_window *w, const struct ack_offset *offset);
-size_t ack_window_committable(const struct ack_window *w);      /* how many ack_window_take would give */
+size_t ack_window_committable(const struct ack_window *w); /* how many ack_window_take would give */
 
-bool ack_window_empty(const struct ack_window *w);      /* everything pushed is behind the frontier */
-size_t ack_window_unsettled(const struct ack_window *w);        /* records; counts, so not for each record */
+bool ack_window_empty(const struct ack_window *w); /* everything pushed is behind the frontier */
+size_t
+ack_window_unsettled(const struct ack_window *w); /* records; counts, so not for each record */
 
 /* Walk from the first record that is not behind the frontier. */
 struct ack_cursor ack_window_first(const struct ack_window *w);
-static inline struct record *ack_cursor_record(const struct ack_cursor *at) { return batch_at(at->batch, at->i); }
+static inline struct record *ack_cursor_record(const struct ack_cursor *at)
+{
+    return batch_at(at->batch, at->i);
+}
 void ack_cursor_next(struct ack_cursor *at);
 
 #endif

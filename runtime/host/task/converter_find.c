@@ -34,7 +34,8 @@ static bool loosely(const char *known, const char *name)
     return stem(a) == stem(name) && memcmp(a, name, stem(a)) == 0;
 }
 
-static bool is_called(const json_t *entry, const char *name, bool (*called)(const char *known, const char *name))
+static bool is_called(const json_t *entry, const char *name,
+                      bool (*called)(const char *known, const char *name))
 {
     const char *known;
     const json_t *alias;
@@ -42,9 +43,9 @@ static bool is_called(const json_t *entry, const char *name, bool (*called)(cons
 
     if (json_get_text(entry, "name", &known) && called(known, name))
         return true;
-    json_array_foreach(json_object_get(entry, "aliases"), i, alias)
-        if (json_is_string(alias) && called(json_string_value(alias), name))
-            return true;
+    json_array_foreach(json_object_get(entry, "aliases"), i,
+                       alias) if (json_is_string(alias) &&
+                                  called(json_string_value(alias), name)) return true;
     return false;
 }
 
@@ -62,9 +63,9 @@ static const json_t *find_entry(const json_t *plugins, const char *name)
     size_t i;
 
     for (size_t pass = 0; pass < 2; pass++)
-        json_array_foreach(plugins, i, entry)
-            if (is_converter(entry) && is_called(entry, name, passes[pass]))
-                return entry;
+        json_array_foreach(plugins, i,
+                           entry) if (is_converter(entry) &&
+                                      is_called(entry, name, passes[pass])) return entry;
     return NULL;
 }
 
@@ -77,9 +78,9 @@ static int not_found(const json_t *plugins, const char *name, struct mr_error *e
     int rc;
 
     buf_init(&names, 700);
-    json_array_foreach(plugins, i, entry)
-        if (is_converter(entry) && json_get_text(entry, "name", &known))
-            buf_printf(&names, "%s%s", names.len == 0 ? "" : ", ", known);
+    json_array_foreach(plugins, i,
+                       entry) if (is_converter(entry) && json_get_text(entry, "name", &known))
+        buf_printf(&names, "%s%s", names.len == 0 ? "" : ", ", known);
     rc = mr_fail(err, MR_ERR_CONFIG, "no converter called %.200s is installed; there are: %s", name,
                  names.len == 0 ? "none" : names.data);
     buf_deinit(&names);
@@ -97,7 +98,8 @@ const struct plugin *converter_find(const json_t *plugins, const char *name, str
         return NULL;
     }
     if (!json_get_text(entry, "library", &library) || !json_get_text(entry, "name", &real)) {
-        mr_fail(err, MR_ERR_PROTOCOL, "the worker's list of plugins has no library for converter %.200s", name);
+        mr_fail(err, MR_ERR_PROTOCOL,
+                "the worker's list of plugins has no library for converter %.200s", name);
         return NULL;
     }
     return plugin_load_find(library, MR_PLUGIN_CONVERTER, real, err);

@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTITION_MAX 1000000           /* numbers of one topic */
+#define PARTITION_MAX 1000000 /* numbers of one topic */
 
 struct entry {
     bool assigned;
     int64_t next;
-    int64_t staged;                     /* LEDGER_UNKNOWN: nothing */
+    int64_t staged; /* LEDGER_UNKNOWN: nothing */
     int64_t committed;
 };
 
 struct topic {
     char *name;
-    const char *seen;                   /* the consumer's pointer for this name, once it is known */
+    const char *seen; /* the consumer's pointer for this name, once it is known */
     struct entry *entries;
     size_t entry_count;
 };
@@ -129,7 +129,8 @@ static int assign_one(struct ledger *l, const struct consumer_partition *part, s
     struct entry *entry = NULL;
 
     if (part->partition < 0 || part->partition >= PARTITION_MAX)
-        return mr_fail(err, MR_ERR_PROTOCOL, "partition %d of topic %s is out of range", part->partition, part->topic);
+        return mr_fail(err, MR_ERR_PROTOCOL, "partition %d of topic %s is out of range",
+                       part->partition, part->topic);
     if (topic == NULL)
         topic = topic_add(l, part->topic);
     if (topic != NULL)
@@ -137,12 +138,15 @@ static int assign_one(struct ledger *l, const struct consumer_partition *part, s
     if (entry == NULL)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory for assigned partitions");
     l->assigned += entry->assigned ? 0 : 1;
-    *entry = (struct entry){
-        .assigned = true, .next = part->offset, .staged = LEDGER_UNKNOWN, .committed = part->offset};
+    *entry = (struct entry){.assigned = true,
+                            .next = part->offset,
+                            .staged = LEDGER_UNKNOWN,
+                            .committed = part->offset};
     return MR_OK;
 }
 
-int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size_t count, struct mr_error *err)
+int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size_t count,
+                  struct mr_error *err)
 {
     int rc = MR_OK;
 
@@ -202,7 +206,8 @@ bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_
     return true;
 }
 
-typedef void (*entry_fn)(void *arg, const struct topic *topic, int32_t partition, struct entry *entry);
+typedef void (*entry_fn)(void *arg, const struct topic *topic, int32_t partition,
+                         struct entry *entry);
 
 static void each(const struct ledger *l, entry_fn fn, void *arg)
 {
@@ -245,8 +250,8 @@ static void list_one(void *arg, const struct topic *topic, int32_t partition, st
 {
     struct listing *list = arg;
 
-    list->out[list->count++] =
-        (struct consumer_partition){.topic = topic->name, .partition = partition, .offset = entry->next};
+    list->out[list->count++] = (struct consumer_partition){
+        .topic = topic->name, .partition = partition, .offset = entry->next};
 }
 
 size_t ledger_positions(const struct ledger *l, struct consumer_partition *out)
@@ -257,14 +262,15 @@ size_t ledger_positions(const struct ledger *l, struct consumer_partition *out)
     return list.count;
 }
 
-static void list_uncommitted(void *arg, const struct topic *topic, int32_t partition, struct entry *entry)
+static void list_uncommitted(void *arg, const struct topic *topic, int32_t partition,
+                             struct entry *entry)
 {
     if (entry->next != LEDGER_UNKNOWN && entry->next > entry->committed)
         list_one(arg, topic, partition, entry);
 }
 
-size_t ledger_uncommitted(const struct ledger *l, const struct consumer_partition *only, size_t only_count,
-                          struct consumer_partition *out)
+size_t ledger_uncommitted(const struct ledger *l, const struct consumer_partition *only,
+                          size_t only_count, struct consumer_partition *out)
 {
     struct listing list = {out, 0};
 

@@ -12,15 +12,16 @@
 
 #include "kafka/consumer.h"
 
-#define LEDGER_UNKNOWN (-1)             /* no offset yet: reading starts where auto.offset.reset says */
+#define LEDGER_UNKNOWN (-1) /* no offset yet: reading starts where auto.offset.reset says */
 
 struct ledger;
 
-struct ledger *ledger_new(void);                        /* aborts out of memory */
+struct ledger *ledger_new(void); /* aborts out of memory */
 void ledger_free(struct ledger **l);
 
 /* Partitions that came: parts[i].offset is the committed offset, or LEDGER_UNKNOWN. One that is known begins anew. */
-int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size_t count, struct mr_error *err);
+int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size_t count,
+                  struct mr_error *err);
 /* Partitions that went: forgotten, with all that was staged or sent for commit. Unknown ones are passed over. */
 void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, size_t count);
 bool ledger_holds(const struct ledger *l, const char *topic, int32_t partition);
@@ -29,15 +30,15 @@ size_t ledger_count(const struct ledger *l);
 /* A message of the batch in hand. false: the partition is not ours, or the message lies below what put has accepted
  * already; it must not be delivered. topic: the consumer's pointer. */
 bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_t offset);
-void ledger_accept(struct ledger *l);                   /* put took the batch */
-void ledger_reject(struct ledger *l);                   /* it will be read again */
+void ledger_accept(struct ledger *l); /* put took the batch */
+void ledger_reject(struct ledger *l); /* it will be read again */
 
 /* Fill out (room for ledger_count entries) with the next offset of every partition, LEDGER_UNKNOWN included; the topics
  * are the ledger's own, valid until the partition goes. */
 size_t ledger_positions(const struct ledger *l, struct consumer_partition *out);
 /* Those whose next lies above what is committed. only: just these partitions (of only_count), NULL = all. */
-size_t ledger_uncommitted(const struct ledger *l, const struct consumer_partition *only, size_t only_count,
-                          struct consumer_partition *out);
+size_t ledger_uncommitted(const struct ledger *l, const struct consumer_partition *only,
+                          size_t only_count, struct consumer_partition *out);
 /* The group has them now. */
 void ledger_committed(struct ledger *l, const struct consumer_partition *parts, size_t count);
 

@@ -12,8 +12,8 @@
 #define LOGGER "host.task.offset_writer"
 #include "base/log.h"
 
-void offset_writer_init(struct offset_writer *w, struct ack_window *window, offset_writer_put put, void *arg,
-                        int64_t interval_ms, int64_t timeout_ms, int64_t now_ms)
+void offset_writer_init(struct offset_writer *w, struct ack_window *window, offset_writer_put put,
+                        void *arg, int64_t interval_ms, int64_t timeout_ms, int64_t now_ms)
 {
     *w = (struct offset_writer){.window = window,
                                 .put = put,
@@ -47,7 +47,8 @@ static json_t *pair_of(const char *key, json_t *value)
 static json_t *entry_of(const struct ack_offset *offset)
 {
     const struct mr_source_partition *part = offset->partition;
-    json_t *partition = pair_of(part->key, part->value == NULL ? json_null() : json_string(part->value));
+    json_t *partition =
+        pair_of(part->key, part->value == NULL ? json_null() : json_string(part->value));
     json_t *value = pair_of(offset->key, json_integer(offset->next));
     json_t *entry = json_array();
 
@@ -71,8 +72,9 @@ static json_t *entries_of(const struct offset_writer *w)
         json_t *entry = entry_of(&w->taken[i]);
 
         if (entry == NULL)
-            log_error("the offset of source partition %.200s can't be stored: its name is not UTF-8",
-                      w->taken[i].partition->key);
+            log_error(
+                "the offset of source partition %.200s can't be stored: its name is not UTF-8",
+                w->taken[i].partition->key);
         else
             json_array_append_new(entries, entry);
     }
@@ -102,7 +104,8 @@ static void pump(struct offset_writer *w, int64_t now_ms)
     w->id = w->put(w->arg, entries_of(w));
     if (w->id >= 0)
         return;
-    log_warn("offsets of %zu source partitions could not be handed to the worker; they stay for the next flush",
+    log_warn("offsets of %zu source partitions could not be handed to the worker; they stay for "
+             "the next flush",
              w->taken_count);
     put_back(w);
 }
@@ -130,7 +133,9 @@ int64_t offset_writer_due_ms(const struct offset_writer *w)
 {
     if (w->putting && !w->late)
         return w->sent_ms + w->timeout_ms < w->due_ms ? w->sent_ms + w->timeout_ms : w->due_ms;
-    return w->putting || ack_window_committable(w->window) > 0 || !ack_window_empty(w->window) ? w->due_ms : INT64_MAX;
+    return w->putting || ack_window_committable(w->window) > 0 || !ack_window_empty(w->window)
+               ? w->due_ms
+               : INT64_MAX;
 }
 
 bool offset_writer_answer(struct offset_writer *w, int64_t id, const char *error, int64_t now_ms)

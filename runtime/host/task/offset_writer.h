@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "host/task/ack_window.h"
 
-#define OFFSET_WRITER_PORTION 500       /* offsets in one request, so that a frame stays small */
+#define OFFSET_WRITER_PORTION 500 /* offsets in one request, so that a frame stays small */
 
 /* Hands entries (taken; [[partition object, offset object], ...]) to the worker. Gives the request's id, or a negative
  * value when it can't be sent. */
@@ -24,10 +24,10 @@ struct offset_writer {
     void *arg;
     int64_t interval_ms;
     int64_t timeout_ms;
-    int64_t due_ms;                     /* of the next flush */
-    bool wanted;                        /* a flush is under way */
-    bool putting;                       /* a request is out: id, sent_ms, taken are valid */
-    bool late;                          /* that it takes long was logged */
+    int64_t due_ms; /* of the next flush */
+    bool wanted;    /* a flush is under way */
+    bool putting;   /* a request is out: id, sent_ms, taken are valid */
+    bool late;      /* that it takes long was logged */
     int64_t id;
     int64_t sent_ms;
     size_t taken_count;
@@ -35,8 +35,8 @@ struct offset_writer {
 };
 
 /* Aborts out of memory. interval_ms, timeout_ms: the worker's offset.flush.interval.ms and offset.flush.timeout.ms. */
-void offset_writer_init(struct offset_writer *w, struct ack_window *window, offset_writer_put put, void *arg,
-                        int64_t interval_ms, int64_t timeout_ms, int64_t now_ms);
+void offset_writer_init(struct offset_writer *w, struct ack_window *window, offset_writer_put put,
+                        void *arg, int64_t interval_ms, int64_t timeout_ms, int64_t now_ms);
 void offset_writer_deinit(struct offset_writer *w);
 
 /* Begin to store what is committable now; a flush under way takes it along. */
@@ -47,6 +47,6 @@ void offset_writer_tick(struct offset_writer *w, int64_t now_ms);
 int64_t offset_writer_due_ms(const struct offset_writer *w);
 /* The worker's answer; ids of others are passed over. error "" = stored. Gives true when a flush is done. */
 bool offset_writer_answer(struct offset_writer *w, int64_t id, const char *error, int64_t now_ms);
-bool offset_writer_busy(const struct offset_writer *w);         /* an answer is awaited */
+bool offset_writer_busy(const struct offset_writer *w); /* an answer is awaited */
 
 #endif

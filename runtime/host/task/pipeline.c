@@ -26,8 +26,8 @@ enum role { ROLE_KEY, ROLE_VALUE, ROLE_HEADER, ROLE_COUNT };
 static const struct {
     const char *property;
     const char *prefix;
-    const char *type;                   /* converter.type */
-    const char *stage;                  /* Connect's name, for logs and traces */
+    const char *type;  /* converter.type */
+    const char *stage; /* Connect's name, for logs and traces */
 } roles[ROLE_COUNT] = {
     [ROLE_KEY] = {"key.converter", "key.converter.", "key", "KEY_CONVERTER"},
     [ROLE_VALUE] = {"value.converter", "value.converter.", "value", "VALUE_CONVERTER"},
@@ -35,9 +35,9 @@ static const struct {
 };
 
 struct stage {
-    const struct mr_converter *converter;       /* NULL: the plain rule for headers */
+    const struct mr_converter *converter; /* NULL: the plain rule for headers */
     struct instance inst;
-    bool ready;                         /* inst is initialised */
+    bool ready; /* inst is initialised */
     bool started;
 };
 
@@ -55,16 +55,19 @@ static bool is_simple(const char *name)
     return strcmp(dot == NULL ? name : dot + 1, SIMPLE_HEADERS) == 0;
 }
 
-static int stage_config(enum role role, const struct props *from, struct props *out, struct mr_error *err)
+static int stage_config(enum role role, const struct props *from, struct props *out,
+                        struct mr_error *err)
 {
     props_init(out);
-    if (props_subset(from, roles[role].prefix, out) == 0 && props_set(out, "converter.type", roles[role].type) == 0)
+    if (props_subset(from, roles[role].prefix, out) == 0 &&
+        props_set(out, "converter.type", roles[role].type) == 0)
         return MR_OK;
-    return mr_fail(err, MR_ERR_NOMEM, "out of memory for the configuration of %s", roles[role].property);
+    return mr_fail(err, MR_ERR_NOMEM, "out of memory for the configuration of %s",
+                   roles[role].property);
 }
 
-static int stage_make(struct stage *stage, const struct pipeline_spec *spec, const struct plugin *plugin,
-                      const struct props *config, struct mr_error *err)
+static int stage_make(struct stage *stage, const struct pipeline_spec *spec,
+                      const struct plugin *plugin, const struct props *config, struct mr_error *err)
 {
     int rc = instance_init(&stage->inst, plugin, config, err);
 
@@ -75,21 +78,24 @@ static int stage_make(struct stage *stage, const struct pipeline_spec *spec, con
     stage->inst.connector = spec->name;
     stage->inst.task = spec->task;
     stage->converter = &plugin->converter;
-    stage->started = true;              /* stop is called also when start fails */
+    stage->started = true; /* stop is called also when start fails */
     if (plugin->converter.start != NULL)
         rc = plugin->converter.start(stage->inst.self, &stage->inst.pub, err);
     if (stage->inst.misuse.code != 0) {
         err_clear(err);
         return mr_fail(err, MR_ERR_FATAL, "%s", stage->inst.misuse.text);
     }
-    return rc >= 0 ? MR_OK : mr_fail(err, rc, "start() failed with %s and no text", err_code_name(rc));
+    return rc >= 0 ? MR_OK
+                   : mr_fail(err, rc, "start() failed with %s and no text", err_code_name(rc));
 }
 
 /* The connector's converter with the connector's settings, or else the worker's with the worker's: never mixed. */
-static int stage_new(struct stage *stage, const struct pipeline_spec *spec, enum role role, struct mr_error *err)
+static int stage_new(struct stage *stage, const struct pipeline_spec *spec, enum role role,
+                     struct mr_error *err)
 {
     const char *property = roles[role].property;
-    const struct props *from = props_get(spec->connector, property) != NULL ? spec->connector : spec->worker;
+    const struct props *from =
+        props_get(spec->connector, property) != NULL ? spec->connector : spec->worker;
     const char *name = props_get(from, property);
     const struct plugin *plugin;
     struct props config;
@@ -98,7 +104,8 @@ static int stage_new(struct stage *stage, const struct pipeline_spec *spec, enum
     if (name == NULL && role == ROLE_HEADER)
         name = SIMPLE_HEADERS;
     if (name == NULL)
-        return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s", property);
+        return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s",
+                       property);
     plugin = spec->find(spec->arg, name, err);
     if (plugin == NULL && role == ROLE_HEADER && is_simple(name)) {
         err_clear(err);
@@ -168,7 +175,8 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
 }
 
 /* A stage failed for rec. MR_OK: leave the record out. */
-static int stage_failed(struct pipeline *p, enum role role, const struct record *rec, int rc, struct mr_error *err)
+static int stage_failed(struct pipeline *p, enum role role, const struct record *rec, int rc,
+                        struct mr_error *err)
 {
     const struct stage *stage = &p->stages[role];
     char where[600];
@@ -176,24 +184,26 @@ static int stage_failed(struct pipeline *p, enum role role, const struct record 
     mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
     if (rec->pub.offset >= 0 && rec->pub.partition >= 0 && rec->partition == NULL)
         snprintf(where, sizeof(where), "%s of %.200s, record %.249s-%d@%lld", roles[role].stage,
-                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name, rec->pub.topic,
-                 rec->pub.partition, (long long)rec->pub.offset);
+                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name,
+                 rec->pub.topic, rec->pub.partition, (long long)rec->pub.offset);
     else
         snprintf(where, sizeof(where), "%s of %.200s, a record for topic %.249s", roles[role].stage,
-                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name, rec->pub.topic);
+                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name,
+                 rec->pub.topic);
     return tolerance_skips(&p->tolerance, err, where, clock_ms()) ? MR_OK : err->code;
 }
 
 /* --- to Kafka ---------------------------------------------------------------------------------------------------- */
 
-static int from_connect(struct stage *stage, struct record *rec, const struct mr_schema *schema, struct mr_value value,
-                        const void **data, size_t *len, struct mr_error *err)
+static int from_connect(struct stage *stage, struct record *rec, const struct mr_schema *schema,
+                        struct mr_value value, const void **data, size_t *len, struct mr_error *err)
 {
-    return stage->converter->from_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic, schema, value, data,
-                                          len, err);
+    return stage->converter->from_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic,
+                                          schema, value, data, len, err);
 }
 
-static void plain_header_bytes(struct record *rec, struct mr_value value, struct producer_header *out)
+static void plain_header_bytes(struct record *rec, struct mr_value value,
+                               struct producer_header *out)
 {
     if (value.kind == MR_KIND_NULL)
         return;
@@ -207,7 +217,8 @@ static void plain_header_bytes(struct record *rec, struct mr_value value, struct
 
 static int headers_to_kafka(struct stage *stage, struct record *rec, struct mr_error *err)
 {
-    struct producer_header *out = mr_alloc(rec->batch->pub.arena, rec->pub.header_count * sizeof(*out));
+    struct producer_header *out =
+        mr_alloc(rec->batch->pub.arena, rec->pub.header_count * sizeof(*out));
 
     for (uint32_t i = 0; i < rec->pub.header_count; i++) {
         const struct mr_header *header = mr_header_at(&rec->pub, i);
@@ -217,7 +228,8 @@ static int headers_to_kafka(struct stage *stage, struct record *rec, struct mr_e
         if (stage->converter == NULL)
             plain_header_bytes(rec, header->value, &out[i]);
         else
-            rc = from_connect(stage, rec, header->schema, header->value, &out[i].value, &out[i].value_len, err);
+            rc = from_connect(stage, rec, header->schema, header->value, &out[i].value,
+                              &out[i].value_len, err);
         if (rc < 0)
             return rc;
     }
@@ -235,12 +247,13 @@ static int record_to_kafka(struct pipeline *p, struct record *rec, struct mr_err
         rc = headers_to_kafka(&p->stages[role], rec, err);
     if (rc >= 0) {
         role = ROLE_KEY;
-        rc = from_connect(&p->stages[role], rec, rec->pub.key_schema, rec->pub.key, &rec->key_bytes, &rec->key_len, err);
+        rc = from_connect(&p->stages[role], rec, rec->pub.key_schema, rec->pub.key, &rec->key_bytes,
+                          &rec->key_len, err);
     }
     if (rc >= 0) {
         role = ROLE_VALUE;
-        rc = from_connect(&p->stages[role], rec, rec->pub.value_schema, rec->pub.value, &rec->value_bytes,
-                          &rec->value_len, err);
+        rc = from_connect(&p->stages[role], rec, rec->pub.value_schema, rec->pub.value,
+                          &rec->value_bytes, &rec->value_len, err);
     }
     if (rc >= 0)
         return MR_OK;
@@ -252,10 +265,13 @@ static int record_to_kafka(struct pipeline *p, struct record *rec, struct mr_err
 static int check_target(const struct record *rec, struct mr_error *err)
 {
     if (rec->pub.timestamp < MR_NO_TIMESTAMP)
-        return mr_fail(err, MR_ERR_DATA, "Invalid record timestamp %lld", (long long)rec->pub.timestamp);
+        return mr_fail(err, MR_ERR_DATA, "Invalid record timestamp %lld",
+                       (long long)rec->pub.timestamp);
     if (rec->pub.partition < MR_NO_PARTITION)
-        return mr_fail(err, MR_ERR_DATA, "Invalid partition: %d. Partition number should always be non-negative or null.",
-                       rec->pub.partition);
+        return mr_fail(
+            err, MR_ERR_DATA,
+            "Invalid partition: %d. Partition number should always be non-negative or null.",
+            rec->pub.partition);
     return MR_OK;
 }
 
@@ -284,8 +300,8 @@ int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, str
 static int to_connect(struct stage *stage, struct record *rec, const void *data, size_t len,
                       const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
 {
-    return stage->converter->to_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic, data, len, schema,
-                                        value, err);
+    return stage->converter->to_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic,
+                                        data, len, schema, value, err);
 }
 
 static struct mr_value plain_header_value(const struct consumer_header *header)
@@ -297,8 +313,8 @@ static struct mr_value plain_header_value(const struct consumer_header *header)
     return mr_bytes(header->value, header->value_len);
 }
 
-static int headers_from_kafka(struct stage *stage, const struct consumer_msg *msg, struct record *rec,
-                              struct mr_error *err)
+static int headers_from_kafka(struct stage *stage, const struct consumer_msg *msg,
+                              struct record *rec, struct mr_error *err)
 {
     struct mr_header *out = mr_alloc(rec->batch->pub.arena, msg->header_count * sizeof(*out));
 
@@ -310,7 +326,8 @@ static int headers_from_kafka(struct stage *stage, const struct consumer_msg *ms
         if (stage->converter == NULL)
             out[i].value = plain_header_value(&header);
         else
-            rc = to_connect(stage, rec, header.value, header.value_len, &out[i].schema, &out[i].value, err);
+            rc = to_connect(stage, rec, header.value, header.value_len, &out[i].schema,
+                            &out[i].value, err);
         if (rc < 0)
             return rc;
     }
@@ -320,8 +337,8 @@ static int headers_from_kafka(struct stage *stage, const struct consumer_msg *ms
 }
 
 /* MR_OK, also for a message that is left out. */
-static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg, struct batch *batch,
-                             struct mr_error *err)
+static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
+                             struct batch *batch, struct mr_error *err)
 {
     struct record *rec = batch_add_borrowed(batch, msg->topic);
     enum role role = ROLE_KEY;
@@ -330,10 +347,12 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
     rec->pub.partition = msg->partition;
     rec->pub.offset = msg->offset;
     rec->pub.timestamp = msg->timestamp_ms;
-    rc = to_connect(&p->stages[role], rec, msg->key, msg->key_len, &rec->pub.key_schema, &rec->pub.key, err);
+    rc = to_connect(&p->stages[role], rec, msg->key, msg->key_len, &rec->pub.key_schema,
+                    &rec->pub.key, err);
     if (rc >= 0) {
         role = ROLE_VALUE;
-        rc = to_connect(&p->stages[role], rec, msg->value, msg->value_len, &rec->pub.value_schema, &rec->pub.value, err);
+        rc = to_connect(&p->stages[role], rec, msg->value, msg->value_len, &rec->pub.value_schema,
+                        &rec->pub.value, err);
     }
     if (rc >= 0 && msg->header_count > 0) {
         role = ROLE_HEADER;
@@ -346,8 +365,8 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
     return rc;
 }
 
-int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count, struct batch *batch,
-                        struct mr_error *err)
+int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count,
+                        struct batch *batch, struct mr_error *err)
 {
     int rc = MR_OK;
 

@@ -29,7 +29,7 @@ struct pipeline_spec {
 
 /* Find, configure and start key, value and header converter. */
 struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error *err);
-void pipeline_free(struct pipeline **p);        /* stops the converters */
+void pipeline_free(struct pipeline **p); /* stops the converters */
 
 /* Source: convert header, key, value of each record, in order. A tolerated failure sets `dropped`. On failure *done says
  * how many records are ready; they are to be delivered. */
@@ -37,8 +37,8 @@ int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, str
 
 /* Sink: append the records of count messages to batch, key, value, header. A tolerated failure leaves the record out.
  * Values borrow from the messages. On failure the batch is not to be used. */
-int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count, struct batch *batch,
-                        struct mr_error *err);
+int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count,
+                        struct batch *batch, struct mr_error *err);
 
 struct tolerance *pipeline_tolerance(struct pipeline *p);
 

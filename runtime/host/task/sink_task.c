@@ -31,8 +31,8 @@
 #define LOGGER "host.task.sink"
 #include "base/log.h"
 
-#define POLL_RECORDS 500                /* Java's default max.poll.records */
-#define RETRY_MS 1000                   /* back-off after MR_ERR_RETRY from put or flush */
+#define POLL_RECORDS 500 /* Java's default max.poll.records */
+#define RETRY_MS 1000    /* back-off after MR_ERR_RETRY from put or flush */
 #define TROUBLE_LOG_MS 30000
 #define BATCH_BUDGET ((size_t)64 * 1024 * 1024)
 #define TOPICS_MAX 10000
@@ -45,23 +45,23 @@ struct sink_task {
     struct consumer *consumer;
     struct batch_pool *pool;
     struct ledger *ledger;
-    struct consumer_msg *msgs;          /* max_poll of them */
+    struct consumer_msg *msgs; /* max_poll of them */
     size_t max_poll;
     int64_t max_poll_interval_ms;
-    int64_t interval_ms;                /* offset.flush.interval.ms */
-    int64_t timeout_ms;                 /* offset.flush.timeout.ms: for synchronous commits */
+    int64_t interval_ms; /* offset.flush.interval.ms */
+    int64_t timeout_ms;  /* offset.flush.timeout.ms: for synchronous commits */
     int64_t graceful_ms;
 
-    struct batch *held;                 /* to be put again; staged in the ledger; NULL none */
+    struct batch *held; /* to be put again; staged in the ledger; NULL none */
     int64_t put_again_ms;
     int64_t commit_due_ms;
-    bool unflushed;                     /* put accepted something since the last good flush */
-    bool broken;                        /* flush failed for good: nothing may be committed any more */
-    bool stopped_delivery;              /* consumer_pause was called */
+    bool unflushed;        /* put accepted something since the last good flush */
+    bool broken;           /* flush failed for good: nothing may be committed any more */
+    bool stopped_delivery; /* consumer_pause was called */
 
-    struct consumer_partition *parts;   /* scratch, as many as the ledger holds */
+    struct consumer_partition *parts; /* scratch, as many as the ledger holds */
     size_t parts_cap;
-    struct consumer_partition *sent;    /* of the asynchronous commit that is out */
+    struct consumer_partition *sent; /* of the asynchronous commit that is out */
     size_t sent_count;
     size_t sent_cap;
     int64_t sent_ms;
@@ -104,7 +104,8 @@ static bool room_for_parts(struct sink_task *s)
 
     if (grow(&s->parts, &s->parts_cap, ledger_count(s->ledger)))
         return true;
-    mr_fail(&err, MR_ERR_NOMEM, "out of memory for the offsets of %zu partitions", ledger_count(s->ledger));
+    mr_fail(&err, MR_ERR_NOMEM, "out of memory for the offsets of %zu partitions",
+            ledger_count(s->ledger));
     fail(s, &err, NULL);
     return false;
 }
@@ -121,7 +122,7 @@ static void serve(void *arg)
         if (consumer_lend(s->consumer, &err) == MR_OK)
             s->lend = LEND_LENT;
         else
-            s->offered_ms = clock_ms();         /* not now: again later */
+            s->offered_ms = clock_ms(); /* not now: again later */
     }
     if (s->lend == LEND_LENT)
         consumer_keep_alive(s->consumer);
@@ -158,7 +159,7 @@ static void take_back(struct sink_task *s)
     count = ledger_positions(s->ledger, s->parts);
     if (consumer_take_back(s->consumer, s->parts, count, &err) != MR_OK)
         fail(s, &err, NULL);
-    s->stopped_delivery = false;        /* settled anew before the next poll */
+    s->stopped_delivery = false; /* settled anew before the next poll */
 }
 
 /* --- delivery on and off ------------------------------------------------------------------------------------------- */
@@ -276,7 +277,8 @@ static int64_t sync_timeout(struct sink_task *s)
 }
 
 /* Partitions are going: what is done in them is made durable and committed before. Inside the consumer's callback. */
-static void commit_before_leaving(struct sink_task *s, const struct consumer_partition *going, size_t count)
+static void commit_before_leaving(struct sink_task *s, const struct consumer_partition *going,
+                                  size_t count)
 {
     struct mr_error err = {0};
     size_t n;
@@ -286,11 +288,13 @@ static void commit_before_leaving(struct sink_task *s, const struct consumer_par
     n = ledger_uncommitted(s->ledger, going, count, s->parts);
     if (n == 0 || !flush(s, true, false))
         return;
-    s->sent_count = 0;                  /* an answer that is still out can't be told from this one's */
+    s->sent_count = 0; /* an answer that is still out can't be told from this one's */
     if (consumer_commit(s->consumer, s->parts, n, true, sync_timeout(s), &err) == MR_OK)
         ledger_committed(s->ledger, s->parts, n);
     else
-        log_warn("the last offsets of %zu partitions were not committed: %s; their records are read again", n, err.text);
+        log_warn("the last offsets of %zu partitions were not committed: %s; their records are "
+                 "read again",
+                 n, err.text);
 }
 
 /* --- the group ----------------------------------------------------------------------------------------------------- */
@@ -324,7 +328,8 @@ static bool is_among(const struct record *rec, const struct consumer_partition *
 }
 
 /* Records of partitions that went leave the batch in hand. */
-static void drop_from_held(struct sink_task *s, const struct consumer_partition *parts, size_t count)
+static void drop_from_held(struct sink_task *s, const struct consumer_partition *parts,
+                           size_t count)
 {
     struct batch *batch = s->held;
     size_t kept = 0;
@@ -348,7 +353,8 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
     if (!lost)
         commit_before_leaving(s, parts, count);
     else
-        log_warn("%zu partitions are lost to the group; their records since the last commit are read again elsewhere",
+        log_warn("%zu partitions are lost to the group; their records since the last commit are "
+                 "read again elsewhere",
                  count);
     ledger_revoke(s->ledger, parts, count);
     drop_from_held(s, parts, count);
@@ -388,7 +394,8 @@ static bool hold(struct sink_task *s, struct batch *batch)
     for (size_t i = 0; i < batch->pub.count; i++) {
         if (own_record(batch, batch_at(batch, i)))
             continue;
-        mr_fail(&err, MR_ERR_NOMEM, "the batch that is to be put again can't be kept: %s", batch->fault);
+        mr_fail(&err, MR_ERR_NOMEM, "the batch that is to be put again can't be kept: %s",
+                batch->fault);
         fail(s, &err, NULL);
         return false;
     }
@@ -425,7 +432,7 @@ static void put(struct sink_task *s, struct batch *batch)
             rc = mr_fail(&err, MR_ERR_FATAL, "%s", batch->fault);
         rc = task_leave(s->task, "put", rc, &err);
         lent = end_offer(s);
-        s->unflushed = true;            /* also what a failed put took: flush covers it, the ledger does not */
+        s->unflushed = true; /* also what a failed put took: flush covers it, the ledger does not */
     } else {
         lent = false;
     }
@@ -512,7 +519,7 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
     if (s->held != NULL && s->put_again_ms < until)
         until = s->put_again_ms;
     if (s->sent_count > 0 && now_ms + 100 < until)
-        until = now_ms + 100;           /* the answer to a commit is asked for, it wakes nobody */
+        until = now_ms + 100; /* the answer to a commit is asked for, it wakes nobody */
     return until > now_ms ? until - now_ms : 0;
 }
 
@@ -537,7 +544,7 @@ static void turn(struct sink_task *s)
     if (n < 0)
         poll_failed(s, n, &err);
     else if (n == 0)
-        batch_pool_trim(s->pool);       /* a quiet topic: cached memory goes back */
+        batch_pool_trim(s->pool); /* a quiet topic: cached memory goes back */
     else if (!ending(s))
         deliver(s, (size_t)n);
     consumer_release(s->consumer);
@@ -556,13 +563,15 @@ static size_t split_topics(char *text, const char **out, size_t max)
     size_t count = 0;
     char *save = NULL;
 
-    for (char *item = strtok_r(text, ",", &save); item != NULL && count < max; item = strtok_r(NULL, ",", &save)) {
+    for (char *item = strtok_r(text, ",", &save); item != NULL && count < max;
+         item = strtok_r(NULL, ",", &save)) {
         char *end;
 
         while (*item == ' ' || *item == '\t' || *item == '\n' || *item == '\r')
             item++;
         end = item + strlen(item);
-        while (end > item && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\n' || end[-1] == '\r'))
+        while (end > item &&
+               (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\n' || end[-1] == '\r'))
             *--end = '\0';
         if (*item != '\0')
             out[count++] = item;
@@ -617,10 +626,13 @@ static void read_settings(struct sink_task *s, const struct props *java)
     const struct props *worker = s->task->worker;
 
     s->max_poll = (size_t)task_client_number(java, "max.poll.records", POLL_RECORDS, 1, 100000);
-    s->max_poll_interval_ms = task_client_number(java, "max.poll.interval.ms", 300000, 1, INT32_MAX);
-    s->interval_ms = task_client_number(worker, "offset.flush.interval.ms", 60000, 1, INT64_MAX / 2);
+    s->max_poll_interval_ms =
+        task_client_number(java, "max.poll.interval.ms", 300000, 1, INT32_MAX);
+    s->interval_ms =
+        task_client_number(worker, "offset.flush.interval.ms", 60000, 1, INT64_MAX / 2);
     s->timeout_ms = task_client_number(worker, "offset.flush.timeout.ms", 5000, 1, 86400000);
-    s->graceful_ms = task_client_number(worker, "task.shutdown.graceful.timeout.ms", 5000, 0, 86400000);
+    s->graceful_ms =
+        task_client_number(worker, "task.shutdown.graceful.timeout.ms", 5000, 0, 86400000);
 }
 
 static int open_consumer(struct sink_task *s, struct mr_error *err)
@@ -682,7 +694,7 @@ static bool open_all(struct sink_task *s)
 /* Leaving the group revokes everything: what is done is flushed and committed in there. */
 static void close_consumer(struct sink_task *s)
 {
-    struct consumer *closing = s->consumer;     /* s->consumer stays: on_revoked commits through it */
+    struct consumer *closing = s->consumer; /* s->consumer stays: on_revoked commits through it */
 
     if (closing == NULL)
         return;

@@ -32,41 +32,41 @@
 #define LOGGER "host.task.source"
 #include "base/log.h"
 
-#define BATCH_RECORDS 4096              /* what mr_batch_full calls full */
-#define RETRY_MIN_MS 100                /* back-off after MR_ERR_RETRY from poll: doubled up to the maximum */
+#define BATCH_RECORDS 4096 /* what mr_batch_full calls full */
+#define RETRY_MIN_MS 100   /* back-off after MR_ERR_RETRY from poll: doubled up to the maximum */
 #define RETRY_MAX_MS 5000
-#define EMPTY_FREE 16                   /* polls in a row that gave nothing, asked for no wait and took no time */
+#define EMPTY_FREE 16 /* polls in a row that gave nothing, asked for no wait and took no time */
 #define EMPTY_MAX_MS 100
 #define TROUBLE_LOG_MS 30000
-#define TRIM_MS 2000                    /* idle for so long: cached memory goes back */
-#define SMALL_BATCH 16384               /* Java's default batch.size */
+#define TRIM_MS 2000      /* idle for so long: cached memory goes back */
+#define SMALL_BATCH 16384 /* Java's default batch.size */
 #define GROUP_MAX 1024
 
 struct source_task {
     struct task *task;
     struct pipeline *pipeline;
-    struct props java;                  /* the producer's settings */
+    struct props java; /* the producer's settings */
     struct producer *producer;
     struct batch_pool *pool;
     struct ack_window *window;
     struct offset_writer writer;
     int64_t graceful_ms;
 
-    struct batch *sending;              /* in the window, records from `at` on are not sent yet; NULL none */
+    struct batch *sending; /* in the window, records from `at` on are not sent yet; NULL none */
     size_t at;
-    const char *topic_name;             /* the last record's, a pointer into `sending` */
+    const char *topic_name; /* the last record's, a pointer into `sending` */
     struct producer_topic *topic;
 
     int64_t next_poll_ms;
-    int again_fd;                       /* poll again when it is readable; -1 none */
+    int again_fd; /* poll again when it is readable; -1 none */
     int64_t backoff_ms;
     uint32_t empty_polls;
-    int64_t idle_since_ms;              /* 0: busy, or trimmed */
+    int64_t idle_since_ms; /* 0: busy, or trimmed */
 
-    size_t too_large;                   /* records that came back so since the last look */
-    bool failing;                       /* no more polls: settle what can be, then end */
+    size_t too_large; /* records that came back so since the last look */
+    bool failing;     /* no more polls: settle what can be, then end */
     int64_t failing_since_ms;
-    bool lost;                          /* a record failed for good: nothing behind it is sent any more */
+    bool lost; /* a record failed for good: nothing behind it is sent any more */
     int64_t trouble_log_ms;
 };
 
@@ -80,7 +80,8 @@ static void fail(struct source_task *s, const struct mr_error *err, const char *
     s->failing = true;
 }
 
-MR_PRINTF(3, 4) static void fail_with(struct source_task *s, int code, const char *fmt, ...)
+MR_PRINTF(3, 4)
+static void fail_with(struct source_task *s, int code, const char *fmt, ...)
 {
     struct mr_error err = {.code = code};
     va_list args;
@@ -108,7 +109,7 @@ static void record_lost(struct source_task *s, struct record *rec, const char *t
     snprintf(where, sizeof(where), "KAFKA_PRODUCE, a record for topic %.249s", rec->pub.topic);
     if (pipeline_tolerance(s->pipeline)->all) {
         tolerance_skips(pipeline_tolerance(s->pipeline), &err, where, clock_ms());
-        ack_window_settle(rec);         /* counts as done: its offset is stored in its turn */
+        ack_window_settle(rec); /* counts as done: its offset is stored in its turn */
         return;
     }
     s->lost = true;
@@ -123,8 +124,8 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
     if (code == MR_OK)
         ack_window_settle(rec);
     else if (code == MR_ERR_TOO_LARGE)
-        s->too_large++;                 /* judged by isolate, which may find another one guilty */
-    else if (code != MR_ERR_CLOSED)     /* purged: it stays unsettled */
+        s->too_large++;             /* judged by isolate, which may find another one guilty */
+    else if (code != MR_ERR_CLOSED) /* purged: it stays unsettled */
         record_lost(s, rec, text);
 }
 
@@ -172,7 +173,8 @@ static void wait_for(struct source_task *s, bool polling, int64_t deadline_ms)
         s->next_poll_ms = 0;
     }
     if (fds[2].revents & POLLNVAL)
-        fail_with(s, MR_ERR_FATAL, "mr_again_on_fd was given descriptor %d, which is not open", s->again_fd);
+        fail_with(s, MR_ERR_FATAL, "mr_again_on_fd was given descriptor %d, which is not open",
+                  s->again_fd);
     else if (fds[2].revents != 0)
         s->next_poll_ms = 0;
 }
@@ -206,7 +208,7 @@ static void tell_committed(struct source_task *s)
     task_enter(s->task, "committed", false);
     rc = source->committed(s->task->inst.self, &err);
     rc = task_leave(s->task, "committed", rc, &err);
-    if (rc < 0)                         /* as in Java: logged only */
+    if (rc < 0) /* as in Java: logged only */
         log_error("%s: %s", s->task->where, err.text);
 }
 
@@ -245,8 +247,8 @@ static int find_offset(const struct task_answer *answer, const char *key, bool *
     return MR_OK;
 }
 
-static int read_offset(void *arg, const struct mr_source_partition *part, const char *key, bool *found, int64_t *out,
-                       struct mr_error *err)
+static int read_offset(void *arg, const struct mr_source_partition *part, const char *key,
+                       bool *found, int64_t *out, struct mr_error *err)
 {
     struct source_task *s = arg;
     json_t *partition;
@@ -254,12 +256,14 @@ static int read_offset(void *arg, const struct mr_source_partition *part, const 
     int rc;
 
     if (!pthread_equal(pthread_self(), s->task->thread))
-        return mr_fail(err, MR_ERR_STATE, "offsets are read on the task's thread only, in start or poll");
+        return mr_fail(err, MR_ERR_STATE,
+                       "offsets are read on the task's thread only, in start or poll");
     partition = json_pack("{s:s?}", part->key, part->value);
     if (partition == NULL)
-        return mr_fail(err, MR_ERR_DATA, "the name of source partition %.200s is not UTF-8", part->key);
-    answer = task_answer_wait(s->task, s->task->events->ask_offsets(s->task->arg, s->task,
-                                                                     json_pack("[o]", partition)));
+        return mr_fail(err, MR_ERR_DATA, "the name of source partition %.200s is not UTF-8",
+                       part->key);
+    answer = task_answer_wait(
+        s->task, s->task->events->ask_offsets(s->task->arg, s->task, json_pack("[o]", partition)));
     if (answer == NULL)
         return mr_fail(err, MR_ERR_CLOSED, "the task is stopping");
     rc = find_offset(answer, key, found, out, err);
@@ -269,7 +273,8 @@ static int read_offset(void *arg, const struct mr_source_partition *part, const 
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
-static struct producer_topic *topic_of(struct source_task *s, const struct record *rec, struct mr_error *err)
+static struct producer_topic *topic_of(struct source_task *s, const struct record *rec,
+                                       struct mr_error *err)
 {
     if (s->topic_name != rec->pub.topic) {
         s->topic = producer_topic(s->producer, rec->pub.topic, err);
@@ -355,7 +360,8 @@ static bool was_sent(const struct source_task *s, const struct ack_cursor *at)
 
 /* Send up to max records from *from on, also settled ones, so that the order in the topic stays. Gives how many, *next is
  * behind them; when one can't be sent the task fails. */
-static size_t send_group(struct source_task *s, const struct ack_cursor *from, size_t max, struct ack_cursor *next)
+static size_t send_group(struct source_task *s, const struct ack_cursor *from, size_t max,
+                         struct ack_cursor *next)
 {
     size_t sent = 0;
     struct mr_error err = {0};
@@ -370,7 +376,7 @@ static size_t send_group(struct source_task *s, const struct ack_cursor *from, s
             rec->settled = false;
             rec->batch->unsettled++;
         }
-        s->topic_name = NULL;           /* names of another batch may stand at the same address */
+        s->topic_name = NULL; /* names of another batch may stand at the same address */
         while ((rc = send_record(s, rec, &err)) == MR_ERR_FULL && drain_producer(s))
             err_clear(&err);
         if (rc < 0) {
@@ -411,7 +417,9 @@ static void shrink_requests(struct source_task *s)
     }
     producer_free(&s->producer);
     s->producer = smaller;
-    log_warn("the topic's max.message.bytes is below the producer's batch.size; going on with batch.size=%d", SMALL_BATCH);
+    log_warn("the topic's max.message.bytes is below the producer's batch.size; going on with "
+             "batch.size=%d",
+             SMALL_BATCH);
 }
 
 /* One guilty record, alone in its request. */
@@ -419,8 +427,11 @@ static void judge(struct source_task *s, struct record *rec)
 {
     char text[400];
 
-    snprintf(text, sizeof(text), "A record for topic %.249s with a key of %zu and a value of %zu bytes is larger than the "
-             "topic's max.message.bytes", rec->pub.topic, rec->key_len, rec->value_len);
+    snprintf(
+        text, sizeof(text),
+        "A record for topic %.249s with a key of %zu and a value of %zu bytes is larger than the "
+        "topic's max.message.bytes",
+        rec->pub.topic, rec->key_len, rec->value_len);
     record_lost(s, rec, text);
 }
 
@@ -467,7 +478,8 @@ static void isolate(struct source_task *s)
 /* --- polling ------------------------------------------------------------------------------------------------------- */
 
 /* When to poll next, after a call that gave no reason to hurry. */
-static void schedule(struct source_task *s, const struct batch *batch, int rc, int64_t began_ms, int64_t now_ms)
+static void schedule(struct source_task *s, const struct batch *batch, int rc, int64_t began_ms,
+                     int64_t now_ms)
 {
     s->again_fd = -1;
     s->next_poll_ms = 0;
@@ -506,7 +518,7 @@ static void convert_and_send(struct source_task *s, struct batch *batch)
     rc = pipeline_to_kafka(s->pipeline, batch, &ready, &err);
     if (s->task->box != NULL)
         black_box_leave(s->task->box, s->task->box_slot);
-    batch->pub.count = ready;           /* what precedes a bad record is sent, and its offset stored */
+    batch->pub.count = ready; /* what precedes a bad record is sent, and its offset stored */
     begin_sending(s, batch);
     if (rc != MR_OK)
         fail(s, &err, NULL);
@@ -575,7 +587,7 @@ static void turn(struct source_task *s)
     if (batch != NULL)
         poll_plugin(s, batch);
     else if (!ack_window_empty(s->window))
-        wait_for(s, false, INT64_MAX);  /* reports give batches back */
+        wait_for(s, false, INT64_MAX); /* reports give batches back */
     else
         fail_with(s, MR_ERR_NOMEM, "out of memory for records");
 }
@@ -656,7 +668,8 @@ static bool open_all(struct source_task *s)
         .task = task->number,
         .stop_fd = task->stop_fd,
     };
-    const struct task_client_spec client = {task->connector, task->number, task->worker, &task->connector_config};
+    const struct task_client_spec client = {task->connector, task->number, task->worker,
+                                            &task->connector_config};
     struct mr_error err = {0};
 
     task_enter(task, "converter start", false);
@@ -671,10 +684,12 @@ static bool open_all(struct source_task *s)
     }
     s->pool = batch_pool_new(&host_api_table, task_client_budget(&s->java), BATCH_RECORDS);
     s->window = ack_window_new();
-    s->graceful_ms = task_client_number(task->worker, "task.shutdown.graceful.timeout.ms", 5000, 0, 86400000);
-    offset_writer_init(&s->writer, s->window, put_offsets, s,
-                       task_client_number(task->worker, "offset.flush.interval.ms", 60000, 1, INT64_MAX / 2),
-                       task_client_number(task->worker, "offset.flush.timeout.ms", 5000, 1, 86400000), clock_ms());
+    s->graceful_ms =
+        task_client_number(task->worker, "task.shutdown.graceful.timeout.ms", 5000, 0, 86400000);
+    offset_writer_init(
+        &s->writer, s->window, put_offsets, s,
+        task_client_number(task->worker, "offset.flush.interval.ms", 60000, 1, INT64_MAX / 2),
+        task_client_number(task->worker, "offset.flush.timeout.ms", 5000, 1, 86400000), clock_ms());
     return true;
 }
 

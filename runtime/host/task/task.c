@@ -31,7 +31,7 @@ static void wake_fd_write(int fd)
     uint64_t one = 1;
     ssize_t n = write(fd, &one, sizeof(one));
 
-    (void)n;                            /* full means that it is readable already */
+    (void)n; /* full means that it is readable already */
 }
 
 /* --- the task's thread -------------------------------------------------------------------------------------------- */
@@ -120,7 +120,8 @@ static int fill(struct task *task, const struct task_spec *spec, struct mr_error
     task->connector = strdup(spec->connector);
     if (task->connector == NULL || props_copy(&task->config, spec->config) != 0 ||
         props_copy(&task->connector_config, spec->connector_config) != 0)
-        return mr_fail(err, MR_ERR_NOMEM, "out of memory for task %s-%d", spec->connector, spec->number);
+        return mr_fail(err, MR_ERR_NOMEM, "out of memory for task %s-%d", spec->connector,
+                       spec->number);
     task->answers = queue_new(ANSWERS_MAX);
     task->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     task->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -194,19 +195,21 @@ void task_set_target(struct task *task, enum target_state target)
  * is the task's. */
 static void interrupt_plugin(struct task *task)
 {
-    void (*interrupt)(void *self) = task->plugin->kind == MR_PLUGIN_SOURCE ? task->plugin->source.interrupt
-                                                                           : task->plugin->sink.interrupt;
+    void (*interrupt)(void *self) = task->plugin->kind == MR_PLUGIN_SOURCE
+                                        ? task->plugin->source.interrupt
+                                        : task->plugin->sink.interrupt;
     char words[320];
     int n;
 
     if (interrupt == NULL)
         return;
-    n = snprintf(words, sizeof(words), "calling interrupt() of %.100s for task %.100s-%d", task->plugin->name,
-                 task->connector, task->number);
+    n = snprintf(words, sizeof(words), "calling interrupt() of %.100s for task %.100s-%d",
+                 task->plugin->name, task->connector, task->number);
     pthread_mutex_lock(&task->call_lock);
     if (task->interruptible) {
         if (task->box != NULL && n > 0)
-            black_box_say(task->box, words, (size_t)n < sizeof(words) ? (size_t)n : sizeof(words) - 1);
+            black_box_say(task->box, words,
+                          (size_t)n < sizeof(words) ? (size_t)n : sizeof(words) - 1);
         interrupt(task->inst.self);
     }
     pthread_mutex_unlock(&task->call_lock);
@@ -234,7 +237,8 @@ void task_nudge(struct task *task)
 void task_answer_take(struct task *task, struct task_answer *answer)
 {
     if (queue_push(task->answers, answer) != 0) {
-        log_write_for(LOG_WARN, LOGGER, task->connector, task->number, "more answers than questions: one was dropped");
+        log_write_for(LOG_WARN, LOGGER, task->connector, task->number,
+                      "more answers than questions: one was dropped");
         task_answer_free(answer);
     }
     wake_fd_write(task->command_fd);
@@ -296,7 +300,8 @@ void task_fail(struct task *task, const struct mr_error *err, const char *where)
     task->failure = *err;
     if (where != task->where)
         snprintf(task->where, sizeof(task->where), "%s", where == NULL ? "" : where);
-    log_write(task_stopping(task) ? LOG_WARN : LOG_ERROR, LOGGER, "the task failed%s%s: %s", task->where[0] == '\0' ? "" : " in ", task->where, err->text);
+    log_write(task_stopping(task) ? LOG_WARN : LOG_ERROR, LOGGER, "the task failed%s%s: %s",
+              task->where[0] == '\0' ? "" : " in ", task->where, err->text);
 }
 
 void task_set_waker(struct task *task, void (*waker)(void *arg), void *arg)
@@ -342,17 +347,21 @@ void task_drain_fd(int fd)
 
 void task_wait(struct task *task, struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
-    struct pollfd all[6] = {{.fd = task->stop_fd, .events = POLLIN}, {.fd = task->command_fd, .events = POLLIN}};
+    struct pollfd all[6] = {{.fd = task->stop_fd, .events = POLLIN},
+                            {.fd = task->command_fd, .events = POLLIN}};
     int64_t left = deadline_ms - clock_ms();
     int n;
 
     mr_assert(count <= 4);
     memcpy(all + 2, fds, count * sizeof(*fds));
     if (task_stopping(task))
-        all[0].fd = -1;                 /* readable for ever; the caller waits for something else now */
+        all[0].fd = -1; /* readable for ever; the caller waits for something else now */
     if (left < 0)
         left = 0;
-    n = poll(all, (nfds_t)(2 + count), deadline_ms == INT64_MAX ? -1 : left > INT32_MAX ? INT32_MAX : (int)left);
+    n = poll(all, (nfds_t)(2 + count),
+             deadline_ms == INT64_MAX ? -1
+             : left > INT32_MAX       ? INT32_MAX
+                                      : (int)left);
     for (size_t i = 0; i < count; i++)
         fds[i].revents = n > 0 ? all[2 + i].revents : 0;
     if (n > 0 && all[1].revents != 0)
@@ -384,7 +393,7 @@ static void keep(struct task *task, struct task_answer *answer)
     if (task->kept_count < TASK_KEPT)
         task->kept[task->kept_count++] = answer;
     else
-        task_answer_free(answer);       /* the worker answers what was not asked */
+        task_answer_free(answer); /* the worker answers what was not asked */
 }
 
 struct task_answer *task_answer_wait(struct task *task, int64_t id)
@@ -408,7 +417,8 @@ void task_enter(struct task *task, const char *slot, bool nudgeable)
 {
     if (task->box != NULL)
         black_box_enter(task->box, task->box_slot, task->connector, task->number, slot);
-    atomic_store(&task->nudgeable, nudgeable);          /* a nudge that came too early is repeated by control */
+    atomic_store(&task->nudgeable,
+                 nudgeable); /* a nudge that came too early is repeated by control */
 }
 
 int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err)
@@ -423,11 +433,11 @@ int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err
     if (rc >= 0)
         return rc;
     if (rc < MR_ERR_PROTOCOL)
-        rc = MR_ERR_FATAL;              /* a code that this host does not know */
+        rc = MR_ERR_FATAL; /* a code that this host does not know */
     mr_fail(err, rc, "%s failed with %s and no text", slot, err_code_name(rc));
     err->code = rc;
-    snprintf(task->where, sizeof(task->where), "%s() of plugin %.100s %.40s", slot, task->plugin->name,
-             task->plugin->version == NULL ? "" : task->plugin->version);
+    snprintf(task->where, sizeof(task->where), "%s() of plugin %.100s %.40s", slot,
+             task->plugin->name, task->plugin->version == NULL ? "" : task->plugin->version);
     return rc;
 }
 
@@ -474,7 +484,8 @@ bool task_begin(struct task *task)
 bool task_start_plugin(struct task *task)
 {
     int (*start)(void *, struct mr_task *, struct mr_error *) =
-        task->plugin->kind == MR_PLUGIN_SOURCE ? task->plugin->source.start : task->plugin->sink.start;
+        task->plugin->kind == MR_PLUGIN_SOURCE ? task->plugin->source.start
+                                               : task->plugin->sink.start;
     struct mr_error err = {0};
     int rc = MR_OK;
 

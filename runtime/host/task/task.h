@@ -18,29 +18,33 @@ struct task;
 /* The worker's answer to a question of the task, handed in by control. */
 struct task_answer {
     int64_t id;
-    json_t *entries;                    /* OFFSETS: taken; else NULL */
-    bool ok;                            /* START_CHECKED */
-    char error[512];                    /* "" none */
+    json_t *entries; /* OFFSETS: taken; else NULL */
+    bool ok;         /* START_CHECKED */
+    char error[512]; /* "" none */
 };
 
 /* Called on the task's thread; each only posts a frame to the control thread. */
 struct task_events {
-    void (*status)(void *arg, struct task *task, enum state state, const char *trace);  /* UNASSIGNED, FAILED: last */
-    int64_t (*ask_offsets)(void *arg, struct task *task, json_t *partitions);           /* taken; gives the id */
+    void (*status)(void *arg, struct task *task, enum state state,
+                   const char *trace); /* UNASSIGNED, FAILED: last */
+    int64_t (*ask_offsets)(void *arg, struct task *task,
+                           json_t *partitions); /* taken; gives the id */
     int64_t (*put_offsets)(void *arg, struct task *task, json_t *entries);
     int64_t (*ask_start)(void *arg, struct task *task);
-    void (*ended)(void *arg, struct task *task);        /* the thread's last act: task_free may be called */
+    void (*ended)(void *arg,
+                  struct task *task); /* the thread's last act: task_free may be called */
 };
 
 /* Where converters are found: class name → library path, from the worker's catalog, in the WELCOME frame's "plugins". */
 struct task_spec {
     const char *connector;
     int number;
-    const struct plugin *plugin;        /* source or sink */
-    const struct props *config;         /* the task's, copied */
-    const struct props *connector_config;       /* copied */
-    const struct props *worker;         /* borrowed for the process's life */
-    const json_t *plugins;              /* [{"name","kind","library","aliases"}], borrowed for the process's life */
+    const struct plugin *plugin;          /* source or sink */
+    const struct props *config;           /* the task's, copied */
+    const struct props *connector_config; /* copied */
+    const struct props *worker;           /* borrowed for the process's life */
+    const json_t
+        *plugins; /* [{"name","kind","library","aliases"}], borrowed for the process's life */
     enum target_state target;
     struct black_box *box;
     size_t box_slot;
@@ -50,17 +54,21 @@ struct task_spec {
     const struct plugin *(*find_converter)(void *arg, const char *name, struct mr_error *err);
 };
 
-struct task *task_new(const struct task_spec *spec, struct mr_error *err);     /* the thread runs when this returns */
+struct task *task_new(const struct task_spec *spec,
+                      struct mr_error *err); /* the thread runs when this returns */
 int task_number(const struct task *task);
 const char *task_connector(const struct task *task);
-void task_set_target(struct task *task, enum target_state target);             /* pause waits for the current call */
+void task_set_target(struct task *task,
+                     enum target_state target); /* pause waits for the current call */
 /* Ask it to end: the stop descriptor becomes readable, interrupt is called, blocking calls of the thread return EINTR
  * (repeated each 100 ms by task_nudge until it ended). Runs plugin code and may hang in it: control calls it, and task_free,
  * on a thread made for that. */
 void task_stop(struct task *task);
 void task_nudge(struct task *task);
-void task_answer_take(struct task *task, struct task_answer *answer);          /* malloc'ed; any order of ids */
-void task_serve(struct task *task);             /* control, each 200 ms: serves a lent consumer during a long put */
-void task_free(struct task **task);             /* after `ended`: joins */
+void task_answer_take(struct task *task,
+                      struct task_answer *answer); /* malloc'ed; any order of ids */
+void task_serve(
+    struct task *task); /* control, each 200 ms: serves a lent consumer during a long put */
+void task_free(struct task **task); /* after `ended`: joins */
 
 #endif

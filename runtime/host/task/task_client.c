@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define BUFFER_MEMORY 33554432
-#define BUFFER_MIN 262144               /* one small batch must fit */
+#define BUFFER_MIN 262144 /* one small batch must fit */
 
 struct setting {
     const char *key;
@@ -26,8 +26,8 @@ static int set_all(struct props *props, const struct setting *settings, size_t c
     return rc;
 }
 
-static int layer(const struct task_client_spec *spec, enum client_kind kind, const struct props *built_in,
-                 struct props *java, struct mr_error *err)
+static int layer(const struct task_client_spec *spec, enum client_kind kind,
+                 const struct props *built_in, struct props *java, struct mr_error *err)
 {
     const struct client_conf_layers layers = {
         .kind = kind, .worker = spec->worker, .connector = spec->config, .built_in = built_in};
@@ -37,7 +37,8 @@ static int layer(const struct task_client_spec *spec, enum client_kind kind, con
     return mr_fail(err, MR_ERR_NOMEM, "out of memory for the settings of a Kafka client");
 }
 
-int task_client_producer(const struct task_client_spec *spec, struct props *java, struct mr_error *err)
+int task_client_producer(const struct task_client_spec *spec, struct props *java,
+                         struct mr_error *err)
 {
     static const struct setting settings[] = {
         {"acks", "all"},
@@ -62,7 +63,8 @@ int task_client_producer(const struct task_client_spec *spec, struct props *java
     return rc;
 }
 
-int task_client_consumer(const struct task_client_spec *spec, struct props *java, struct mr_error *err)
+int task_client_consumer(const struct task_client_spec *spec, struct props *java,
+                         struct mr_error *err)
 {
     static const struct setting settings[] = {
         {"enable.auto.commit", "false"},
@@ -75,7 +77,8 @@ int task_client_consumer(const struct task_client_spec *spec, struct props *java
 
     props_init(java);
     if (conn_config_group_id(spec->connector, spec->config, group, sizeof(group)) != 0)
-        return mr_fail(err, MR_ERR_CONFIG, "the name of the consumer group is longer than 1000 bytes");
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "the name of the consumer group is longer than 1000 bytes");
     props_init(&built_in);
     snprintf(id, sizeof(id), "connector-consumer-%s-%d", spec->connector, spec->number);
     rc = set_all(&built_in, settings, sizeof(settings) / sizeof(settings[0]));
@@ -89,7 +92,8 @@ int task_client_consumer(const struct task_client_spec *spec, struct props *java
     return rc;
 }
 
-int64_t task_client_number(const struct props *props, const char *key, int64_t fallback, int64_t min, int64_t max)
+int64_t task_client_number(const struct props *props, const char *key, int64_t fallback,
+                           int64_t min, int64_t max)
 {
     const char *text = props_get(props, key);
     char *end;

@@ -10,16 +10,19 @@ struct task_client_spec {
     const char *connector;
     int number;
     const struct props *worker;
-    const struct props *config;         /* the connector's */
+    const struct props *config; /* the connector's */
 };
 
 /* Fill java (initialised here; the caller deinits it, also after a failure). */
-int task_client_producer(const struct task_client_spec *spec, struct props *java, struct mr_error *err);
-int task_client_consumer(const struct task_client_spec *spec, struct props *java, struct mr_error *err);
+int task_client_producer(const struct task_client_spec *spec, struct props *java,
+                         struct mr_error *err);
+int task_client_consumer(const struct task_client_spec *spec, struct props *java,
+                         struct mr_error *err);
 
 /* A number among settings: fallback when it is absent or no whole number in min..max (who checked the configuration has
  * complained already). */
-int64_t task_client_number(const struct props *props, const char *key, int64_t fallback, int64_t min, int64_t max);
+int64_t task_client_number(const struct props *props, const char *key, int64_t fallback,
+                           int64_t min, int64_t max);
 
 /* Bytes of records that may be on their way to the broker: buffer.memory of the producer's settings, Java's default
  * 32 MiB, at least 256 KiB. */

@@ -28,23 +28,24 @@ struct task {
     const struct task_events *events;
     void *arg;
     pthread_t thread;
-    int stop_fd;                        /* eventfd, written once by task_stop, never read */
-    int wake_fd;                        /* eventfd, written by the plugin's threads */
-    int command_fd;                     /* eventfd, written by control after each change below */
-    struct queue *answers;              /* of struct task_answer, from control */
+    int stop_fd;           /* eventfd, written once by task_stop, never read */
+    int wake_fd;           /* eventfd, written by the plugin's threads */
+    int command_fd;        /* eventfd, written by control after each change below */
+    struct queue *answers; /* of struct task_answer, from control */
 
     /* Under lock, which is held for a few instructions only. */
     pthread_mutex_t lock;
     bool stopping;
-    int64_t stop_ms;                    /* when it was asked to stop, monotonic */
+    int64_t stop_ms; /* when it was asked to stop, monotonic */
     enum target_state target;
-    void (*waker)(void *arg);           /* ends a wait of the task's own kind (the consumer); NULL none; never blocks */
+    void (*waker)(
+        void *arg); /* ends a wait of the task's own kind (the consumer); NULL none; never blocks */
     void *waker_arg;
 
     /* call_lock is held by control while it is inside the plugin's interrupt, so that interrupt never overlaps stop. */
     pthread_mutex_t call_lock;
     bool interruptible;
-    atomic_bool nudgeable;              /* the thread is in a call that a signal may end */
+    atomic_bool nudgeable; /* the thread is in a call that a signal may end */
 
     /* serve_lock is held by control while it serves a consumer that is lent. */
     pthread_mutex_t serve_lock;
@@ -53,12 +54,12 @@ struct task {
 
     /* The task's thread only. */
     struct instance inst;
-    bool started;                       /* the plugin's start was called: stop must be */
+    bool started; /* the plugin's start was called: stop must be */
     enum state reported;
     bool failed;
     struct mr_error failure;
     char where[256];
-    struct task_answer *kept[TASK_KEPT];        /* came while another one was waited for */
+    struct task_answer *kept[TASK_KEPT]; /* came while another one was waited for */
     size_t kept_count;
 };
 
@@ -69,12 +70,13 @@ struct task {
 bool task_begin(struct task *task);
 /* The plugin's start(); reports RUNNING. false: failed, or stopped meanwhile. */
 bool task_start_plugin(struct task *task);
-void task_stop_plugin(struct task *task);               /* its stop(), if start was called */
+void task_stop_plugin(struct task *task); /* its stop(), if start was called */
 
 bool task_stopping(struct task *task);
-int64_t task_stop_since(struct task *task);             /* monotonic; when task_stopping */
+int64_t task_stop_since(struct task *task); /* monotonic; when task_stopping */
 bool task_paused(struct task *task);
-void task_report(struct task *task, enum state state);  /* RUNNING or PAUSED, when it differs from the last */
+void task_report(struct task *task,
+                 enum state state); /* RUNNING or PAUSED, when it differs from the last */
 /* The first failure stays. where: what follows "in " in the trace, NULL none. Logs it. */
 void task_fail(struct task *task, const struct mr_error *err, const char *where);
 
@@ -87,7 +89,7 @@ int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err
 /* Wait for any of fds (the stop and command descriptors are added), at most until deadline_ms (monotonic, INT64_MAX =
  * for ever). count up to 4. Changes of target, stop, answers and signals end it too. */
 void task_wait(struct task *task, struct pollfd *fds, size_t count, int64_t deadline_ms);
-void task_drain_fd(int eventfd);                        /* make an eventfd unreadable */
+void task_drain_fd(int eventfd); /* make an eventfd unreadable */
 
 /* The next answer, or NULL; the caller frees it with task_answer_free. */
 struct task_answer *task_answer_next(struct task *task);
@@ -101,7 +103,8 @@ void task_set_waker(struct task *task, void (*waker)(void *arg), void *arg);
 void task_set_server(struct task *task, void (*server)(void *arg), void *arg);
 
 const struct plugin *task_find_converter(void *task, const char *name, struct mr_error *err);
-void task_client_warning(void *task, const char *key, const char *text);        /* client_conf_warn: logs it */
+void task_client_warning(void *task, const char *key,
+                         const char *text); /* client_conf_warn: logs it */
 
 /* --- the two loops ------------------------------------------------------------------------------------------------- */
 

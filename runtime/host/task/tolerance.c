@@ -18,8 +18,9 @@ int tolerance_init(struct tolerance *t, const struct props *config, struct mr_er
     *t = (struct tolerance){.all = text != NULL && strcmp(text, "all") == 0};
     if (text == NULL || t->all || strcmp(text, "none") == 0)
         return MR_OK;
-    return mr_fail(err, MR_ERR_CONFIG,
-                   "Invalid value %.200s for configuration errors.tolerance: it must be none or all", text);
+    return mr_fail(
+        err, MR_ERR_CONFIG,
+        "Invalid value %.200s for configuration errors.tolerance: it must be none or all", text);
 }
 
 static void tell(struct tolerance *t, const struct mr_error *err, const char *where, int64_t now_ms)
@@ -28,7 +29,8 @@ static void tell(struct tolerance *t, const struct mr_error *err, const char *wh
     if (t->logged > 0 && now_ms < t->next_log_ms)
         return;
     log_warn("skipped %llu record%s by errors.tolerance=all; this one: %s: %s",
-             (unsigned long long)(t->skipped - t->logged), t->skipped - t->logged == 1 ? "" : "s", where, err->text);
+             (unsigned long long)(t->skipped - t->logged), t->skipped - t->logged == 1 ? "" : "s",
+             where, err->text);
     t->logged = t->skipped;
     t->next_log_ms = now_ms + TOLERANCE_LOG_MS;
 }

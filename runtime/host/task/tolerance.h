@@ -8,12 +8,12 @@
 #include "base/err.h"
 #include "base/props.h"
 
-#define TOLERANCE_LOG_MS 10000          /* skipped records are logged at once, then at most this often */
+#define TOLERANCE_LOG_MS 10000 /* skipped records are logged at once, then at most this often */
 
 struct tolerance {
-    bool all;                           /* errors.tolerance=all */
+    bool all; /* errors.tolerance=all */
     uint64_t skipped;
-    uint64_t logged;                    /* of them told in the log */
+    uint64_t logged; /* of them told in the log */
     int64_t next_log_ms;
 };
 

@@ -15,13 +15,14 @@
 #define PATIENCE_MS 20000
 #define OLD_MAX 256
 
-static void *volatile old[OLD_MAX];      /* volatile, or the compiler drops what nobody reads */
+static void *volatile old[OLD_MAX]; /* volatile, or the compiler drops what nobody reads */
 static size_t old_count;
 
 /* --- a converter --------------------------------------------------------------------------------------------------- */
 
-static int from_connect(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
-                        struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+static int from_connect(void *self, struct mr_arena *arena, const char *topic,
+                        const struct mr_schema *schema, struct mr_value value, const void **data,
+                        size_t *len, struct mr_error *err)
 {
     if (value.kind == MR_KIND_NULL) {
         *data = NULL;
@@ -37,8 +38,9 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic, c
     return MR_OK;
 }
 
-static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
-                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                      size_t len, const struct mr_schema **schema, struct mr_value *value,
+                      struct mr_error *err)
 {
     *schema = NULL;
     if (data != NULL && len == 3 && memcmp(data, "bad", 3) == 0)
@@ -123,7 +125,8 @@ static int64_t ask_offsets(void *arg, struct task *task, json_t *partitions)
     pthread_mutex_lock(&rig->lock);
     found = json_deep_copy(json_object_get(rig->offsets, name));
     pthread_mutex_unlock(&rig->lock);
-    answer(task, id, json_pack("[[o,o?]]", json_incref(json_array_get(partitions, 0)), found), true, "");
+    answer(task, id, json_pack("[[o,o?]]", json_incref(json_array_get(partitions, 0)), found), true,
+           "");
     free(name);
     json_decref(partitions);
     return id;
@@ -134,7 +137,8 @@ static void store(struct rig *rig, json_t *entries)
     json_t *entry;
     size_t i;
 
-    json_array_foreach(entries, i, entry) {
+    json_array_foreach(entries, i, entry)
+    {
         char *name = json_dumps(json_array_get(entry, 0), JSON_COMPACT | JSON_SORT_KEYS);
 
         json_object_set(rig->offsets, name, json_array_get(entry, 1));
@@ -212,7 +216,8 @@ static void start_cluster(struct rig *rig, int brokers)
     assert_non_null(rig->mock);
     rig->cluster = rd_kafka_mock_cluster_new(rig->mock, brokers);
     assert_non_null(rig->cluster);
-    snprintf(rig->bootstrap, sizeof(rig->bootstrap), "%s", rd_kafka_mock_cluster_bootstraps(rig->cluster));
+    snprintf(rig->bootstrap, sizeof(rig->bootstrap), "%s",
+             rd_kafka_mock_cluster_bootstraps(rig->cluster));
 }
 
 static void nothing(int sig)
@@ -443,7 +448,8 @@ json_t *rig_read_topic(struct rig *rig, const char *topic, size_t expected)
         rd_kafka_message_t *msg = rd_kafka_consumer_poll(rk, 20);
 
         if (msg != NULL && msg->err == 0) {
-            json_array_append_new(values, json_stringn(msg->payload == NULL ? "" : msg->payload, msg->len));
+            json_array_append_new(values,
+                                  json_stringn(msg->payload == NULL ? "" : msg->payload, msg->len));
             quiet_from = clock_ms();
         }
         if (msg != NULL)
@@ -463,10 +469,11 @@ void rig_write_topic(struct rig *rig, const char *topic, int partitions, int fro
     for (int i = from; i < from + count; i++) {
         int n = snprintf(value, sizeof(value), "%d", i);
 
-        assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(i % partitions),
-                                           RD_KAFKA_V_VALUE(value, (size_t)n), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                                           RD_KAFKA_V_END),
-                         0);
+        assert_int_equal(
+            rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(i % partitions),
+                              RD_KAFKA_V_VALUE(value, (size_t)n),
+                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+            0);
     }
     assert_int_equal(rd_kafka_flush(rk, 10000), 0);
     rd_kafka_destroy(rk);

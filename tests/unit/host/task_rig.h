@@ -28,14 +28,14 @@ struct rig {
     char trace[4096];
     bool ended;
     int64_t next_id;
-    json_t *offsets;                    /* {"partition text": {offset object}}: what is stored */
+    json_t *offsets; /* {"partition text": {offset object}}: what is stored */
     size_t puts;
-    bool refuse_puts;                   /* answer with an error */
-    bool hold_puts;                     /* do not answer: held_id */
+    bool refuse_puts; /* answer with an error */
+    bool hold_puts;   /* do not answer: held_id */
     int64_t held_id;
     json_t *held_entries;
-    bool not_ours;                      /* START_CHECK answers no */
-    pthread_t ticker;                   /* control's timer: serve each 20 ms, nudge while stopping */
+    bool not_ours;    /* START_CHECK answers no */
+    pthread_t ticker; /* control's timer: serve each 20 ms, nudge while stopping */
     bool ticking;
     bool nudging;
 };
@@ -48,10 +48,10 @@ void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state t
 /* Bounded waits: the test fails when it does not happen. */
 void rig_wait_state(struct rig *rig, enum state state);
 void rig_wait_true(struct rig *rig, bool (*fn)(struct rig *rig, int64_t n), int64_t n);
-int64_t rig_stop(struct rig *rig);      /* stops and frees the task; ms that it took */
-void rig_wait_end(struct rig *rig);     /* the task ends by itself; frees it */
+int64_t rig_stop(struct rig *rig);  /* stops and frees the task; ms that it took */
+void rig_wait_end(struct rig *rig); /* the task ends by itself; frees it */
 bool rig_saw(struct rig *rig, enum state state);
-int64_t rig_stored(struct rig *rig, const char *partition, const char *key);    /* -1: nothing */
+int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* -1: nothing */
 void rig_store(struct rig *rig, const char *partition, const char *key, int64_t next);
 
 /* All values of a topic in offset order per partition, as one JSON array of texts, read by a client of its own. */
@@ -60,6 +60,7 @@ json_t *rig_read_topic(struct rig *rig, const char *topic, size_t expected);
 void rig_write_topic(struct rig *rig, const char *topic, int partitions, int from, int count);
 int64_t rig_committed(struct rig *rig, const char *group, const char *topic, int32_t partition);
 
-extern const struct plugin rig_string_converter;        /* text and bytes as they are; "bad" is a data error */
+extern const struct plugin
+    rig_string_converter; /* text and bytes as they are; "bad" is a data error */
 
 #endif

@@ -45,7 +45,8 @@ static struct batch *batch_of_n(struct fixture *f, size_t n, size_t part, int64_
 
     assert_non_null(batch);
     for (size_t i = 0; i < n; i++)
-        record_arena_offset(&batch_add(batch, "t")->pub, f->parts[part], "next", first + (int64_t)i);
+        record_arena_offset(&batch_add(batch, "t")->pub, f->parts[part], "next",
+                            first + (int64_t)i);
     return batch;
 }
 
@@ -94,7 +95,8 @@ static void a_failed_record_stops_everything_behind_it(void **state)
     advance(f);
     assert_int_equal(ack_window_take(f->w, out, 4), 1);
     assert_int_equal(out[0].next, 1);
-    assert_ptr_equal(ack_cursor_record(&(struct ack_cursor){ack_window_first(f->w).batch, ack_window_first(f->w).i}),
+    assert_ptr_equal(ack_cursor_record(&(struct ack_cursor){ack_window_first(f->w).batch,
+                                                            ack_window_first(f->w).i}),
                      batch_at(a, 1));
 }
 
@@ -168,7 +170,7 @@ static void records_without_offset_and_empty_batches_are_passed(void **state)
 #define MODEL_MAX 4000
 
 struct model {
-    struct record *recs[MODEL_MAX];     /* valid until passed */
+    struct record *recs[MODEL_MAX]; /* valid until passed */
     size_t part[MODEL_MAX];
     int64_t next[MODEL_MAX];
     bool settled[MODEL_MAX];
@@ -251,12 +253,15 @@ static void random_orders_agree_with_the_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_is_committable_before_the_first_record_is_settled, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failed_record_stops_everything_behind_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_offset_that_was_not_stored_comes_back_unless_a_newer_one_is_there, setup,
+        cmocka_unit_test_setup_teardown(nothing_is_committable_before_the_first_record_is_settled,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_record_stops_everything_behind_it, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            an_offset_that_was_not_stored_comes_back_unless_a_newer_one_is_there, setup, teardown),
         cmocka_unit_test_setup_teardown(take_gives_at_most_max_and_the_rest_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(records_without_offset_and_empty_batches_are_passed, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_without_offset_and_empty_batches_are_passed, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(random_orders_agree_with_the_model, setup, teardown),
     };
 

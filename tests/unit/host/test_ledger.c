@@ -25,7 +25,8 @@ static void assign(struct ledger *l, const char *topic, int32_t partition, int64
 {
     struct mr_error err = {0};
 
-    assert_int_equal(ledger_assign(l, &(struct consumer_partition){topic, partition, offset}, 1, &err), MR_OK);
+    assert_int_equal(
+        ledger_assign(l, &(struct consumer_partition){topic, partition, offset}, 1, &err), MR_OK);
 }
 
 static int64_t uncommitted(struct ledger *l, const char *topic, int32_t partition)
@@ -46,7 +47,7 @@ static void what_is_staged_is_committable_only_after_put_accepted_it(void **stat
     assign(l, "t", 0, 5);
     assert_int_equal(uncommitted(l, "t", 0), -7);
     assert_true(ledger_stage(l, "t", 0, 5));
-    assert_true(ledger_stage(l, "t", 0, 8));            /* a gap: compacted away */
+    assert_true(ledger_stage(l, "t", 0, 8)); /* a gap: compacted away */
     assert_int_equal(uncommitted(l, "t", 0), -7);
     ledger_accept(l);
     assert_int_equal(uncommitted(l, "t", 0), 9);
@@ -74,7 +75,7 @@ static void messages_below_the_position_are_refused(void **state)
     assign(l, "t", 0, 5);
     assert_false(ledger_stage(l, "t", 0, 4));
     assert_true(ledger_stage(l, "t", 0, 5));
-    assert_false(ledger_stage(l, "t", 0, 5));           /* twice in one batch */
+    assert_false(ledger_stage(l, "t", 0, 5)); /* twice in one batch */
     assert_true(ledger_stage(l, "t", 0, 6));
     ledger_accept(l);
     assert_false(ledger_stage(l, "t", 0, 6));
@@ -97,7 +98,7 @@ static void partitions_that_went_take_their_stage_with_them(void **state)
     assert_int_equal(out[0].partition, 0);
     assert_false(ledger_stage(l, "t", 1, 1));
     assert_false(ledger_holds(l, "t", 1));
-    assign(l, "t", 1, 0);               /* back again: from the committed offset */
+    assign(l, "t", 1, 0); /* back again: from the committed offset */
     assert_true(ledger_stage(l, "t", 1, 0));
 }
 
@@ -150,9 +151,11 @@ static void partition_numbers_from_outside_are_checked(void **state)
     struct ledger *l = *state;
     struct mr_error err = {0};
 
-    assert_int_equal(ledger_assign(l, &(struct consumer_partition){"t", -1, 0}, 1, &err), MR_ERR_PROTOCOL);
+    assert_int_equal(ledger_assign(l, &(struct consumer_partition){"t", -1, 0}, 1, &err),
+                     MR_ERR_PROTOCOL);
     err.code = 0;
-    assert_int_equal(ledger_assign(l, &(struct consumer_partition){"t", INT32_MAX, 0}, 1, &err), MR_ERR_PROTOCOL);
+    assert_int_equal(ledger_assign(l, &(struct consumer_partition){"t", INT32_MAX, 0}, 1, &err),
+                     MR_ERR_PROTOCOL);
     assert_false(ledger_stage(l, "nowhere", 0, 0));
 }
 

@@ -14,7 +14,7 @@ struct fixture {
     struct offset_writer w;
     json_t *sent[8];
     size_t sent_count;
-    int64_t next_id;                    /* negative: the link refuses */
+    int64_t next_id; /* negative: the link refuses */
 };
 
 static int64_t put(void *arg, json_t *entries)
@@ -54,7 +54,8 @@ static void deliver(struct fixture *f, const char *name, int64_t next)
 {
     struct batch *batch = batch_pool_take(f->pool);
 
-    record_arena_offset(&batch_add(batch, "t")->pub, source_partition_intern("filename", name), "position", next);
+    record_arena_offset(&batch_add(batch, "t")->pub, source_partition_intern("filename", name),
+                        "position", next);
     ack_window_push(f->window, batch);
     ack_window_settle(batch_at(batch, 0));
     assert_int_equal(ack_window_advance(f->window, NULL), 0);
@@ -75,7 +76,9 @@ static void a_flush_sends_partition_and_offset_as_connect_does(void **state)
     deliver(f, "/tmp/a", 12);
     deliver(f, NULL, 7);
     offset_writer_flush(&f->w, 10);
-    check_sent(f, 0, "[[{\"filename\":\"/tmp/a\"},{\"position\":12}],[{\"filename\":null},{\"position\":7}]]");
+    check_sent(
+        f, 0,
+        "[[{\"filename\":\"/tmp/a\"},{\"position\":12}],[{\"filename\":null},{\"position\":7}]]");
     assert_true(offset_writer_busy(&f->w));
     assert_false(offset_writer_answer(&f->w, 99, "", 20));
     assert_true(offset_writer_answer(&f->w, 100, "", 20));
@@ -125,7 +128,8 @@ static void refused_offsets_come_again_unless_newer_ones_did(void **state)
     assert_false(offset_writer_busy(&f->w));
     assert_int_equal(f->sent_count, 1);
     offset_writer_flush(&f->w, 20);
-    check_sent(f, 1, "[[{\"filename\":\"a\"},{\"position\":2}],[{\"filename\":\"b\"},{\"position\":1}]]");
+    check_sent(f, 1,
+               "[[{\"filename\":\"a\"},{\"position\":2}],[{\"filename\":\"b\"},{\"position\":1}]]");
 }
 
 static void a_closed_link_loses_nothing(void **state)

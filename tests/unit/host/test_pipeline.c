@@ -35,17 +35,19 @@ static int spy_start(void *self, struct mr_task *task, struct mr_error *err)
     return MR_OK;
 }
 
-static int tell(struct spy *spy, const char *topic, const char *text, size_t len, struct mr_error *err)
+static int tell(struct spy *spy, const char *topic, const char *text, size_t len,
+                struct mr_error *err)
 {
-    snprintf(story + strlen(story), sizeof(story) - strlen(story), "%s:%s:%.*s ", spy->role, topic, (int)len,
-             text == NULL ? "" : text);
+    snprintf(story + strlen(story), sizeof(story) - strlen(story), "%s:%s:%.*s ", spy->role, topic,
+             (int)len, text == NULL ? "" : text);
     if (len == 3 && memcmp(text, "bad", 3) == 0)
         return mr_fail(err, MR_ERR_DATA, "it is bad");
     return len == 4 && memcmp(text, "mute", 4) == 0 ? MR_ERR_DATA : MR_OK;
 }
 
-static int spy_from(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
-                    struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+static int spy_from(void *self, struct mr_arena *arena, const char *topic,
+                    const struct mr_schema *schema, struct mr_value value, const void **data,
+                    size_t *len, struct mr_error *err)
 {
     if (value.kind == MR_KIND_STRING && value.len == 4 && memcmp(value.u.p, "huge", 4) == 0)
         mr_alloc(arena, (size_t)1 << 40);
@@ -54,8 +56,9 @@ static int spy_from(void *self, struct mr_arena *arena, const char *topic, const
     return tell(self, topic, *data, *len, err);
 }
 
-static int spy_to(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
-                  const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+static int spy_to(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                  size_t len, const struct mr_schema **schema, struct mr_value *value,
+                  struct mr_error *err)
 {
     *schema = NULL;
     *value = data == NULL ? mr_null() : mr_text(data, len);
@@ -64,7 +67,8 @@ static int spy_to(void *self, struct mr_arena *arena, const char *topic, const v
 
 static void spy_stop(void *self)
 {
-    snprintf(story + strlen(story), sizeof(story) - strlen(story), "stop %s; ", ((struct spy *)self)->role);
+    snprintf(story + strlen(story), sizeof(story) - strlen(story), "stop %s; ",
+             ((struct spy *)self)->role);
 }
 
 static const char *const aliases[] = {NULL};
@@ -77,7 +81,10 @@ static const struct plugin spy = {
     .aliases = aliases,
     .keys = keys,
     .state_size = sizeof(struct spy),
-    .converter = {.start = spy_start, .from_connect = spy_from, .to_connect = spy_to, .stop = spy_stop},
+    .converter = {.start = spy_start,
+                  .from_connect = spy_from,
+                  .to_connect = spy_to,
+                  .stop = spy_stop},
 };
 
 static const struct plugin *find(void *arg, const char *name, struct mr_error *err)
@@ -129,8 +136,11 @@ static int teardown(void **state)
 
 static void make(struct fixture *f)
 {
-    const struct pipeline_spec spec = {
-        .connector = &f->connector, .worker = &f->worker, .find = find, .name = "conn", .stop_fd = -1};
+    const struct pipeline_spec spec = {.connector = &f->connector,
+                                       .worker = &f->worker,
+                                       .find = find,
+                                       .name = "conn",
+                                       .stop_fd = -1};
 
     f->p = pipeline_new(&spec, &f->err);
 }
@@ -182,7 +192,8 @@ static void a_converter_that_is_not_there_is_named_with_its_property(void **stat
     make(f);
     assert_null(f->p);
     assert_int_equal(f->err.code, MR_ERR_CONFIG);
-    assert_string_equal(f->err.text, "value.converter: no converter called org.example.Avro is installed");
+    assert_string_equal(f->err.text,
+                        "value.converter: no converter called org.example.Avro is installed");
     f->err = (struct mr_error){0};
     props_set(&f->connector, "value.converter", "Spy");
     props_set(&f->connector, "header.converter", "NoSuch");
@@ -213,18 +224,22 @@ static void a_converter_that_does_not_start_is_named_and_stopped(void **state)
 
 static void the_catalog_is_searched_by_name_alias_and_short_name(void **state)
 {
-    static const char *const names[] = {"NoSuch", "org.x.FooConverter", "FooConverter", "Foo", "Bar"};
+    static const char *const names[] = {"NoSuch", "org.x.FooConverter", "FooConverter", "Foo",
+                                        "Bar"};
     struct mr_error err;
-    json_t *plugins = json_pack("[{s:s,s:i,s:s,s:[]},{s:s,s:i,s:s,s:[s]}]", "name", "Foo", "kind", MR_PLUGIN_SINK, "library",
-                                "/sink.so", "aliases", "name", "Bar", "kind", MR_PLUGIN_CONVERTER, "library", "/foo.so",
-                                "aliases", "org.x.FooConverter");
+    json_t *plugins =
+        json_pack("[{s:s,s:i,s:s,s:[]},{s:s,s:i,s:s,s:[s]}]", "name", "Foo", "kind", MR_PLUGIN_SINK,
+                  "library", "/sink.so", "aliases", "name", "Bar", "kind", MR_PLUGIN_CONVERTER,
+                  "library", "/foo.so", "aliases", "org.x.FooConverter");
 
     (void)state;
     for (size_t i = 0; i < 5; i++) {
         memset(&err, 0, sizeof(err));
-        assert_null(converter_find(plugins, names[i], &err));   /* found ones fail later: there is no such file */
+        assert_null(converter_find(plugins, names[i],
+                                   &err)); /* found ones fail later: there is no such file */
         if (i == 0)
-            assert_string_equal(err.text, "no converter called NoSuch is installed; there are: Bar");
+            assert_string_equal(err.text,
+                                "no converter called NoSuch is installed; there are: Bar");
         else
             assert_non_null(strstr(err.text, "/foo.so"));
     }
@@ -250,7 +265,8 @@ static void a_source_record_passes_header_key_value(void **state)
     assert_int_equal(done, 2);
     assert_string_equal(story, "header:t:h1 header:t: key:t:k value:t:v key:t: value:t: ");
     assert_memory_equal(batch_at(f->batch, 0)->value_bytes, "v", 1);
-    assert_ptr_equal(batch_at(f->batch, 0)->value_bytes, rec->value.u.p);       /* passed through, not copied */
+    assert_ptr_equal(batch_at(f->batch, 0)->value_bytes,
+                     rec->value.u.p); /* passed through, not copied */
     assert_null(batch_at(f->batch, 1)->key_bytes);
     assert_null(batch_at(f->batch, 1)->value_bytes);
     assert_string_equal(batch_at(f->batch, 0)->wire_headers[1].name, "a");
@@ -293,9 +309,11 @@ static void a_bad_record_fails_behind_those_that_are_ready(void **state)
     add(f, NULL, "three");
     assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_ERR_FATAL);
     assert_int_equal(done, 1);
-    assert_string_equal(f->err.text, "Tolerance exceeded in error handler\nCaused by: "
-                                     "org.apache.kafka.connect.errors.DataException: it is bad\n\tin KEY_CONVERTER of Spy, a "
-                                     "record for topic t");
+    assert_string_equal(
+        f->err.text,
+        "Tolerance exceeded in error handler\nCaused by: "
+        "org.apache.kafka.connect.errors.DataException: it is bad\n\tin KEY_CONVERTER of Spy, a "
+        "record for topic t");
 }
 
 static void tolerance_drops_bad_records_and_counts_them(void **state)
@@ -391,14 +409,15 @@ static void a_sink_record_passes_key_value_and_keeps_its_place(void **state)
     assert_int_equal(rec->partition, 2);
     assert_int_equal(rec->offset, 7);
     assert_int_equal(rec->timestamp, 1007);
-    assert_ptr_equal(rec->value.u.p, msgs[0].value);    /* borrowed from the fetch buffer */
+    assert_ptr_equal(rec->value.u.p, msgs[0].value); /* borrowed from the fetch buffer */
     assert_true(mr_is_null(mr_record_at(&f->batch->pub, 1)->value));
 }
 
 static void bad_sink_records_are_left_out_or_fail_the_poll(void **state)
 {
     struct fixture *f = *state;
-    const struct consumer_msg msgs[] = {message(7, "k", "v"), message(8, "k", "bad"), message(9, "k", "w")};
+    const struct consumer_msg msgs[] = {message(7, "k", "v"), message(8, "k", "bad"),
+                                        message(9, "k", "w")};
 
     make(f);
     assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &f->err), MR_ERR_FATAL);

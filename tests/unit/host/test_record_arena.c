@@ -146,7 +146,8 @@ static void full_follows_records_and_bytes(void **state)
     assert_true(mr_batch_full(&batch->pub));
     batch_pool_give(pool, batch);
     batch = batch_pool_take(pool);
-    mr_record_value(mr_batch_add(&batch->pub, "t"), mr_bytes(mr_alloc(&batch->arena, BATCH_FULL_BYTES), 10));
+    mr_record_value(mr_batch_add(&batch->pub, "t"),
+                    mr_bytes(mr_alloc(&batch->arena, BATCH_FULL_BYTES), 10));
     assert_true(mr_batch_full(&batch->pub));
     batch_pool_give(pool, batch);
 }
@@ -179,7 +180,7 @@ static void more_records_than_fit_are_a_fault(void **state)
         mr_batch_add(&batch->pub, "t")->timestamp = 1;
     assert_true(batch->pub.count <= batch->record_max);
     batch_pool_give(pool, batch);
-    batch = batch_pool_take(pool);      /* the pages of that flood are gone, the batch works */
+    batch = batch_pool_take(pool); /* the pages of that flood are gone, the batch works */
     assert_true(batch->record_cap * sizeof(struct record) <= 1024 * 1024);
     for (int i = 0; i < 20000; i++)
         mr_batch_add(&batch->pub, "t")->timestamp = 1;
@@ -197,7 +198,7 @@ static void values_inside_the_arena_are_not_copied(void **state)
     char *later;
 
     memset(mr_alloc(&batch->arena, 60000), 0, 60000);
-    later = mr_alloc(&batch->arena, 60000);             /* a second block */
+    later = mr_alloc(&batch->arena, 60000); /* a second block */
     mr_record_value(rec, mr_bytes(small, 100));
     assert_ptr_equal(rec->value.u.p, small);
     mr_record_value(rec, mr_bytes(large, 1000000));
@@ -216,7 +217,8 @@ static void what_points_outside_is_copied_deeply(void **state)
     struct mr_value items[2] = {mr_text(text, 5), mr_long(7)};
     struct mr_pair pairs[1] = {{mr_str("k"), mr_ptr_of(MR_KIND_LIST, items, 2)}};
     static const struct mr_schema_field fields[] = {{"a", NULL}, {"b", NULL}};
-    static const struct mr_schema schema = {.kind = MR_KIND_STRUCT, .field_count = 2, .fields = fields};
+    static const struct mr_schema schema = {
+        .kind = MR_KIND_STRUCT, .field_count = 2, .fields = fields};
     struct {
         struct mr_struct head;
         struct mr_value more;
@@ -262,7 +264,7 @@ static void malformed_values_are_faults_and_become_null(void **state)
         mr_ptr_of(MR_KIND_STRUCT, &empty, 1),
         mr_ptr_of(MR_KIND_DECIMAL, NULL, 0),
         mr_ptr_of(MR_KIND_DECIMAL, &no_digits, 0),
-        mr_ptr_of(MR_KIND_LIST, "x", UINT32_MAX),       /* 64 GiB of items */
+        mr_ptr_of(MR_KIND_LIST, "x", UINT32_MAX), /* 64 GiB of items */
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -321,7 +323,7 @@ static void again_asks_for_a_wait(void **state)
     assert_int_equal(mr_again_on_fd(&batch->pub, 7, -1), MR_AGAIN);
     assert_int_equal(batch->again_ms, -1);
     assert_int_equal(batch->again_fd, 7);
-    mr_again_in(&batch->pub, -5);       /* would wait for nothing for ever */
+    mr_again_in(&batch->pub, -5); /* would wait for nothing for ever */
     assert_int_equal(batch->again_ms, 0);
     batch_pool_give(pool, batch);
 }

@@ -16,24 +16,24 @@
 /* What the plugin saw; written by the task's thread under lock. */
 static struct {
     pthread_mutex_t lock;
-    char *got;                          /* every value put, accepted or not, each with a blank behind it */
+    char *got; /* every value put, accepted or not, each with a blank behind it */
     size_t got_len;
-    size_t accepted;                    /* records */
-    size_t durable;                     /* accepted before the last good flush */
+    size_t accepted; /* records */
+    size_t durable;  /* accepted before the last good flush */
     size_t puts;
-    char first_try[65536];              /* the batch that was put first with a retry */
+    char first_try[65536]; /* the batch that was put first with a retry */
     char second_try[65536];
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct {
-    atomic_int retries;                 /* puts that ask for a retry */
+    atomic_int retries; /* puts that ask for a retry */
     atomic_int retry_after;
     atomic_int fail_put;
     atomic_int flush_code;
-    atomic_int slow_put_ms;             /* the next put takes so long */
+    atomic_int slow_put_ms; /* the next put takes so long */
     atomic_int flushes;
     atomic_int stopped;
-    atomic_int headers;                 /* seen */
+    atomic_int headers; /* seen */
 } script;
 
 static void batch_text(struct mr_batch *in, char *out, size_t size)
@@ -44,8 +44,9 @@ static void batch_text(struct mr_batch *in, char *out, size_t size)
         struct mr_record *rec = mr_record_at(in, i);
         struct mr_value v = mr_value(rec);
 
-        used += (size_t)snprintf(out + used, size - used, "%s-%d@%lld=%.*s ", rec->topic, rec->partition,
-                                 (long long)rec->offset, (int)v.len, (const char *)v.u.p);
+        used += (size_t)snprintf(out + used, size - used, "%s-%d@%lld=%.*s ", rec->topic,
+                                 rec->partition, (long long)rec->offset, (int)v.len,
+                                 (const char *)v.u.p);
     }
 }
 
@@ -140,7 +141,8 @@ static int teardown(void **state)
     return 0;
 }
 
-#define QUICK "consumer.override.heartbeat.interval.ms", "300", "consumer.override.session.timeout.ms", "6000"
+#define QUICK \
+    "consumer.override.heartbeat.interval.ms", "300", "consumer.override.session.timeout.ms", "6000"
 
 static bool accepted_is(struct rig *rig, int64_t n)
 {
@@ -191,7 +193,8 @@ static void check_got(int count, int partitions)
 
     for (int p = 0; p < partitions; p++)
         next[p] = p;
-    for (char *word = strtok_r(seen.got, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save), n++) {
+    for (char *word = strtok_r(seen.got, " ", &save); word != NULL;
+         word = strtok_r(NULL, " ", &save), n++) {
         int value = (int)strtol(word, NULL, 10);
 
         assert_int_equal(value, next[value % partitions]);
@@ -222,7 +225,8 @@ static void a_stop_commits_what_was_put_and_the_next_start_goes_on_there(void **
 {
     struct rig *rig = *state;
 
-    rig_init(rig, 1, "topics", " in , other ", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
+    rig_init(rig, 1, "topics", " in , other ", "worker:offset.flush.interval.ms", "60000", QUICK,
+             NULL);
     rig_write_topic(rig, "in", 1, 0, 500);
     rd_kafka_mock_topic_create(rig->cluster, "other", 1, 1);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
@@ -284,7 +288,8 @@ static void a_put_that_fails_ends_the_task_and_commits_only_what_came_before(voi
     rig_write_topic(rig, "in", 1, 100, 50);
     rig_wait_end(rig);
     assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
-    assert_non_null(strstr(rig->trace, "ConnectException: the target is broken\n\tin put() of plugin Keep 1.0"));
+    assert_non_null(strstr(
+        rig->trace, "ConnectException: the target is broken\n\tin put() of plugin Keep 1.0"));
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), 100);
 }
 
@@ -369,16 +374,18 @@ static void a_bad_record_fails_the_task_before_anything_of_its_poll_is_put(void 
         char value[] = "bad";
 
         value[0] = i == 7 ? 'b' : 'm';
-        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE(value, 3),
-                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_HEADER("h", "x", 1), RD_KAFKA_V_END);
+        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0),
+                          RD_KAFKA_V_VALUE(value, 3), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                          RD_KAFKA_V_HEADER("h", "x", 1), RD_KAFKA_V_END);
     }
     assert_int_equal(rd_kafka_flush(rk, 10000), 0);
     rd_kafka_destroy(rk);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_end(rig);
     assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
-    assert_non_null(strstr(rig->trace, "Tolerance exceeded in error handler\nCaused by: "
-                                       "org.apache.kafka.connect.errors.DataException: this value is bad"));
+    assert_non_null(strstr(rig->trace,
+                           "Tolerance exceeded in error handler\nCaused by: "
+                           "org.apache.kafka.connect.errors.DataException: this value is bad"));
     assert_non_null(strstr(rig->trace, "VALUE_CONVERTER of RigString, record in-0@7"));
     assert_int_equal(seen.puts, 0);
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);

@@ -22,25 +22,33 @@ struct counter {
 
 /* What the next calls do; set by tests, read by the task's thread. */
 static struct {
-    atomic_int limit;                   /* numbers to give */
+    atomic_int limit; /* numbers to give */
     atomic_int per_poll;
-    atomic_int bad_at;                  /* this number gives a value that the converter refuses; -1 none */
-    atomic_int large_at;                /* this one is above max.request.size */
-    atomic_int fail_at;                 /* poll fails for good before giving this one */
-    atomic_int retries;                 /* polls that ask for a retry, after they added records */
-    atomic_int fault;                   /* enum fault */
+    atomic_int bad_at;   /* this number gives a value that the converter refuses; -1 none */
+    atomic_int large_at; /* this one is above max.request.size */
+    atomic_int fail_at;  /* poll fails for good before giving this one */
+    atomic_int retries;  /* polls that ask for a retry, after they added records */
+    atomic_int fault;    /* enum fault */
     atomic_int polls;
     atomic_int committed;
     atomic_int started;
     atomic_int stopped;
     atomic_int interrupted;
-    atomic_int again_ms;                /* wait at the end of the numbers; 0: give empty polls */
-    atomic_int fd;                      /* wait for it instead; -1 none */
+    atomic_int again_ms; /* wait at the end of the numbers; 0: give empty polls */
+    atomic_int fd;       /* wait for it instead; -1 none */
     atomic_int start_code;
     _Atomic(struct mr_task *) handle;
 } script;
 
-enum fault { FAULT_NONE, FAULT_NO_TOPIC, FAULT_TIMESTAMP, FAULT_BLOCK, FAULT_BAD_FD, FAULT_UNDECLARED, FAULT_HUGE };
+enum fault {
+    FAULT_NONE,
+    FAULT_NO_TOPIC,
+    FAULT_TIMESTAMP,
+    FAULT_BLOCK,
+    FAULT_BAD_FD,
+    FAULT_UNDECLARED,
+    FAULT_HUGE
+};
 
 static int counter_start(void *self, struct mr_task *task, struct mr_error *err)
 {
@@ -88,7 +96,8 @@ static int misbehave(struct counter *c, struct mr_batch *out, struct mr_error *e
         mr_config_str(c->task, "nonsense");
         return MR_OK;
     default:
-        mr_record_value(mr_batch_add(out, "numbers"), mr_bytes(mr_alloc(out->arena, (size_t)1 << 34), 5));
+        mr_record_value(mr_batch_add(out, "numbers"),
+                        mr_bytes(mr_alloc(out->arena, (size_t)1 << 34), 5));
         return MR_OK;
     }
 }
@@ -101,9 +110,11 @@ static void give(struct counter *c, struct mr_batch *out, int64_t n)
     if (n == script.bad_at)
         mr_record_value(rec, mr_str("bad"));
     else if (n == script.large_at)
-        mr_record_value(rec, mr_bytes(memset(mr_alloc(out->arena, 2000000), 'x', 2000000), 2000000));
+        mr_record_value(rec,
+                        mr_bytes(memset(mr_alloc(out->arena, 2000000), 'x', 2000000), 2000000));
     else
-        mr_record_value(rec, mr_text(text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)n)));
+        mr_record_value(rec,
+                        mr_text(text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)n)));
     mr_record_offset(rec, "numbers", "next", n + 1);
 }
 
@@ -265,7 +276,7 @@ static void a_stop_under_load_loses_nothing_and_stores_what_was_delivered(void *
     assert_true(rig_stop(rig) < 4000);
     stored = rig_stored(rig, PART, "next");
     assert_true(stored > 2000);
-    check_topic(rig, 0, (int)stored);   /* all that was handed over is there, and stored */
+    check_topic(rig, 0, (int)stored); /* all that was handed over is there, and stored */
 }
 
 static void offsets_wait_for_the_delivery_report(void **state)
@@ -305,8 +316,8 @@ static void a_broker_that_goes_and_comes_loses_nothing(void **state)
 
     script.limit = 20000;
     script.per_poll = 50;
-    rig_init(rig, 1, "producer.override.reconnect.backoff.ms", "50", "producer.override.reconnect.backoff.max.ms", "100",
-             NULL);
+    rig_init(rig, 1, "producer.override.reconnect.backoff.ms", "50",
+             "producer.override.reconnect.backoff.max.ms", "100", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, delivered_some, 500);
@@ -363,7 +374,7 @@ static void a_paused_task_does_not_poll_and_goes_on_after(void **state)
     polls = script.polls;
     usleep(200000);
     assert_int_equal(script.polls, polls);
-    assert_int_equal(rig_stored(rig, PART, "next"), polls * 10);        /* flushed */
+    assert_int_equal(rig_stored(rig, PART, "next"), polls * 10); /* flushed */
     task_set_target(rig->task, TARGET_STARTED);
     rig_wait_state(rig, STATE_RUNNING);
     rig_wait_true(rig, polls_are, polls + 5);
@@ -408,7 +419,7 @@ static void a_wait_for_the_next_poll_ends_at_once_on_stop(void **state)
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 1);
     assert_true(rig_stop(rig) < 1000);
-    assert_true(script.interrupted <= 1);       /* not at all when the stop was quicker */
+    assert_true(script.interrupted <= 1); /* not at all when the stop was quicker */
 }
 
 static void a_poll_that_blocks_in_read_is_interrupted(void **state)
@@ -501,7 +512,8 @@ static void a_poll_that_fails_leaves_what_was_delivered_stored(void **state)
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_end(rig);
     assert_true(rig_saw(rig, STATE_FAILED));
-    assert_non_null(strstr(rig->trace, "org.apache.kafka.connect.errors.ConnectException: the origin broke"));
+    assert_non_null(
+        strstr(rig->trace, "org.apache.kafka.connect.errors.ConnectException: the origin broke"));
     assert_non_null(strstr(rig->trace, "in poll() of plugin Counter 1.0"));
     assert_int_equal(rig_stored(rig, PART, "next"), 500);
     assert_int_equal(script.stopped, 1);
@@ -531,8 +543,9 @@ static void a_bad_record_fails_the_task_with_what_precedes_it_stored(void **stat
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_end(rig);
-    assert_non_null(strstr(rig->trace, "ConnectException: Tolerance exceeded in error handler\nCaused by: "
-                                       "org.apache.kafka.connect.errors.DataException: this value is bad"));
+    assert_non_null(strstr(rig->trace,
+                           "ConnectException: Tolerance exceeded in error handler\nCaused by: "
+                           "org.apache.kafka.connect.errors.DataException: this value is bad"));
     assert_non_null(strstr(rig->trace, "VALUE_CONVERTER of RigString"));
     assert_int_equal(rig_stored(rig, PART, "next"), 350);
     check_topic(rig, 0, 350);
@@ -543,7 +556,7 @@ static void a_bad_record_is_skipped_by_tolerance_and_its_offset_stored(void **st
     struct rig *rig = *state;
     json_t *values;
 
-    script.bad_at = 999;                /* the last one */
+    script.bad_at = 999; /* the last one */
     rig_init(rig, 1, "errors.tolerance", "all", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);

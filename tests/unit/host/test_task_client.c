@@ -48,7 +48,7 @@ static void a_producer_has_connects_defaults(void **state)
     assert_string_equal(props_get(&f->java, "max.in.flight.requests.per.connection"), "1");
     assert_string_equal(props_get(&f->java, "enable.idempotence"), "false");
     assert_string_equal(props_get(&f->java, "delivery.timeout.ms"), "2147483647");
-    assert_null(props_get(&f->java, "security.protocol"));      /* not inherited without a prefix */
+    assert_null(props_get(&f->java, "security.protocol")); /* not inherited without a prefix */
 }
 
 static void the_connector_overrides_the_worker_overrides_the_defaults(void **state)

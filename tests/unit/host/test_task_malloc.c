@@ -56,10 +56,10 @@ __attribute__((visibility("default"))) void *realloc(void *p, size_t size)
 /* --- plugins -------------------------------------------------------------------------------------------------------- */
 
 #define RECORDS 300000
-#define LEFT 30000                      /* what the mock cluster keeps of them at least: 5 MB */
+#define LEFT 30000 /* what the mock cluster keeps of them at least: 5 MB */
 
 static struct {
-    long from;                          /* counting begins: pools are warm */
+    long from; /* counting begins: pools are warm */
     long to;
     long at_from;
     long at_to;
@@ -131,7 +131,8 @@ static bool stored_is(struct rig *rig, int64_t n)
 
 static void check(const char *what)
 {
-    print_message("%s: %ld allocations of ours for %ld records\n", what, seen.at_to - seen.at_from, seen.to - seen.from);
+    print_message("%s: %ld allocations of ours for %ld records\n", what, seen.at_to - seen.at_from,
+                  seen.to - seen.from);
     assert_true(seen.at_to - seen.at_from < (seen.to - seen.from) / 1000);
     assert_true(!COUNTING || seen.at_from > 0);
 }
@@ -140,8 +141,8 @@ static void the_record_path_does_not_allocate_per_record(void **state)
 {
     struct rig rig;
 
-    rig_init(&rig, 1, "topics", "numbers", "producer.override.buffer.memory", "4000000", "worker:offset.flush.interval.ms",
-             "60000", NULL);
+    rig_init(&rig, 1, "topics", "numbers", "producer.override.buffer.memory", "4000000",
+             "worker:offset.flush.interval.ms", "60000", NULL);
     rd_kafka_mock_topic_create(rig.cluster, "numbers", 1, 1);
     seen.from = RECORDS / 3;
     seen.to = RECORDS / 6 * 5;
@@ -163,7 +164,8 @@ static void the_record_path_does_not_allocate_per_record(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_record_path_does_not_allocate_per_record)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_record_path_does_not_allocate_per_record)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
