@@ -290,7 +290,7 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic, c
     if (rc == MR_OK)
         rc = json_from_connect(c, arena, &c->out, schema, value, err);
     if (rc == MR_OK && c->schemas)
-        json_out_add(&c->out, "}", 1);
+        json_out_putc(&c->out, '}');
     if (rc != MR_OK)
         return rc;
     if (c->out.failed)

@@ -111,7 +111,10 @@ static int write_timestamp(struct way_out *w, const struct mr_schema *schema, st
 
 static int write_bool(struct way_out *w, const struct mr_schema *schema, struct mr_value v)
 {
-    json_out_puts(w->out, v.u.i != 0 ? "true" : "false");
+    if (v.u.i != 0)
+        json_out_add(w->out, "true", 4);
+    else
+        json_out_add(w->out, "false", 5);
     return MR_OK;
 }
 
@@ -130,10 +133,10 @@ static int write_floating(struct way_out *w, const struct mr_schema *schema, str
     const char *text = mr_to_text(w->arena, v, &len);
 
     if (!number)
-        json_out_puts(w->out, "\"");
+        json_out_putc(w->out, '"');
     json_out_add(w->out, text, len);
     if (!number)
-        json_out_puts(w->out, "\"");
+        json_out_putc(w->out, '"');
     return MR_OK;
 }
 
@@ -155,13 +158,13 @@ static int write_list(struct way_out *w, const struct mr_schema *schema, struct 
 {
     int rc = MR_OK;
 
-    json_out_puts(w->out, "[");
+    json_out_putc(w->out, '[');
     for (uint32_t i = 0; i < v.len && rc == MR_OK; i++) {
         if (i > 0)
-            json_out_puts(w->out, ",");
+            json_out_putc(w->out, ',');
         rc = write_value(w, schema == NULL ? NULL : schema->value, mr_items(v)[i]);
     }
-    json_out_puts(w->out, "]");
+    json_out_putc(w->out, ']');
     return rc;
 }
 
@@ -203,16 +206,16 @@ static int write_object(struct way_out *w, const struct mr_schema *key, const st
 {
     int rc = MR_OK;
 
-    json_out_puts(w->out, "{");
+    json_out_putc(w->out, '{');
     for (uint32_t i = 0; i < v.len && rc == MR_OK; i++) {
         if (i > 0)
-            json_out_puts(w->out, ",");
+            json_out_putc(w->out, ',');
         rc = write_name(w, key, mr_pairs(v)[i].key);
-        json_out_puts(w->out, ":");
+        json_out_putc(w->out, ':');
         if (rc == MR_OK)
             rc = write_value(w, value, mr_pairs(v)[i].value);
     }
-    json_out_puts(w->out, "}");
+    json_out_putc(w->out, '}');
     return rc;
 }
 
@@ -220,16 +223,16 @@ static int write_tuples(struct way_out *w, const struct mr_schema *key, const st
 {
     int rc = MR_OK;
 
-    json_out_puts(w->out, "[");
+    json_out_putc(w->out, '[');
     for (uint32_t i = 0; i < v.len && rc == MR_OK; i++) {
         json_out_puts(w->out, i > 0 ? ",[" : "[");
         rc = write_value(w, key, mr_pairs(v)[i].key);
-        json_out_puts(w->out, ",");
+        json_out_putc(w->out, ',');
         if (rc == MR_OK)
             rc = write_value(w, value, mr_pairs(v)[i].value);
-        json_out_puts(w->out, "]");
+        json_out_putc(w->out, ']');
     }
-    json_out_puts(w->out, "]");
+    json_out_putc(w->out, ']');
     return rc;
 }
 
@@ -252,14 +255,14 @@ static int write_struct(struct way_out *w, const struct mr_schema *schema, struc
     plan = json_plan_get(&w->c->plans, schema);
     if (plan == NULL)
         return mr_fail(w->err, MR_ERR_NOMEM, "out of memory for a schema of %u fields", schema->field_count);
-    json_out_puts(w->out, "{");
+    json_out_putc(w->out, '{');
     for (uint32_t i = 0; i < schema->field_count && rc == MR_OK; i++) {
         uint32_t comma = i == 0;
 
         json_out_add(w->out, plan->fields[i] + comma, plan->field_lens[i] - comma);
         rc = write_value(w, schema->fields[i].schema, s->slots[i]);
     }
-    json_out_puts(w->out, "}");
+    json_out_putc(w->out, '}');
     return rc;
 }
 
@@ -294,7 +297,7 @@ static int write_null(struct way_out *w, const struct mr_schema *schema)
     if (schema != NULL && !schema->optional)
         return mr_fail(w->err, MR_ERR_DATA,
                        "Conversion error: null value for field that is required and has no default value");
-    json_out_puts(w->out, "null");
+    json_out_add(w->out, "null", 4);
     return MR_OK;
 }
 

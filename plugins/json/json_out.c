@@ -74,7 +74,13 @@ void json_out_long(struct json_out *out, int64_t i)
 /* --- strings ----------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes that stand for themselves from p on: all but controls, quotes, backslashes and whatever is not ASCII. */
-static inline size_t plain_run(const char *p, size_t len)
+static inline bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Copies them too; to has room for len and 8 more bytes, which may be written over. */
+static inline size_t copy_plain(char *to, const char *p, size_t len)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
     size_t i = 0;
@@ -82,13 +88,14 @@ static inline size_t plain_run(const char *p, size_t len)
 
     for (; i + 8 <= len; i += 8) {
         memcpy(&word, p + i, sizeof(word));
+        memcpy(to + i, &word, sizeof(word));
         marks = (((word - ones * 0x20) | ((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones)) & ~word & highs) |
-                (word & highs);
+                (word & highs);         /* the lowest mark is never a false one */
         if (marks != 0)
             return i + (size_t)(__builtin_ctzll(marks) >> 3);
     }
-    while (i < len && (unsigned char)p[i] >= 0x20 && (unsigned char)p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
-        i++;
+    for (; i < len && is_plain((unsigned char)p[i]); i++)
+        to[i] = p[i];
     return i;
 }
 
@@ -141,35 +148,44 @@ static size_t put_sequence(char *to, const unsigned char *p, size_t len, size_t 
     return need;
 }
 
+/* From the first byte on that doesn't stand for itself. */
+static void string_rest(struct json_out *out, const char *p, size_t len)
+{
+    while (len > 0 && !out->failed) {
+        char *to = json_out_room(out, len + 16);
+        size_t used = 1, run;
+
+        if (to == NULL)
+            return;
+        if ((unsigned char)*p < 0x80)
+            out->len += put_ascii(to, (unsigned char)*p);
+        else
+            out->len += put_sequence(to, (const unsigned char *)p, len, &used);
+        p += used;
+        len -= used;
+        to = json_out_room(out, len + 8);
+        if (to == NULL)
+            return;
+        run = copy_plain(to, p, len);
+        out->len += run;
+        p += run;
+        len -= run;
+    }
+}
+
 void json_out_string(struct json_out *out, const char *p, size_t len)
 {
-    char *to = json_out_room(out, len + 2);
-    size_t run = plain_run(p, len), used;
-    char piece[16];
+    char *to = json_out_room(out, len + 10);
+    size_t run;
 
     if (to == NULL)
         return;
-    *to++ = '"';
-    memcpy(to, p, run);
+    *to = '"';
+    run = copy_plain(to + 1, p, len);
     out->len += run + 1;
-    if (run == len) {                   /* the usual case */
-        to[run] = '"';
-        out->len++;
-        return;
-    }
-    for (p += run, len -= run; len > 0 && !out->failed; p += run, len -= run) {
-        if ((unsigned char)*p < 0x80) {
-            json_out_add(out, piece, put_ascii(piece, (unsigned char)*p));
-            used = 1;
-        } else {
-            json_out_add(out, piece, put_sequence(piece, (const unsigned char *)p, len, &used));
-        }
-        p += used;
-        len -= used;
-        run = plain_run(p, len);
-        json_out_add(out, p, run);
-    }
-    json_out_add(out, "\"", 1);
+    if (run < len)
+        string_rest(out, p + run, len - run);
+    json_out_putc(out, '"');
 }
 
 void json_out_base64(struct json_out *out, const unsigned char *p, size_t len)

@@ -36,6 +36,15 @@ static inline void json_out_add(struct json_out *out, const void *p, size_t len)
         out->len += len;
     }
 }
+static inline void json_out_putc(struct json_out *out, char c)
+{
+    char *to = json_out_room(out, 1);
+
+    if (to != NULL) {
+        *to = c;
+        out->len++;
+    }
+}
 void json_out_puts(struct json_out *out, const char *z);
 void json_out_long(struct json_out *out, int64_t i);
 /* Text in quotes with Jackson's escapes; malformed UTF-8 becomes U+FFFD, lone surrogates (three bytes) escapes. */

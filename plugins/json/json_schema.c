@@ -292,10 +292,10 @@ static int write_fields(struct json_converter *c, struct mr_arena *arena, struct
     json_out_puts(out, ",\"fields\":[");
     for (uint32_t i = 0; i < schema->field_count && rc == MR_OK; i++) {
         if (i > 0)
-            json_out_puts(out, ",");
+            json_out_putc(out, ',');
         rc = json_schema_write(c, arena, out, schema->fields[i].schema, schema->fields[i].name, err);
     }
-    json_out_puts(out, "]");
+    json_out_putc(out, ']');
     return rc;
 }
 
@@ -327,12 +327,12 @@ static void write_params(struct json_out *out, const struct mr_schema *schema)
     json_out_puts(out, ",\"parameters\":{");
     for (uint32_t i = 0; i < schema->param_count; i++) {
         if (i > 0)
-            json_out_puts(out, ",");
+            json_out_putc(out, ',');
         json_out_string(out, schema->params[i].name, strlen(schema->params[i].name));
-        json_out_puts(out, ":");
+        json_out_putc(out, ':');
         json_out_string(out, schema->params[i].value, strlen(schema->params[i].value));
     }
-    json_out_puts(out, "}");
+    json_out_putc(out, '}');
 }
 
 static const char *json_name(uint8_t kind)
@@ -354,7 +354,7 @@ int json_schema_write(struct json_converter *c, struct mr_arena *arena, struct j
     }
     json_out_puts(out, "{\"type\":\"");
     json_out_puts(out, json_name(schema->kind));
-    json_out_puts(out, "\"");
+    json_out_putc(out, '"');
     rc = write_inner(c, arena, out, schema, err);
     json_out_puts(out, schema->optional ? ",\"optional\":true" : ",\"optional\":false");
     write_text(out, ",\"name\":", schema->name);
@@ -369,6 +369,6 @@ int json_schema_write(struct json_converter *c, struct mr_arena *arena, struct j
         rc = json_from_connect(c, arena, out, schema, schema->default_value, err);
     }
     write_text(out, ",\"field\":", field);
-    json_out_puts(out, "}");
+    json_out_putc(out, '}');
     return rc;
 }

@@ -12,6 +12,10 @@
 
 #include <stdlib.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #define FEW_NAMES 16u                   /* compared one by one up to here */
 #define STACK_FIRST 256u
 #define STACK_KEEP 65536u               /* values; more is given back after the document */
@@ -30,16 +34,17 @@ static bool is_blank(unsigned char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static void skip_blanks(struct record_json *r)
+int record_json_peek(struct record_json *r)
 {
     while (r->p < r->end && is_blank((unsigned char)*r->p))
         r->p++;
+    return r->p < r->end ? (unsigned char)*r->p : -1;
 }
 
-int record_json_peek(struct record_json *r)
+/* The same; mostly there is no white space. */
+static inline int peek(struct record_json *r)
 {
-    skip_blanks(r);
-    return r->p < r->end ? (unsigned char)*r->p : -1;
+    return r->p < r->end && (unsigned char)*r->p > ' ' ? (unsigned char)*r->p : record_json_peek(r);
 }
 
 static bool stack_grow(struct record_json *r)
@@ -67,9 +72,10 @@ static inline bool push(struct record_json *r, const struct mr_value *v)
 
 /* --- names ------------------------------------------------------------------------------------------------------------- */
 
-static bool same_text(const struct mr_value *a, const struct mr_value *b)
+static inline bool same_text(const struct mr_value *a, const struct mr_value *b)
 {
-    return a->len == b->len && memcmp(a->u.p, b->u.p, a->len) == 0;
+    return a->len == b->len &&
+           (a->len == 0 || (*(const char *)a->u.p == *(const char *)b->u.p && memcmp(a->u.p, b->u.p, a->len) == 0));
 }
 
 static uint32_t hash_text(const char *p, size_t len)
@@ -168,26 +174,43 @@ const struct mr_pair *record_json_member(const struct record_json_members *membe
 
 /* --- strings ----------------------------------------------------------------------------------------------------------- */
 
-/* A byte of word that is below 0x20, '"', '\\' or above 0x7f has its high bit set in the result. Bytes above a true match
- * may be marked wrongly, the lowest never is. */
-static inline uint64_t special_bytes(uint64_t word)
+/* Behind the bytes that stand for themselves in a string: all but controls, quotes, backslashes and what is not ASCII. */
+#if defined(__SSE2__)
+static inline const char *skip_blocks(const char *p, const char *end)
+{
+    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1f);
+
+    for (; end - p >= 16; p += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, slash)),
+                                     _mm_cmpeq_epi8(_mm_min_epu8(block, control), block));
+        unsigned marks = (unsigned)_mm_movemask_epi8(_mm_or_si128(found, block));       /* block: its high bits */
+
+        if (marks != 0)
+            return p + __builtin_ctz(marks);
+    }
+    return p;
+}
+#else
+static inline const char *skip_blocks(const char *p, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
-    uint64_t quote = word ^ ones * '"', slash = word ^ ones * '\\';
-
-    return (((word - ones * 0x20) | (quote - ones) | (slash - ones)) & ~word & highs) | (word & highs);
-}
-
-static inline const char *skip_plain(const char *p, const char *end)
-{
-    uint64_t word;
+    uint64_t word, marks;
 
     for (; end - p >= 8; p += 8) {
         memcpy(&word, p, sizeof(word));
-        word = special_bytes(word);
-        if (word != 0)
-            return p + (__builtin_ctzll(word) >> 3);
+        marks = (((word - ones * 0x20) | ((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones)) & ~word & highs) |
+                (word & highs);         /* the lowest mark is never a false one */
+        if (marks != 0)
+            break;
     }
+    return p;
+}
+#endif
+
+static inline const char *skip_plain(const char *p, const char *end)
+{
+    p = skip_blocks(p, end);
     while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' && *p != '\\')
         p++;
     return p;
@@ -433,6 +456,25 @@ static bool exponent_fits(const char *p, size_t digits, bool negative, int64_t f
     return exp >= INT32_MIN && exp <= INT32_MAX;
 }
 
+/* A number such as 12.34 is an integer divided by a power of ten, rounded once. */
+static inline bool short_fraction(struct record_json *r, bool negative, uint64_t value, size_t digits, struct mr_value *out)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    const char *p = r->p + 1, *mark = p;
+    double d;
+
+    if (*r->p != '.' || digits > 15)
+        return false;
+    for (; is_digit(p, r->end); p++)
+        value = value * 10 + (uint64_t)(*p - '0');
+    if (p == mark || digits + (size_t)(p - mark) > 15 || (p < r->end && (*p | 0x20) == 'e'))
+        return false;
+    d = (double)value / powers[p - mark];
+    *out = mr_double(negative && value != 0 ? -d : d);
+    r->p = p;
+    return true;
+}
+
 /* The rest of a number behind its integer digits: point and exponent. */
 static bool read_fraction(struct record_json *r, const char *begin, size_t digits, struct mr_value *out)
 {
@@ -482,7 +524,7 @@ static inline bool read_number(struct record_json *r, struct mr_value *out)
         value = value * 10 + (uint64_t)(*r->p - '0');
     digits = (size_t)(r->p - first);
     if (r->p < r->end && (*r->p == '.' || (*r->p | 0x20) == 'e'))
-        return read_fraction(r, begin, digits, out);
+        return (r->plain && short_fraction(r, *begin == '-', value, digits, out)) || read_fraction(r, begin, digits, out);
     if (digits > RECORD_JSON_MAX_NUMBER)
         return record_json_fail(r, begin, "a number is longer than 1000 digits");
     if (digits > 18 && !r->plain)
@@ -500,9 +542,9 @@ static bool word_goes_on(const struct record_json *r)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c >= 0x7f;
 }
 
-static bool read_literal(struct record_json *r, const char *word, struct mr_value value, struct mr_value *out)
+static inline bool read_literal(struct record_json *r, const char *word, size_t len, struct mr_value value,
+                                struct mr_value *out)
 {
-    size_t len = strlen(word);
 
     if ((size_t)(r->end - r->p) < len || memcmp(r->p, word, len) != 0)
         return record_json_fail(r, r->p, "unknown word: expected true, false or null");
@@ -526,22 +568,27 @@ bool record_json_enter(struct record_json *r)
     return true;
 }
 
-bool record_json_name(struct record_json *r, struct mr_value *out)
+static inline bool read_name(struct record_json *r, struct mr_value *out)
 {
-    if (record_json_peek(r) != '"')
+    if (peek(r) != '"')
         return record_json_fail(r, r->p, "expected a member's name in double quotes");
     if (!read_string(r, true, out))
         return false;
-    if (record_json_peek(r) != ':')
+    if (peek(r) != ':')
         return record_json_fail(r, r->p, "expected a colon after a member's name");
     r->p++;
     return true;
 }
 
+bool record_json_name(struct record_json *r, struct mr_value *out)
+{
+    return read_name(r, out);
+}
+
 /* Behind an item: true with *more, or false at anything but a comma and the closing bracket. */
 static inline bool next_item(struct record_json *r, char close, bool *more)
 {
-    int c = record_json_peek(r);
+    int c = peek(r);
 
     if (c != ',' && c != close)
         return record_json_fail(r, r->p, c < 0 ? "the document ends in an object or array"
@@ -575,12 +622,12 @@ static bool read_object(struct record_json *r, struct mr_value *out)
 
     if (!record_json_enter(r))
         return false;
-    if (record_json_peek(r) == '}') {
+    if (peek(r) == '}') {
         r->p++;
         more = false;
     }
     while (more)
-        if (!record_json_name(r, &v) || !push(r, &v) || !read_value(r, &v) || !push(r, &v) || !next_item(r, '}', &more))
+        if (!read_name(r, &v) || !push(r, &v) || !read_value(r, &v) || !push(r, &v) || !next_item(r, '}', &more))
             return false;
     r->depth--;
     *out = close_object(r, base);
@@ -606,7 +653,7 @@ static bool read_array(struct record_json *r, struct mr_value *out)
 
     if (!record_json_enter(r))
         return false;
-    if (record_json_peek(r) == ']') {
+    if (peek(r) == ']') {
         r->p++;
         more = false;
     }
@@ -620,7 +667,7 @@ static bool read_array(struct record_json *r, struct mr_value *out)
 
 static bool read_value(struct record_json *r, struct mr_value *out)
 {
-    switch (record_json_peek(r)) {
+    switch (peek(r)) {
     case '{':
         return read_object(r, out);
     case '[':
@@ -628,11 +675,11 @@ static bool read_value(struct record_json *r, struct mr_value *out)
     case '"':
         return read_string(r, false, out);
     case 't':
-        return read_literal(r, "true", mr_bool(true), out);
+        return read_literal(r, "true", 4, mr_bool(true), out);
     case 'f':
-        return read_literal(r, "false", mr_bool(false), out);
+        return read_literal(r, "false", 5, mr_bool(false), out);
     case 'n':
-        return read_literal(r, "null", mr_null(), out);
+        return read_literal(r, "null", 4, mr_null(), out);
     case '-':
     case '0':
     case '1':

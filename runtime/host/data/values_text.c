@@ -96,6 +96,18 @@ static bool next_up_reads_back(char *text, double d, bool single)
     return false;
 }
 
+static void digits_put(struct digits *out, uint64_t n)
+{
+    char text[20], *p = text + sizeof(text);
+
+    do {
+        *--p = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    out->count = (int)(text + sizeof(text) - p);
+    memcpy(out->d, p, (size_t)out->count);
+}
+
 /* Numbers such as 12.34: an integer of at most 15 digits, divided by a small power of ten, is rounded once only; so if
  * that gives d, these are its digits. */
 static bool digits_easy(struct digits *out, double d, bool single)
@@ -112,12 +124,9 @@ static bool digits_easy(struct digits *out, double d, bool single)
         if (!(scaled < limit))
             return false;
         if (single ? (float)(whole / powers[k]) == (float)d : whole / powers[k] == d) {
-            char text[24];
-
-            out->count = snprintf(text, sizeof(text), "%" PRId64, (int64_t)whole);
-            memcpy(out->d, text, (size_t)out->count);
+            digits_put(out, (uint64_t)whole);
             out->exp = out->count - 1 - k;
-            return out->d[0] != '0';
+            return whole > 0;
         }
     }
     return false;
