@@ -12,7 +12,7 @@ struct verb {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *arguments;
-    const char *summary;        /* NULL: internal, not listed */
+    const char *summary; /* NULL: internal, not listed */
     const char *help;
 };
 
@@ -20,24 +20,31 @@ static int run_help(int argc, char **argv);
 static int run_version(int argc, char **argv);
 
 static const struct verb verbs[] = {
-    {"standalone", worker_standalone, "WORKER.properties [CONNECTOR.properties | CONNECTOR.json ...]",
+    {"standalone", worker_standalone,
+     "WORKER.properties [CONNECTOR.properties | CONNECTOR.json ...]",
      "run one worker that keeps its state in memory and in one file",
-     "Runs a Kafka Connect worker on its own. WORKER.properties is a worker file by Kafka Connect's names\n"
-     "(config/standalone.properties is a sample); connectors come from the files named after it and by REST.\n"
-     "A connector file is a properties file, a JSON object of texts, or {\"name\", \"config\", \"initial_state\"}.\n"
+     "Runs a Kafka Connect worker on its own. WORKER.properties is a worker file by Kafka "
+     "Connect's names\n"
+     "(config/standalone.properties is a sample); connectors come from the files named after it "
+     "and by REST.\n"
+     "A connector file is a properties file, a JSON object of texts, or {\"name\", \"config\", "
+     "\"initial_state\"}.\n"
      "\n"
      "SIGTERM and SIGINT stop it in order; a second one ends it at once.\n"
      "\n"
      "Exit codes:\n"
      "  0  stopped in order\n"
      "  1  wrong usage\n"
-     "  2  bad configuration, or an initialisation that failed (port in use, folder not writable, ...)\n"
+     "  2  bad configuration, or an initialisation that failed (port in use, folder not writable, "
+     "...)\n"
      "  3  a connector file that can't be used, or its connector's start failed\n"
      "  128 + n  ended at once by a second signal n\n"},
     {"help", run_help, "[VERB]", "explain a verb", "Lists the verbs, or explains one.\n"},
-    {"version", run_version, "", "print the version", "Prints the version of Millrace and of the Kafka Connect that it answers as.\n"},
+    {"version", run_version, "", "print the version",
+     "Prints the version of Millrace and of the Kafka Connect that it answers as.\n"},
     {"host", host_main, "NAME", NULL,
-     "Internal: the process of one connector, born from a worker with open descriptors. Not to be run by hand.\n"},
+     "Internal: the process of one connector, born from a worker with open descriptors. Not to be "
+     "run by hand.\n"},
     {"scan", scan_main, "LIBRARY ...", NULL,
      "Internal: opens plugin libraries and describes what is in them, one JSON object a line.\n"},
 };
@@ -77,7 +84,8 @@ static int run_help(int argc, char **argv)
     verb = find(argv[1]);
     if (verb == NULL)
         return unknown(argv[1]);
-    printf("usage: millrace %s%s%s\n\n%s", verb->name, verb->arguments[0] != '\0' ? " " : "", verb->arguments, verb->help);
+    printf("usage: millrace %s%s%s\n\n%s", verb->name, verb->arguments[0] != '\0' ? " " : "",
+           verb->arguments, verb->help);
     return 0;
 }
 
@@ -85,7 +93,7 @@ static int run_version(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    printf("millrace %s (Kafka Connect %s)\n", MILLRACE_VERSION, WORKER_CONNECT_VERSION);
+    printf("millrace %s (Kafka Connect %s)\n", MILLRACE_VERSION, worker_connect_version());
     return 0;
 }
 

@@ -8,7 +8,7 @@
 
 struct cluster {
     rd_kafka_t *rk;
-    char trouble[512];          /* what the client last complained about; "" nothing */
+    char trouble[512]; /* what the client last complained about; "" nothing */
 };
 
 /* Runs inside rd_kafka_poll. */
@@ -19,9 +19,9 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 
     (void)rk;
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && cluster->trouble[0] != '\0')
-        return;                 /* says less than the one before it */
+        return; /* says less than the one before it */
     snprintf(cluster->trouble, sizeof(cluster->trouble), "%s", reason);
-    detail = strstr(cluster->trouble, " (after ");     /* the library's own bookkeeping */
+    detail = strstr(cluster->trouble, " (after "); /* the library's own bookkeeping */
     if (detail != NULL)
         *detail = '\0';
 }
@@ -39,7 +39,8 @@ static int set_all(rd_kafka_conf_t *conf, const struct props *mapped, struct mr_
     char why[256];
 
     for (size_t i = 0; i < mapped->count; i++)
-        if (rd_kafka_conf_set(conf, mapped->entries[i].key, mapped->entries[i].value, why, sizeof(why)) != RD_KAFKA_CONF_OK)
+        if (rd_kafka_conf_set(conf, mapped->entries[i].key, mapped->entries[i].value, why,
+                              sizeof(why)) != RD_KAFKA_CONF_OK)
             return mr_fail(err, MR_ERR_CONFIG, "%s", why);
     return 0;
 }
@@ -56,7 +57,8 @@ struct cluster *cluster_new(const struct props *java, struct mr_error *err)
     rd_kafka_conf_set_error_cb(conf, on_error);
     rd_kafka_conf_set_log_cb(conf, on_log);
     rd_kafka_conf_set_opaque(conf, cluster);
-    if (client_conf_map(CLIENT_ADMIN, java, &mapped, NULL, NULL, err) == 0 && set_all(conf, &mapped, err) == 0) {
+    if (client_conf_map(CLIENT_ADMIN, java, &mapped, NULL, NULL, err) == 0 &&
+        set_all(conf, &mapped, err) == 0) {
         cluster->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
         if (cluster->rk == NULL)
             mr_fail(err, MR_ERR_CONFIG, "cannot create a Kafka client: %s", why);
@@ -80,7 +82,8 @@ void cluster_free(struct cluster **clusterp)
     free(cluster);
 }
 
-int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t size, struct mr_error *err)
+int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t size,
+               struct mr_error *err)
 {
     char *id = rd_kafka_clusterid(cluster->rk, (int)timeout_ms);
     int rc = 0;
@@ -88,7 +91,8 @@ int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t si
     while (rd_kafka_poll(cluster->rk, 0) > 0)
         ;
     if (id == NULL)
-        return mr_fail(err, MR_ERR_TIMEOUT, "%s", cluster->trouble[0] != '\0' ? cluster->trouble : "no answer yet");
+        return mr_fail(err, MR_ERR_TIMEOUT, "%s",
+                       cluster->trouble[0] != '\0' ? cluster->trouble : "no answer yet");
     if (snprintf(out, size, "%s", id) >= (int)size)
         rc = mr_fail(err, MR_ERR_TOO_LARGE, "the cluster id is longer than %zu bytes", size - 1);
     rd_kafka_mem_free(cluster->rk, id);

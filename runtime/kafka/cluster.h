@@ -13,6 +13,7 @@ void cluster_free(struct cluster **cluster);
 
 /* The cluster's id, copied. MR_ERR_TIMEOUT: no broker answered yet; err says what the client last saw ("localhost:9092:
  * Connect failed: Connection refused"). May be called again: the client goes on trying in between. */
-int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t size, struct mr_error *err);
+int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t size,
+               struct mr_error *err);
 
 #endif

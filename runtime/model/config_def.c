@@ -49,14 +49,20 @@ static const char *trim(const char *raw, size_t *len)
 
 static int bad_type(const struct mr_config_key *key, const char *raw, struct mr_error *err)
 {
-    return mr_fail(err, MR_ERR_CONFIG, "Invalid value %s for configuration %s: Not a number of type %s", raw, key->name,
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "Invalid value %s for configuration %s: Not a number of type %s", raw, key->name,
                    config_def_type_name(key->type));
 }
 
-static int parse_integer(const struct mr_config_key *key, const char *raw, struct config_value *out, struct mr_error *err)
+static int parse_integer(const struct mr_config_key *key, const char *raw, struct config_value *out,
+                         struct mr_error *err)
 {
-    int64_t min = key->type == MR_CFG_SHORT ? INT16_MIN : key->type == MR_CFG_INT ? INT32_MIN : INT64_MIN;
-    int64_t max = key->type == MR_CFG_SHORT ? INT16_MAX : key->type == MR_CFG_INT ? INT32_MAX : INT64_MAX;
+    int64_t min = key->type == MR_CFG_SHORT ? INT16_MIN
+                  : key->type == MR_CFG_INT ? INT32_MIN
+                                            : INT64_MIN;
+    int64_t max = key->type == MR_CFG_SHORT ? INT16_MAX
+                  : key->type == MR_CFG_INT ? INT32_MAX
+                                            : INT64_MAX;
     size_t len, i;
     const char *text = trim(raw, &len);
     long long value;
@@ -81,7 +87,8 @@ static int parse_integer(const struct mr_config_key *key, const char *raw, struc
 static bool is_java_double(const char *text, size_t len)
 {
     size_t sign = len > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
-    bool hex = len > sign + 1 && text[sign] == '0' && (text[sign + 1] == 'x' || text[sign + 1] == 'X');
+    bool hex =
+        len > sign + 1 && text[sign] == '0' && (text[sign + 1] == 'x' || text[sign + 1] == 'X');
 
     if (len - sign == 3 && memcmp(text + sign, "NaN", 3) == 0)
         return true;
@@ -93,7 +100,8 @@ static bool is_java_double(const char *text, size_t len)
     return len > sign && (!hex || memchr(text, 'p', len) != NULL || memchr(text, 'P', len) != NULL);
 }
 
-static int parse_double(const struct mr_config_key *key, const char *raw, struct config_value *out, struct mr_error *err)
+static int parse_double(const struct mr_config_key *key, const char *raw, struct config_value *out,
+                        struct mr_error *err)
 {
     size_t len;
     const char *text = trim(raw, &len);
@@ -113,7 +121,8 @@ static int parse_double(const struct mr_config_key *key, const char *raw, struct
     return out->present ? 0 : bad_type(key, raw, err);
 }
 
-static int parse_boolean(const struct mr_config_key *key, const char *raw, struct config_value *out, struct mr_error *err)
+static int parse_boolean(const struct mr_config_key *key, const char *raw, struct config_value *out,
+                         struct mr_error *err)
 {
     size_t len;
     const char *text = trim(raw, &len);
@@ -121,8 +130,10 @@ static int parse_boolean(const struct mr_config_key *key, const char *raw, struc
     if (len == 4 && strncasecmp(text, "true", 4) == 0)
         out->i = 1;
     else if (len != 5 || strncasecmp(text, "false", 5) != 0)
-        return mr_fail(err, MR_ERR_CONFIG, "Invalid value %s for configuration %s: Expected value to be either true or false",
-                       raw, key->name);
+        return mr_fail(
+            err, MR_ERR_CONFIG,
+            "Invalid value %s for configuration %s: Expected value to be either true or false", raw,
+            key->name);
     out->present = true;
     return 0;
 }
@@ -181,7 +192,8 @@ static int parse_list(const char *raw, struct config_value *out, struct mr_error
     return mr_fail(err, MR_ERR_NOMEM, "out of memory");
 }
 
-int config_def_parse(const struct mr_config_key *key, const char *raw, struct config_value *out, struct mr_error *err)
+int config_def_parse(const struct mr_config_key *key, const char *raw, struct config_value *out,
+                     struct mr_error *err)
 {
     struct config_value value = {0};
     int rc = 0;
@@ -221,7 +233,8 @@ struct check {
     int count;
 };
 
-static MR_PRINTF(2, 3) void complain(struct check *check, const char *fmt, ...)
+static MR_PRINTF(2, 3)
+void complain(struct check *check, const char *fmt, ...)
 {
     char *text = NULL;
     va_list args;
@@ -242,11 +255,12 @@ static void complain_parse(struct check *check, const char *raw, const struct mr
     if (err->code != MR_ERR_CONFIG)
         complain(check, "%s", err->text);
     else if (check->key->type == MR_CFG_BOOLEAN)
-        complain(check, "Invalid value %s for configuration %s: Expected value to be either true or false", raw,
-                 check->key->name);
+        complain(check,
+                 "Invalid value %s for configuration %s: Expected value to be either true or false",
+                 raw, check->key->name);
     else
-        complain(check, "Invalid value %s for configuration %s: Not a number of type %s", raw, check->key->name,
-                 config_def_type_name(check->key->type));
+        complain(check, "Invalid value %s for configuration %s: Not a number of type %s", raw,
+                 check->key->name, config_def_type_name(check->key->type));
 }
 
 /* Is text one of "a|b|c" (any case when the list starts with '~')? */
@@ -282,7 +296,8 @@ static char *choices_text(const char *choices)
             *at++ = ',';
             *at++ = ' ';
         } else {
-            *at++ = any_case && *choices >= 'a' && *choices <= 'z' ? (char)(*choices - 'a' + 'A') : *choices;
+            *at++ = any_case && *choices >= 'a' && *choices <= 'z' ? (char)(*choices - 'a' + 'A')
+                                                                   : *choices;
         }
     }
     *at = '\0';
@@ -298,8 +313,11 @@ static void check_choice(struct check *check, const char *text)
         return;
     known = choices_text(choices);
     complain(check, "Invalid value %s for configuration %s: String must be one of%s: %s",
-             text == NULL ? "null" : check->key->type == MR_CFG_PASSWORD ? HIDDEN : text, check->key->name,
-             *choices == '~' ? " (case insensitive)" : "", known != NULL ? known : "");
+             text == NULL                          ? "null"
+             : check->key->type == MR_CFG_PASSWORD ? HIDDEN
+                                                   : text,
+             check->key->name, *choices == '~' ? " (case insensitive)" : "",
+             known != NULL ? known : "");
     free(known);
 }
 
@@ -343,8 +361,9 @@ static void check_list(struct check *check, const struct config_value *v)
     } else if (v->item_count == 0 && (key->flags & MR_CFG_NON_EMPTY)) {
         char *known = key->choices != NULL ? choices_text(key->choices) : NULL;
 
-        complain(check, "Configuration '%s' must not be empty. Valid values include: %s%s%s", key->name,
-                 known != NULL ? "[" : "", known != NULL ? known : "any non-empty value", known != NULL ? "]" : "");
+        complain(check, "Configuration '%s' must not be empty. Valid values include: %s%s%s",
+                 key->name, known != NULL ? "[" : "", known != NULL ? known : "any non-empty value",
+                 known != NULL ? "]" : "");
         free(known);
     } else if (config_def_has_duplicate(v)) {
         complain(check, "Configuration '%s' values must not be duplicated.", key->name);
@@ -364,13 +383,14 @@ static void check_range(struct check *check, const struct config_value *v)
     const struct mr_config_key *key = check->key;
 
     if (!v->present)
-        complain(check, "Invalid value null for configuration %s: Value must be non-null", key->name);
+        complain(check, "Invalid value null for configuration %s: Value must be non-null",
+                 key->name);
     else if (v->i < key->min)
-        complain(check, "Invalid value %lld for configuration %s: Value must be at least %lld", (long long)v->i, key->name,
-                 (long long)key->min);
+        complain(check, "Invalid value %lld for configuration %s: Value must be at least %lld",
+                 (long long)v->i, key->name, (long long)key->min);
     else if (v->i > key->max)
-        complain(check, "Invalid value %lld for configuration %s: Value must be no more than %lld", (long long)v->i,
-                 key->name, (long long)key->max);
+        complain(check, "Invalid value %lld for configuration %s: Value must be no more than %lld",
+                 (long long)v->i, key->name, (long long)key->max);
 }
 
 /* is_default: the value is the table's own; a null default then stands for "not set", which no validator minds. */
@@ -390,8 +410,8 @@ static void check_value(struct check *check, const struct config_value *v, bool 
         complain(check, "Invalid value  for configuration %s: String must be non-empty", key->name);
 }
 
-int config_def_check(const struct mr_config_key *key, const struct props *props, struct config_value *out,
-                     config_def_bad bad, void *arg)
+int config_def_check(const struct mr_config_key *key, const struct props *props,
+                     struct config_value *out, config_def_bad bad, void *arg)
 {
     struct check check = {key, bad, arg, 0};
     const struct props_entry *entry = props_find(props, key->name);
@@ -401,7 +421,8 @@ int config_def_check(const struct mr_config_key *key, const struct props *props,
     const char *raw = entry != NULL ? entry->value : is_default ? key->fallback : NULL;
 
     if (entry == NULL && !is_default)
-        complain(&check, "Missing required configuration \"%s\" which has no default value.", key->name);
+        complain(&check, "Missing required configuration \"%s\" which has no default value.",
+                 key->name);
     else if (config_def_parse(key, raw, &value, &err) != 0)
         complain_parse(&check, raw, &err);
     check_value(&check, &value, is_default);
@@ -434,7 +455,8 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len,
                 d = (size_t)last[j] + 1;
             if (d > (size_t)row[j - 1] + 1)
                 d = (size_t)row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d > (size_t)before[j - 2] + 1)
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d > (size_t)before[j - 2] + 1)
                 d = (size_t)before[j - 2] + 1;
             row[j] = (unsigned char)d;
             best = d < best ? d : best;

@@ -11,7 +11,7 @@
 
 /* A parsed value. text: STRING, CLASS, PASSWORD (trimmed), NULL = null. items: LIST. i: integers and BOOLEAN. */
 struct config_value {
-    bool present;           /* false: null */
+    bool present; /* false: null */
     int64_t i;
     double d;
     char *text;
@@ -23,18 +23,19 @@ void config_value_deinit(struct config_value *v);
 
 /* Parse raw text (NULL = null) by the key's type. MR_ERR_CONFIG with ConfigDef's text:
  * "Invalid value abc for configuration tasks.max: Not a number of type INT". out is written on success only. */
-int config_def_parse(const struct mr_config_key *key, const char *raw, struct config_value *out, struct mr_error *err);
+int config_def_parse(const struct mr_config_key *key, const char *raw, struct config_value *out,
+                     struct mr_error *err);
 
 /* Parse and check one key of props: required, type, range, choices, non-empty. Each problem is handed to `bad` as a
  * whole sentence (a number that is none and has a range gives two, as in Java). Gives the number of problems; out holds
  * the value (or its default) when there is none, and may be NULL. */
 typedef void (*config_def_bad)(void *arg, const char *key, const char *text);
-int config_def_check(const struct mr_config_key *key, const struct props *props, struct config_value *out,
-                     config_def_bad bad, void *arg);
+int config_def_check(const struct mr_config_key *key, const struct props *props,
+                     struct config_value *out, config_def_bad bad, void *arg);
 
 bool config_def_has_duplicate(const struct config_value *list);
 
-const char *config_def_type_name(uint32_t type);        /* "STRING", … */
+const char *config_def_type_name(uint32_t type); /* "STRING", … */
 
 /* The name in `known` (ended by NULL) nearest to `name`, or NULL when none is near: for warnings about unknown keys. */
 const char *config_def_nearest(const char *name, const char *const *known);

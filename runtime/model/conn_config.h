@@ -8,8 +8,8 @@
 
 /* The framework's keys, ended by a zeroed entry, in Connect's order (reference: connector-config.md 1 and 10). */
 extern const struct mr_config_key conn_config_common[];
-extern const struct mr_config_key conn_config_sink[];           /* appended for sinks */
-extern const struct mr_config_key conn_config_source[];         /* appended for sources */
+extern const struct mr_config_key conn_config_sink[];   /* appended for sinks */
+extern const struct mr_config_key conn_config_source[]; /* appended for sources */
 
 /* Refuse what librdkafka alone knows and what a connector must not set: keys below producer.override., consumer.override.
  * and admin.override. that are not Java client names are warned about, never passed on (kafka/client_conf does both). */

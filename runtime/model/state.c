@@ -9,8 +9,9 @@
 #include <strings.h>
 
 static const char *const state_names[] = {
-    [STATE_UNASSIGNED] = "UNASSIGNED", [STATE_RUNNING] = "RUNNING", [STATE_PAUSED] = "PAUSED",
-    [STATE_STOPPED] = "STOPPED",       [STATE_FAILED] = "FAILED",   [STATE_RESTARTING] = "RESTARTING",
+    [STATE_UNASSIGNED] = "UNASSIGNED", [STATE_RUNNING] = "RUNNING",
+    [STATE_PAUSED] = "PAUSED",         [STATE_STOPPED] = "STOPPED",
+    [STATE_FAILED] = "FAILED",         [STATE_RESTARTING] = "RESTARTING",
 };
 
 static const char *const target_names[] = {

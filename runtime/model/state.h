@@ -9,16 +9,16 @@ enum state {
     STATE_UNASSIGNED,
     STATE_RUNNING,
     STATE_PAUSED,
-    STATE_STOPPED,          /* connectors only */
+    STATE_STOPPED, /* connectors only */
     STATE_FAILED,
     STATE_RESTARTING
 };
 
 enum target_state { TARGET_STARTED, TARGET_PAUSED, TARGET_STOPPED };
 
-const char *state_name(enum state s);                           /* "RUNNING" */
+const char *state_name(enum state s); /* "RUNNING" */
 bool state_from(const char *name, enum state *out);
-const char *target_state_name(enum target_state s);             /* "STARTED", as in the config topic */
+const char *target_state_name(enum target_state s); /* "STARTED", as in the config topic */
 bool target_state_from(const char *name, enum target_state *out);
 /* initial_state of POST /connectors: RUNNING, PAUSED, STOPPED in any case. */
 bool target_state_from_initial(const char *name, enum target_state *out);

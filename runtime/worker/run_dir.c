@@ -36,7 +36,8 @@ static bool is_own_folder(const char *path)
 {
     struct stat st;
 
-    return path != NULL && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+    return path != NULL && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+           st.st_uid == geteuid();
 }
 
 char *run_dir_default(const char *offset_file)
@@ -49,7 +50,8 @@ char *run_dir_default(const char *offset_file)
     if (is_own_folder(runtime))
         n = asprintf(&path, "%s/millrace/%016llx", runtime, hash);
     else
-        n = asprintf(&path, "%s/millrace-%u/%016llx", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp", (unsigned)geteuid(), hash);
+        n = asprintf(&path, "%s/millrace-%u/%016llx", tmp != NULL && tmp[0] == '/' ? tmp : "/tmp",
+                     (unsigned)geteuid(), hash);
     mr_assert(n > 0);
     return path;
 }
@@ -62,13 +64,19 @@ static int check_folder(const char *path, struct mr_error *err)
     if (lstat(path, &st) != 0)
         return err_errno(err, "run folder %s", path);
     if (!S_ISDIR(st.st_mode))
-        return mr_fail(err, MR_ERR_IO, "run folder %s is not a folder: set millrace.run.dir to one that only this user may write",
+        return mr_fail(err, MR_ERR_IO,
+                       "run folder %s is not a folder: set millrace.run.dir to one that only this "
+                       "user may write",
                        path);
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return mr_fail(err, MR_ERR_IO, "run folder %s belongs to user %u: set millrace.run.dir to one of this worker's user", path,
-                       (unsigned)st.st_uid);
+        return mr_fail(
+            err, MR_ERR_IO,
+            "run folder %s belongs to user %u: set millrace.run.dir to one of this worker's user",
+            path, (unsigned)st.st_uid);
     if ((st.st_mode & 022) != 0 && (st.st_mode & S_ISVTX) == 0)
-        return mr_fail(err, MR_ERR_IO, "run folder %s may be written by others (mode %04o): chmod go-w, or set millrace.run.dir",
+        return mr_fail(err, MR_ERR_IO,
+                       "run folder %s may be written by others (mode %04o): chmod go-w, or set "
+                       "millrace.run.dir",
                        path, (unsigned)(st.st_mode & 07777));
     return 0;
 }
@@ -105,6 +113,9 @@ int run_dir_open(const char *path, struct mr_error *err)
     if (rc != MR_ERR_EXISTS)
         return rc;
     err_clear(err);
-    return mr_fail(err, MR_ERR_EXISTS, "another worker (pid %lld) runs with the run folder %s: stop it, or give this one an "
-                   "offset.storage.file.filename of its own", (long long)pid, path);
+    return mr_fail(
+        err, MR_ERR_EXISTS,
+        "another worker (pid %lld) runs with the run folder %s: stop it, or give this one an "
+        "offset.storage.file.filename of its own",
+        (long long)pid, path);
 }

@@ -16,6 +16,7 @@
 #include "worker/herder/connector_file.h"
 #include "worker/herder/herder.h"
 #include "worker/herder/validate.h"
+#include "worker/herder/view.h"
 #include "worker/rest/server.h"
 #include "worker/run_dir.h"
 #include "worker/supervisor/supervisor.h"
@@ -28,8 +29,8 @@
 
 enum exit_code { EXIT_STOPPED = 0, EXIT_USAGE = 1, EXIT_INITIALISATION = 2, EXIT_START = 3 };
 
-#define EXIT_SIGNAL 128                 /* and the signal's number */
-#define HOST_EXE "/proc/self/exe"       /* right also after an upgrade replaced the file */
+#define EXIT_SIGNAL 128           /* and the signal's number */
+#define HOST_EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
 
 struct worker {
     struct worker_config config;
@@ -41,7 +42,7 @@ struct worker {
     struct loop_fd *signals;
     struct connector_file *files;
     size_t file_count;
-    size_t unanswered;                  /* files whose connector has not been answered for */
+    size_t unanswered; /* files whose connector has not been answered for */
     bool stopping;
     int code;
 };
@@ -82,9 +83,11 @@ static void on_signal(void *arg, uint32_t events)
         const char *name = strsignal((int)info.ssi_signo);
 
         if (info.ssi_signo == SIGHUP) {
-            log_info("signal %u (%s): nothing to do; the configuration is read at start only", info.ssi_signo, name);
+            log_info("signal %u (%s): nothing to do; the configuration is read at start only",
+                     info.ssi_signo, name);
         } else if (worker->stopping) {
-            log_warn("signal %u (%s) while stopping: exit now, hosts end by themselves", info.ssi_signo, name);
+            log_warn("signal %u (%s) while stopping: exit now, hosts end by themselves",
+                     info.ssi_signo, name);
             _exit(EXIT_SIGNAL + (int)info.ssi_signo);
         } else {
             log_info("signal %u (%s): stopping", info.ssi_signo, name);
@@ -119,7 +122,10 @@ static void put_connectors(void *arg)
     worker->unanswered = worker->file_count;
     for (size_t i = 0; i < worker->file_count; i++) {
         const struct connector_file *file = &worker->files[i];
-        struct herder_put put = {.conn = file->name, .config = &file->config, .initial = file->initial, .create_only = true};
+        struct herder_put put = {.conn = file->name,
+                                 .config = &file->config,
+                                 .initial = file->initial,
+                                 .create_only = true};
         struct birth *birth = calloc(1, sizeof(*birth));
 
         mr_assert(birth != NULL);
@@ -196,8 +202,9 @@ static int open_herder(struct worker *worker, struct mr_error *err)
 
 static void tell_settings(const struct worker_config *config)
 {
-    log_info("worker %s, REST on port %d, offsets in %s, run folder %s, Kafka at %s", config->worker_id,
-             config->listeners[0].port, config->offset_file, config->run_dir, props_get(&config->props, "bootstrap.servers"));
+    log_info("worker %s, REST on port %d, offsets in %s, run folder %s, Kafka at %s",
+             config->worker_id, config->listeners[0].port, config->offset_file, config->run_dir,
+             props_get(&config->props, "bootstrap.servers"));
 }
 
 static int start(struct worker *worker, char **argv, int argc)
@@ -241,11 +248,13 @@ int worker_standalone(int argc, char **argv)
     struct worker worker = {.signal_fd = -1};
 
     if (argc < 2) {
-        fprintf(stderr, "usage: millrace standalone WORKER.properties [CONNECTOR.properties | CONNECTOR.json ...]\n");
+        fprintf(stderr, "usage: millrace standalone WORKER.properties [CONNECTOR.properties | "
+                        "CONNECTOR.json ...]\n");
         return EXIT_USAGE;
     }
     worker.signal_fd = block_signals();
-    log_info("Millrace %s starts, standalone, with %s", MILLRACE_VERSION, argv[1][0] != '\0' ? argv[1] : "no worker file");
+    log_info("Millrace %s starts, standalone, with %s", MILLRACE_VERSION,
+             argv[1][0] != '\0' ? argv[1] : "no worker file");
     worker.code = start(&worker, argv + 1, argc - 1);
     if (worker.code == 0) {
         loop_post(worker.loop, put_connectors, &worker);
@@ -255,4 +264,9 @@ int worker_standalone(int argc, char **argv)
     if (worker.code == 0)
         log_info("stopped");
     return worker.code;
+}
+
+const char *worker_connect_version(void)
+{
+    return VIEW_CONNECT_VERSION;
 }

@@ -3,11 +3,11 @@
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
 
-#define WORKER_CONNECT_VERSION "4.3.1"  /* the Kafka Connect that we answer as */
-
 /* `millrace standalone WORKER.properties [CONNECTOR...]`: runs until SIGTERM or SIGINT; gives the exit code:
  * 0 stopped in order, 1 usage, 2 bad configuration or failed initialisation, 3 failed start or connector file, 128 + n ended
  * at once by a second signal n. argv[0] is the verb. */
 int worker_standalone(int argc, char **argv);
+
+const char *worker_connect_version(void); /* of the Kafka Connect that we answer as: "4.3.1" */
 
 #endif

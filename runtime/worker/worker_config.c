@@ -19,37 +19,57 @@
 #include <sys/stat.h>
 
 #define STORED(field) offsetof(struct worker_config, field) + 1
-#define CHECKED 0                       /* a known key: typed and checked, read elsewhere or later */
+#define CHECKED 0 /* a known key: typed and checked, read elsewhere or later */
 
-#define CONVERTER(name) {{name, MR_CFG_CLASS, MR_CFG_REQUIRED, .doc = ""}, CHECKED}
-#define TEXT(name, value) {{name, MR_CFG_STRING, .fallback = value}, CHECKED}
-#define LIST(name, value) {{name, MR_CFG_LIST, .fallback = value}, CHECKED}
-#define FLAG(name, value) {{name, MR_CFG_BOOLEAN, .fallback = value}, CHECKED}
-#define NUMBER(name, kind, value, least, most, place)                                                                  \
-    {{name, kind, .fallback = value, .has_range = true, .min = least, .max = most}, place}
+#define CONVERTER(name) \
+    { \
+        {name, MR_CFG_CLASS, MR_CFG_REQUIRED, .doc = ""}, CHECKED \
+    }
+#define TEXT(name, value) \
+    { \
+        {name, MR_CFG_STRING, .fallback = value}, CHECKED \
+    }
+#define LIST(name, value) \
+    { \
+        {name, MR_CFG_LIST, .fallback = value}, CHECKED \
+    }
+#define FLAG(name, value) \
+    { \
+        {name, MR_CFG_BOOLEAN, .fallback = value}, CHECKED \
+    }
+#define NUMBER(name, kind, value, least, most, place) \
+    { \
+        {name, kind, .fallback = value, .has_range = true, .min = least, .max = most}, place \
+    }
 
 static const struct setting {
     struct mr_config_key key;
-    size_t place;                       /* STORED: LONG, INT or STRING goes into that field */
+    size_t place; /* STORED: LONG, INT or STRING goes into that field */
 } settings[] = {
     {{"bootstrap.servers", MR_CFG_LIST, MR_CFG_NON_EMPTY, .fallback = "localhost:9092"}, CHECKED},
     {{"client.dns.lookup", MR_CFG_STRING, .fallback = "use_all_dns_ips",
-      .choices = "use_all_dns_ips|resolve_canonical_bootstrap_servers_only"}, CHECKED},
+      .choices = "use_all_dns_ips|resolve_canonical_bootstrap_servers_only"},
+     CHECKED},
     CONVERTER("key.converter"),
     CONVERTER("value.converter"),
-    {{"header.converter", MR_CFG_CLASS, .fallback = "org.apache.kafka.connect.storage.SimpleHeaderConverter"}, CHECKED},
-    NUMBER("task.shutdown.graceful.timeout.ms", MR_CFG_LONG, "5000", 0, INT32_MAX, STORED(graceful_ms)),
+    {{"header.converter", MR_CFG_CLASS,
+      .fallback = "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
+     CHECKED},
+    NUMBER("task.shutdown.graceful.timeout.ms", MR_CFG_LONG, "5000", 0, INT32_MAX,
+           STORED(graceful_ms)),
     NUMBER("offset.flush.interval.ms", MR_CFG_LONG, "60000", 1, INT64_MAX, STORED(offset_flush_ms)),
     NUMBER("offset.flush.timeout.ms", MR_CFG_LONG, "5000", 0, INT64_MAX, CHECKED),
     LIST("plugin.path", NULL),
     {{"plugin.discovery", MR_CFG_STRING, .fallback = "hybrid_warn",
-      .choices = "~ONLY_SCAN|HYBRID_WARN|HYBRID_FAIL|SERVICE_LOAD"}, CHECKED},
+      .choices = "~ONLY_SCAN|HYBRID_WARN|HYBRID_FAIL|SERVICE_LOAD"},
+     CHECKED},
     LIST("config.providers", ""),
     TEXT("connector.client.config.override.policy", "All"),
     LIST("connector.client.config.override.allowlist", ""),
     NUMBER("metrics.sample.window.ms", MR_CFG_LONG, "30000", 0, INT64_MAX, CHECKED),
     NUMBER("metrics.num.samples", MR_CFG_INT, "2", 1, INT32_MAX, CHECKED),
-    {{"metrics.recording.level", MR_CFG_STRING, .fallback = "INFO", .choices = "INFO|DEBUG"}, CHECKED},
+    {{"metrics.recording.level", MR_CFG_STRING, .fallback = "INFO", .choices = "INFO|DEBUG"},
+     CHECKED},
     LIST("metric.reporters", ""),
     FLAG("topic.creation.enable", "true"),
     FLAG("topic.tracking.enable", "true"),
@@ -63,8 +83,10 @@ static const struct setting {
     TEXT("access.control.allow.origin", ""),
     TEXT("access.control.allow.methods", ""),
     TEXT("response.http.headers.config", ""),
-    {{"ssl.client.auth", MR_CFG_STRING, .fallback = "none", .choices = "required|requested|none"}, CHECKED},
-    {{"offset.storage.file.filename", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .fallback = NULL},
+    {{"ssl.client.auth", MR_CFG_STRING, .fallback = "none", .choices = "required|requested|none"},
+     CHECKED},
+    {{"offset.storage.file.filename", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
+      .fallback = NULL},
      STORED(offset_file)},
     NUMBER("millrace.restart.max", MR_CFG_INT, "5", 0, 100, STORED(restart_max)),
     {{"millrace.run.dir", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = NULL}, STORED(run_dir)},
@@ -91,31 +113,61 @@ static const struct {
     const char *harmless;
     const char *remedy;
 } refused[] = {
-    {"rest.extension.classes", "", "REST extensions are not supported yet, and without them the API would stand open: remove the "
+    {"rest.extension.classes", "",
+     "REST extensions are not supported yet, and without them the API would stand open: remove the "
      "key, and put an authenticating proxy before a listener on localhost"},
-    {"config.providers", "", "config providers are not supported yet, and their ${...} would be taken literally: remove the key, "
+    {"config.providers", "",
+     "config providers are not supported yet, and their ${...} would be taken literally: remove "
+     "the key, "
      "and write the values out"},
-    {"exactly.once.source.support", "disabled", "exactly-once delivery from sources is not supported yet: remove the key, or set "
+    {"exactly.once.source.support", "disabled",
+     "exactly-once delivery from sources is not supported yet: remove the key, or set "
      "it to disabled"},
 };
 
 /* Keys of distributed workers: known by name, meaningless here. */
 static const char *const distributed[] = {
-    "group.id", "session.timeout.ms", "heartbeat.interval.ms", "rebalance.timeout.ms", "config.storage.topic",
-    "config.storage.replication.factor", "offset.storage.topic", "offset.storage.partitions",
-    "offset.storage.replication.factor", "status.storage.topic", "status.storage.partitions",
-    "status.storage.replication.factor", "connect.protocol", "scheduled.rebalance.max.delay.ms", "worker.sync.timeout.ms",
-    "worker.unsync.backoff.ms", "inter.worker.key.generation.algorithm", "inter.worker.key.size", "inter.worker.key.ttl.ms",
-    "inter.worker.signature.algorithm", "inter.worker.verification.algorithms", "exactly.once.source.support",
+    "group.id",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "rebalance.timeout.ms",
+    "config.storage.topic",
+    "config.storage.replication.factor",
+    "offset.storage.topic",
+    "offset.storage.partitions",
+    "offset.storage.replication.factor",
+    "status.storage.topic",
+    "status.storage.partitions",
+    "status.storage.replication.factor",
+    "connect.protocol",
+    "scheduled.rebalance.max.delay.ms",
+    "worker.sync.timeout.ms",
+    "worker.unsync.backoff.ms",
+    "inter.worker.key.generation.algorithm",
+    "inter.worker.key.size",
+    "inter.worker.key.ttl.ms",
+    "inter.worker.signature.algorithm",
+    "inter.worker.verification.algorithms",
+    "exactly.once.source.support",
 };
 
 static const char *const prefixes[] = {
-    "producer.",        "consumer.",        "admin.",           "key.converter.",   "value.converter.", "header.converter.",
-    "config.providers.", "metrics.context.", "metrics.jmx.",    "listeners.https.", "admin.listeners.https.",
+    "producer.",
+    "consumer.",
+    "admin.",
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    "config.providers.",
+    "metrics.context.",
+    "metrics.jmx.",
+    "listeners.https.",
+    "admin.listeners.https.",
 };
 
 /* The same for keys below these: settings of internal topics. */
-static const char *const distributed_prefixes[] = {"config.storage.", "offset.storage.", "status.storage."};
+static const char *const distributed_prefixes[] = {"config.storage.", "offset.storage.",
+                                                   "status.storage."};
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -126,7 +178,8 @@ struct problems {
     struct buf text;
 };
 
-void worker_config_where(const struct worker_config *config, const char *key, char *out, size_t size)
+void worker_config_where(const struct worker_config *config, const char *key, char *out,
+                         size_t size)
 {
     const struct props_entry *entry = key != NULL ? props_find(&config->props, key) : NULL;
 
@@ -145,7 +198,8 @@ static void problem(void *arg, const char *key, const char *text)
     buf_printf(&problems->text, "%s%s%s", problems->text.len > 0 ? "; " : "", where, text);
 }
 
-static MR_PRINTF(3, 4) void problem_of(struct problems *problems, const char *key, const char *fmt, ...)
+static MR_PRINTF(3, 4)
+void problem_of(struct problems *problems, const char *key, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -158,7 +212,8 @@ static MR_PRINTF(3, 4) void problem_of(struct problems *problems, const char *ke
 
 /* --- single keys -------------------------------------------------------------------------------------------------- */
 
-static void store(struct worker_config *config, const struct setting *setting, struct config_value *value)
+static void store(struct worker_config *config, const struct setting *setting,
+                  struct config_value *value)
 {
     void *field = (char *)config + setting->place - 1;
 
@@ -219,8 +274,8 @@ static const char *read_listener(const char *text, struct worker_listener *out)
         return "Listener doesn't have the right format (protocol://hostname:port).";
     host_len = (size_t)(port - host);
     number = strtol(port + 1, &end, 10);
-    if (port[1] < '0' || port[1] > '9' || (*end != '\0' && strcmp(end, "/") != 0) || number < 0 || number > 65535 ||
-        memchr(host, '/', host_len) != NULL)
+    if (port[1] < '0' || port[1] > '9' || (*end != '\0' && strcmp(end, "/") != 0) || number < 0 ||
+        number > 65535 || memchr(host, '/', host_len) != NULL)
         return "Listener doesn't have the right format (protocol://hostname:port).";
     out->https = strncasecmp(text, "https://", 8) == 0;
     if (!out->https && strncasecmp(text, "http://", 7) != 0)
@@ -241,7 +296,8 @@ static void add_listener(struct worker_config *config, const char *text, struct 
     const char *wrong = read_listener(text, &listener);
 
     if (wrong != NULL) {
-        problem_of(problems, "listeners", "Invalid value %s for configuration listeners: %s", text, wrong);
+        problem_of(problems, "listeners", "Invalid value %s for configuration listeners: %s", text,
+                   wrong);
     } else if (config->listener_count == WORKER_CONFIG_LISTENERS) {
         problem_of(problems, "listeners", "more than %d listeners", WORKER_CONFIG_LISTENERS);
         free(listener.host);
@@ -258,8 +314,10 @@ static void read_listeners(struct worker_config *config, struct problems *proble
     if (props_get(&config->props, "listeners") == NULL) {
         add_listener(config, "http://localhost:8083", problems);
         log_info("listeners is not set: REST is served on localhost:8083 only");
-    } else if (config_def_check(&key, &config->props, &list, NULL, NULL) == 0 && list.item_count == 0) {
-        problem(problems, "listeners", "Invalid value for listeners, at least one URL is expected, ex: "
+    } else if (config_def_check(&key, &config->props, &list, NULL, NULL) == 0 &&
+               list.item_count == 0) {
+        problem(problems, "listeners",
+                "Invalid value for listeners, at least one URL is expected, ex: "
                 "http://localhost:8080,https://localhost:8443.");
     }
     for (size_t i = 0; i < list.item_count; i++)
@@ -331,7 +389,8 @@ const char *worker_config_override_name(enum worker_override policy)
 static void read_policy(struct worker_config *config, struct problems *problems)
 {
     const char *given = props_get(&config->props, "connector.client.config.override.policy");
-    const char *dot = given != NULL ? strrchr(given, '.') : NULL, *name = dot != NULL ? dot + 1 : given;
+    const char *dot = given != NULL ? strrchr(given, '.') : NULL,
+               *name = dot != NULL ? dot + 1 : given;
 
     for (size_t i = 0; name != NULL && i < COUNT(policies); i++) {
         size_t len = strlen(policies[i]);
@@ -344,8 +403,11 @@ static void read_policy(struct worker_config *config, struct problems *problems)
         }
     }
     if (given != NULL)
-        problem_of(problems, "connector.client.config.override.policy", "Invalid value %s for configuration "
-                   "connector.client.config.override.policy: policies are All, None, Principal and Allowlist", given);
+        problem_of(problems, "connector.client.config.override.policy",
+                   "Invalid value %s for configuration "
+                   "connector.client.config.override.policy: policies are All, None, Principal and "
+                   "Allowlist",
+                   given);
 }
 
 /* --- Kafka clients ------------------------------------------------------------------------------------------------- */
@@ -363,10 +425,12 @@ static void on_client_remark(void *arg, const char *key, const char *text)
 static void check_clients(struct worker_config *config, struct problems *problems)
 {
     static const char *const what[] = {[CLIENT_PRODUCER] = "settings of producers: ",
-                                       [CLIENT_CONSUMER] = "settings of consumers: ", [CLIENT_ADMIN] = ""};
+                                       [CLIENT_CONSUMER] = "settings of consumers: ",
+                                       [CLIENT_ADMIN] = ""};
 
     for (int kind = CLIENT_PRODUCER; kind <= CLIENT_ADMIN; kind++) {
-        struct client_conf_layers layers = {.kind = (enum client_kind)kind, .worker = &config->props};
+        struct client_conf_layers layers = {.kind = (enum client_kind)kind,
+                                            .worker = &config->props};
         struct props java, mapped;
         struct mr_error err = {0};
 
@@ -390,7 +454,8 @@ static const char **known_names(void)
 
     while (client[clients] != NULL)
         clients++;
-    names = calloc(SETTINGS + COUNT(distributed) + COUNT(without_effect) + clients + 1, sizeof(*names));
+    names =
+        calloc(SETTINGS + COUNT(distributed) + COUNT(without_effect) + clients + 1, sizeof(*names));
     mr_assert(names != NULL);
     for (size_t i = 0; i < SETTINGS; i++)
         names[n++] = settings[i].key.name;
@@ -419,7 +484,8 @@ static bool contains(const char *const *names, size_t count, const char *key)
     return false;
 }
 
-static void warn_about(const struct worker_config *config, const char *key, const char *const *names)
+static void warn_about(const struct worker_config *config, const char *key,
+                       const char *const *names)
 {
     char where[512];
     const char *near;
@@ -433,15 +499,16 @@ static void warn_about(const struct worker_config *config, const char *key, cons
     if (has_prefix(prefixes, COUNT(prefixes), key))
         return;
     if (contains(distributed, COUNT(distributed), key) ||
-        (has_prefix(distributed_prefixes, COUNT(distributed_prefixes), key) && !contains(names, SIZE_MAX, key))) {
+        (has_prefix(distributed_prefixes, COUNT(distributed_prefixes), key) &&
+         !contains(names, SIZE_MAX, key))) {
         log_warn("%s%s is a setting of distributed workers: it has no effect here", where, key);
         return;
     }
     if (contains(names, SIZE_MAX, key))
         return;
     near = config_def_nearest(key, names);
-    log_warn("%sunknown key %s%s%s%s", where, key, near != NULL ? ": did you mean " : "", near != NULL ? near : "",
-             near != NULL ? "?" : "");
+    log_warn("%sunknown key %s%s%s%s", where, key, near != NULL ? ": did you mean " : "",
+             near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
 /* --- the door ------------------------------------------------------------------------------------------------------ */
@@ -458,7 +525,8 @@ static void check_all(struct worker_config *config, struct problems *problems)
     check_refused(config, problems);
     read_listeners(config, problems);
     read_policy(config, problems);
-    config->override_allowlist = list_of(config, "connector.client.config.override.allowlist", &count);
+    config->override_allowlist =
+        list_of(config, "connector.client.config.override.allowlist", &count);
     config->plugin_path = list_of(config, "plugin.path", &count);
     add_bundled(config, count);
     if (config->run_dir == NULL && config->offset_file != NULL)

@@ -11,28 +11,33 @@
 #define WORKER_CONFIG_LISTENERS 8
 
 struct worker_listener {
-    char *host;             /* "" = all interfaces; IPv6 without brackets */
-    int port;               /* 0 = any free one */
+    char *host; /* "" = all interfaces; IPv6 without brackets */
+    int port;   /* 0 = any free one */
     bool https;
 };
 
 /* connector.client.config.override.policy: which client settings a connector may override. */
-enum worker_override { WORKER_OVERRIDE_ALL, WORKER_OVERRIDE_NONE, WORKER_OVERRIDE_PRINCIPAL, WORKER_OVERRIDE_ALLOWLIST };
+enum worker_override {
+    WORKER_OVERRIDE_ALL,
+    WORKER_OVERRIDE_NONE,
+    WORKER_OVERRIDE_PRINCIPAL,
+    WORKER_OVERRIDE_ALLOWLIST
+};
 
 struct worker_config {
-    const char *path;               /* of the file, for messages; borrowed */
-    struct props props;             /* everything, as read (hosts get it whole) */
+    const char *path;   /* of the file, for messages; borrowed */
+    struct props props; /* everything, as read (hosts get it whole) */
     struct worker_listener listeners[WORKER_CONFIG_LISTENERS];
     size_t listener_count;
-    char *worker_id;                /* advertised host:port; filled in when the port is known */
-    int64_t graceful_ms;            /* task.shutdown.graceful.timeout.ms */
-    int64_t offset_flush_ms;        /* offset.flush.interval.ms */
-    int restart_max;                /* millrace.restart.max */
-    char *run_dir;                  /* millrace.run.dir */
-    char *offset_file;              /* offset.storage.file.filename; standalone */
-    char **plugin_path;             /* folders, ended by NULL: plugin.path, then the bundled folder */
+    char *worker_id;         /* advertised host:port; filled in when the port is known */
+    int64_t graceful_ms;     /* task.shutdown.graceful.timeout.ms */
+    int64_t offset_flush_ms; /* offset.flush.interval.ms */
+    int restart_max;         /* millrace.restart.max */
+    char *run_dir;           /* millrace.run.dir */
+    char *offset_file;       /* offset.storage.file.filename; standalone */
+    char **plugin_path;      /* folders, ended by NULL: plugin.path, then the bundled folder */
     enum worker_override override_policy;
-    char **override_allowlist;      /* keys, ended by NULL */
+    char **override_allowlist; /* keys, ended by NULL */
 };
 
 /* Load and check, also that the Kafka clients can be what the file asks them to be. MR_ERR_CONFIG: "worker.properties:12:
@@ -42,8 +47,9 @@ int worker_config_load(struct worker_config *config, const char *path, struct mr
 void worker_config_deinit(struct worker_config *config);
 
 /* "FILE:LINE: " of a key, or "FILE: " where it was not set: what stands before a message about it. */
-void worker_config_where(const struct worker_config *config, const char *key, char *out, size_t size);
+void worker_config_where(const struct worker_config *config, const char *key, char *out,
+                         size_t size);
 
-const char *worker_config_override_name(enum worker_override policy);       /* "All" */
+const char *worker_config_override_name(enum worker_override policy); /* "All" */
 
 #endif

@@ -15,7 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#define SLICE_MS 250            /* how late a stop is noticed */
+#define SLICE_MS 250 /* how late a stop is noticed */
 #define FIRST_SIGN_MS 2000
 #define SIGN_MS 5000
 
@@ -23,13 +23,13 @@ struct cluster_probe {
     struct loop *loop;
     cluster_probe_fn fn;
     void *arg;
-    struct cluster *cluster;    /* the thread's */
+    struct cluster *cluster; /* the thread's */
     char *servers;
     pthread_t thread;
     atomic_bool stop;
-    bool stopped;               /* loop */
-    bool posted;                /* thread until joined, then loop */
-    bool delivered;             /* loop */
+    bool stopped;   /* loop */
+    bool posted;    /* thread until joined, then loop */
+    bool delivered; /* loop */
     char id[256];
 };
 
@@ -85,8 +85,8 @@ static int start_thread(struct cluster_probe *probe, struct mr_error *err)
     return errno == 0 ? 0 : err_errno(err, "cannot start the thread that asks Kafka");
 }
 
-struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config, cluster_probe_fn fn, void *arg,
-                                          struct mr_error *err)
+struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config,
+                                          cluster_probe_fn fn, void *arg, struct mr_error *err)
 {
     struct cluster_probe *probe = calloc(1, sizeof(*probe));
     struct client_conf_layers layers = {.kind = CLIENT_ADMIN, .worker = &config->props};

@@ -12,8 +12,10 @@ struct cluster_probe;
 /* fn runs once, on the loop; id is borrowed. config: borrowed until the probe is stopped. NULL with err: no client can be
  * made of the settings. */
 typedef void (*cluster_probe_fn)(void *arg, const char *id);
-struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config, cluster_probe_fn fn, void *arg,
-                                          struct mr_error *err);
-void cluster_probe_stop(struct cluster_probe **probe);  /* waits for at most a quarter of a second; fn never runs after */
+struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config,
+                                          cluster_probe_fn fn, void *arg, struct mr_error *err);
+void cluster_probe_stop(
+    struct cluster_probe *
+        *probe); /* waits for at most a quarter of a second; fn never runs after */
 
 #endif

@@ -12,44 +12,57 @@
 static const char *kind_of(const json_t *value)
 {
     static const char *const kinds[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "text",   [JSON_INTEGER] = "a number",
-        [JSON_REAL] = "a number",    [JSON_TRUE] = "a boolean", [JSON_FALSE] = "a boolean", [JSON_NULL] = "null",
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "text",
+        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number",  [JSON_TRUE] = "a boolean",
+        [JSON_FALSE] = "a boolean",  [JSON_NULL] = "null",
     };
 
     return value == NULL ? "nothing" : kinds[json_typeof(value)];
 }
 
-static int read_config(const char *path, const char *prefix, json_t *object, struct props *config, struct mr_error *err)
+static int read_config(const char *path, const char *prefix, json_t *object, struct props *config,
+                       struct mr_error *err)
 {
     const char *key;
     json_t *value;
 
     json_object_foreach(object, key, value)
+    {
         if (json_is_object(value) || json_is_array(value))
-            return mr_fail(err, MR_ERR_CONFIG, "%s: member %s%s: expected text, found %s", path, prefix, key, kind_of(value));
+            return mr_fail(err, MR_ERR_CONFIG, "%s: member %s%s: expected text, found %s", path,
+                           prefix, key, kind_of(value));
+    }
     return json_to_props(object, config, err);
 }
 
 /* {name, config, initial_state}; other members are ignored. */
 static int read_request(json_t *root, struct connector_file *out, struct mr_error *err)
 {
-    const json_t *name = json_object_get(root, "name"), *state = json_object_get(root, "initial_state");
+    const json_t *name = json_object_get(root, "name"),
+                 *state = json_object_get(root, "initial_state");
     const char *inner;
 
     if (!json_is_string(name))
-        return mr_fail(err, MR_ERR_CONFIG, "%s: member name: expected text, found %s", out->path, kind_of(name));
+        return mr_fail(err, MR_ERR_CONFIG, "%s: member name: expected text, found %s", out->path,
+                       kind_of(name));
     if (read_config(out->path, "config.", json_object_get(root, "config"), &out->config, err) != 0)
         return MR_ERR_CONFIG;
     inner = props_get(&out->config, "name");
     if (inner != NULL && strcmp(inner, json_string_value(name)) != 0)
-        return mr_fail(err, MR_ERR_CONFIG, "%s: Connector name configuration in 'config' (%s) doesn't match the one specified in "
-                       "'name' (%s)", out->path, inner, json_string_value(name));
+        return mr_fail(
+            err, MR_ERR_CONFIG,
+            "%s: Connector name configuration in 'config' (%s) doesn't match the one specified in "
+            "'name' (%s)",
+            out->path, inner, json_string_value(name));
     if (inner == NULL && props_set(&out->config, "name", json_string_value(name)) != 0)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory");
     if (state == NULL || json_is_null(state))
         return 0;
-    if (!json_is_string(state) || !target_state_from_initial(json_string_value(state), &out->initial))
-        return mr_fail(err, MR_ERR_CONFIG, "%s: member initial_state: expected RUNNING, PAUSED or STOPPED, found %s", out->path,
+    if (!json_is_string(state) ||
+        !target_state_from_initial(json_string_value(state), &out->initial))
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "%s: member initial_state: expected RUNNING, PAUSED or STOPPED, found %s",
+                       out->path,
                        json_is_string(state) ? json_string_value(state) : kind_of(state));
     return 0;
 }
@@ -64,7 +77,8 @@ static int read_json(const char *data, size_t len, struct connector_file *out, s
         return MR_ERR_CONFIG;
     }
     if (!json_is_object(root))
-        rc = mr_fail(err, MR_ERR_CONFIG, "%s: expected a JSON object, found %s", out->path, kind_of(root));
+        rc = mr_fail(err, MR_ERR_CONFIG, "%s: expected a JSON object, found %s", out->path,
+                     kind_of(root));
     else if (json_is_object(json_object_get(root, "config")))
         rc = read_request(root, out, err);
     else
@@ -79,10 +93,12 @@ static bool looks_like_json(const char *data, size_t len, const char *path)
 
     while (i < len && strchr(" \t\r\n", data[i]) != NULL)
         i++;
-    return (i < len && data[i] == '{') || (path_len > 5 && strcmp(path + path_len - 5, ".json") == 0);
+    return (i < len && data[i] == '{') ||
+           (path_len > 5 && strcmp(path + path_len - 5, ".json") == 0);
 }
 
-int connector_file_parse(const char *data, size_t len, const char *path, struct connector_file *out, struct mr_error *err)
+int connector_file_parse(const char *data, size_t len, const char *path, struct connector_file *out,
+                         struct mr_error *err)
 {
     struct mr_error own = {0};
     int rc;
@@ -97,7 +113,9 @@ int connector_file_parse(const char *data, size_t len, const char *path, struct 
     else
         rc = props_parse(&out->config, data, len, path, err);
     if (rc == 0 && props_get(&out->config, "name") == NULL)
-        rc = mr_fail(err, MR_ERR_CONFIG, "Connector configuration at '%s' is missing the mandatory 'name' configuration", path);
+        rc = mr_fail(
+            err, MR_ERR_CONFIG,
+            "Connector configuration at '%s' is missing the mandatory 'name' configuration", path);
     if (rc == 0) {
         out->name = strdup(props_get(&out->config, "name"));
         mr_assert(out->name != NULL);

@@ -21,13 +21,13 @@ enum kind { APPLY, REMOVE, TARGET, RESTART, RESTART_TASK };
 
 struct change {
     enum kind kind;
-    const struct catalog_plugin *plugin;        /* APPLY */
+    const struct catalog_plugin *plugin; /* APPLY */
     struct props config;
-    enum target_state target;                   /* APPLY, TARGET */
-    struct connectors_plan plan;                /* RESTART */
-    int *tasks;                                 /* RESTART: those chosen, ended by -1 */
-    bool connector;                             /* RESTART: it is chosen */
-    int task;                                   /* RESTART_TASK */
+    enum target_state target;    /* APPLY, TARGET */
+    struct connectors_plan plan; /* RESTART */
+    int *tasks;                  /* RESTART: those chosen, ended by -1 */
+    bool connector;              /* RESTART: it is chosen */
+    int task;                    /* RESTART_TASK */
     connectors_done done;
     void *arg;
     struct change *next;
@@ -39,9 +39,9 @@ struct entry {
     struct change *first;
     struct change **last;
     size_t queued;
-    struct change *active;      /* begun, and not over before the lifecycle settles */
-    int depth;                  /* of calls that hold this entry */
-    bool removed;               /* to be freed unless something is queued */
+    struct change *active; /* begun, and not over before the lifecycle settles */
+    int depth;             /* of calls that hold this entry */
+    bool removed;          /* to be freed unless something is queued */
 };
 
 struct connectors {
@@ -152,7 +152,8 @@ static void refuse_task(const struct entry *entry, struct change *change)
 {
     struct mr_error err = {0};
 
-    mr_fail(&err, MR_ERR_STATE, "Task %s-%d is not restarted: a later request starts, stops or deletes its connector",
+    mr_fail(&err, MR_ERR_STATE,
+            "Task %s-%d is not restarted: a later request starts, stops or deletes its connector",
             entry->name, change->task);
     finish(change, &err);
 }
@@ -179,7 +180,7 @@ static bool begin_next(struct entry *entry)
         return true;
     }
     finish_active(entry, NULL);
-    lifecycle_settled(entry->lc, NULL);         /* of before */
+    lifecycle_settled(entry->lc, NULL); /* of before */
     entry->active = change;
     perform(entry, change);
     if (entry->active == change && lifecycle_busy(entry->lc) == LIFECYCLE_FREE) {
@@ -213,7 +214,7 @@ static void close_requests(struct connectors *all)
     for (size_t i = 0; map_next(all->entries, &i, NULL, &value);) {
         struct entry *entry = value;
 
-        entry->depth++;         /* stays, whatever the answers do */
+        entry->depth++; /* stays, whatever the answers do */
         finish_active(entry, &err);
         while (entry->first != NULL)
             finish(pop(entry), &err);
@@ -246,7 +247,8 @@ static void look_whether_closed(struct connectors *all)
 /* The outermost call lets an entry go that was removed and has nothing to do. */
 static void reap(struct connectors *all, struct entry *entry)
 {
-    if (entry->removed && entry->first == NULL && entry->active == NULL && lifecycle_busy(entry->lc) == LIFECYCLE_FREE) {
+    if (entry->removed && entry->first == NULL && entry->active == NULL &&
+        lifecycle_busy(entry->lc) == LIFECYCLE_FREE) {
         map_remove(all->entries, entry->name);
         free_entry(entry);
     }
@@ -257,7 +259,7 @@ static void go_on(struct connectors *all, struct entry *entry)
     struct mr_error err = {0};
 
     if (entry->depth > 0)
-        return;                 /* the outer call looks again */
+        return; /* the outer call looks again */
     entry->depth++;
     do {
         if (lifecycle_settled(entry->lc, &err))
@@ -310,10 +312,12 @@ int connectors_may_change(const struct connectors *all, const char *name, struct
     if (all->closing)
         return mr_fail(err, MR_ERR_CLOSED, "Worker is shutting down");
     if (entry == NULL && map_count(all->entries) >= CONNECTORS_MAX)
-        return mr_fail(err, MR_ERR_FULL, "this worker runs %d connectors and takes no more", CONNECTORS_MAX);
+        return mr_fail(err, MR_ERR_FULL, "this worker runs %d connectors and takes no more",
+                       CONNECTORS_MAX);
     if (entry != NULL && entry->queued >= CONNECTORS_QUEUED_MAX)
-        return mr_fail(err, MR_ERR_FULL, "%d changes already wait for connector %s: try again later", CONNECTORS_QUEUED_MAX,
-                       name);
+        return mr_fail(err, MR_ERR_FULL,
+                       "%d changes already wait for connector %s: try again later",
+                       CONNECTORS_QUEUED_MAX, name);
     return 0;
 }
 
@@ -351,8 +355,8 @@ static struct change *change_new(enum kind kind, connectors_done done, void *arg
 
 /* --- requests --------------------------------------------------------------------------------------------------------- */
 
-void connectors_apply(struct connectors *all, const char *name, const struct lifecycle_work *work, connectors_done done,
-                      void *arg)
+void connectors_apply(struct connectors *all, const char *name, const struct lifecycle_work *work,
+                      connectors_done done, void *arg)
 {
     struct change *change = change_new(APPLY, done, arg);
 
@@ -367,7 +371,8 @@ void connectors_remove(struct connectors *all, const char *name, connectors_done
     enqueue_take(all, name, change_new(REMOVE, done, arg));
 }
 
-void connectors_target(struct connectors *all, const char *name, enum target_state target, connectors_done done, void *arg)
+void connectors_target(struct connectors *all, const char *name, enum target_state target,
+                       connectors_done done, void *arg)
 {
     struct change *change = change_new(TARGET, done, arg);
 
@@ -375,7 +380,8 @@ void connectors_target(struct connectors *all, const char *name, enum target_sta
     enqueue_take(all, name, change);
 }
 
-void connectors_restart_task(struct connectors *all, const char *name, int task, connectors_done done, void *arg)
+void connectors_restart_task(struct connectors *all, const char *name, int task,
+                             connectors_done done, void *arg)
 {
     struct change *change = change_new(RESTART_TASK, done, arg);
 
@@ -390,7 +396,8 @@ static void choose(struct change *change, struct lifecycle *lc)
     size_t n = 0;
 
     lifecycle_view(lc, &view);
-    change->connector = change->plan.connector && (!change->plan.only_failed || view.state == STATE_FAILED);
+    change->connector =
+        change->plan.connector && (!change->plan.only_failed || view.state == STATE_FAILED);
     change->tasks = calloc(view.task_count + 1, sizeof(*change->tasks));
     mr_assert(change->tasks != NULL);
     for (size_t i = 0; change->plan.tasks && i < view.task_count; i++) {
@@ -410,15 +417,15 @@ static void mark(const struct change *change, struct lifecycle *lc)
 
     lifecycle_view(lc, &view);
     if (view.state == STATE_STOPPED)
-        return;                 /* there is nothing to restart, and nothing would take the mark away */
+        return; /* there is nothing to restart, and nothing would take the mark away */
     if (change->connector)
         lifecycle_mark_restarting(lc, -1);
     for (size_t i = 0; change->tasks[i] >= 0; i++)
         lifecycle_mark_restarting(lc, change->tasks[i]);
 }
 
-void connectors_restart(struct connectors *all, const char *name, const struct connectors_plan *plan, connectors_done done,
-                        void *arg)
+void connectors_restart(struct connectors *all, const char *name,
+                        const struct connectors_plan *plan, connectors_done done, void *arg)
 {
     struct change *change = change_new(RESTART, done, arg);
     struct entry *entry = find(all, name);
@@ -436,7 +443,8 @@ void connectors_restart(struct connectors *all, const char *name, const struct c
     enqueue_take(all, name, change);
 }
 
-void connectors_run(struct connectors *all, const char *name, const struct props *configs, size_t count)
+void connectors_run(struct connectors *all, const char *name, const struct props *configs,
+                    size_t count)
 {
     struct entry *entry = find(all, name);
 
@@ -460,7 +468,8 @@ void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg)
 
 /* --- events ----------------------------------------------------------------------------------------------------------- */
 
-void connectors_on_connector(void *arg, const char *conn, enum state state, const char *trace, const char *version)
+void connectors_on_connector(void *arg, const char *conn, enum state state, const char *trace,
+                             const char *version)
 {
     struct entry *entry = find(arg, conn);
 
@@ -476,7 +485,7 @@ void connectors_on_configs(void *arg, const char *conn, const json_t *configs, c
 
     if (entry == NULL)
         return;
-    entry->depth++;             /* the answer to `made` may come from inside */
+    entry->depth++; /* the answer to `made` may come from inside */
     lifecycle_on_configs(entry->lc, configs, error);
     entry->depth--;
     go_on(arg, entry);

@@ -8,7 +8,7 @@
 #include "worker/herder/lifecycle.h"
 
 #define CONNECTORS_MAX 10000
-#define CONNECTORS_QUEUED_MAX 64        /* changes that wait for one connector */
+#define CONNECTORS_QUEUED_MAX 64 /* changes that wait for one connector */
 
 struct connectors;
 
@@ -27,18 +27,21 @@ struct connectors_options {
 };
 
 struct connectors *connectors_new(const struct connectors_options *options);
-void connectors_free(struct connectors **connectors);   /* changes that wait are answered MR_ERR_CLOSED */
+void connectors_free(
+    struct connectors **connectors); /* changes that wait are answered MR_ERR_CLOSED */
 
 /* Would a change of this connector be taken now? 0, or MR_ERR_CLOSED or MR_ERR_FULL with a text for the client. */
 int connectors_may_change(const struct connectors *all, const char *name, struct mr_error *err);
 
 /* Changes, each queued behind the earlier ones of its connector. MR_ERR_FULL, MR_ERR_CLOSED (shutting down) and
  * MR_ERR_NOT_FOUND come through done. fn NULL: nobody waits. */
-void connectors_apply(struct connectors *all, const char *name, const struct lifecycle_work *work, connectors_done done,
-                      void *arg);
+void connectors_apply(struct connectors *all, const char *name, const struct lifecycle_work *work,
+                      connectors_done done, void *arg);
 void connectors_remove(struct connectors *all, const char *name, connectors_done done, void *arg);
-void connectors_target(struct connectors *all, const char *name, enum target_state target, connectors_done done, void *arg);
-void connectors_restart_task(struct connectors *all, const char *name, int task, connectors_done done, void *arg);
+void connectors_target(struct connectors *all, const char *name, enum target_state target,
+                       connectors_done done, void *arg);
+void connectors_restart_task(struct connectors *all, const char *name, int task,
+                             connectors_done done, void *arg);
 
 /* connector, tasks: whether these are meant at all; only_failed: of those meant, only what is FAILED when this is called. A
  * plain restart is {.connector = true}, and done when the connector has restarted. For any other, what is meant is marked
@@ -48,20 +51,22 @@ struct connectors_plan {
     bool tasks;
     bool only_failed;
 };
-void connectors_restart(struct connectors *all, const char *name, const struct connectors_plan *plan, connectors_done done,
-                        void *arg);
+void connectors_restart(struct connectors *all, const char *name,
+                        const struct connectors_plan *plan, connectors_done done, void *arg);
 
-void connectors_run(struct connectors *all, const char *name, const struct props *configs, size_t count);
+void connectors_run(struct connectors *all, const char *name, const struct props *configs,
+                    size_t count);
 
 /* End every host, answer every change that waits with MR_ERR_CLOSED; then fn. No change is taken after that. */
 void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg);
 
 /* NULL: not here. */
 const struct lifecycle *connectors_find(const struct connectors *all, const char *name);
-size_t connectors_hosts(const struct connectors *all);  /* connectors that have a host now */
+size_t connectors_hosts(const struct connectors *all); /* connectors that have a host now */
 
 /* Events of the supervisor; struct connectors is the argument. */
-void connectors_on_connector(void *arg, const char *conn, enum state state, const char *trace, const char *version);
+void connectors_on_connector(void *arg, const char *conn, enum state state, const char *trace,
+                             const char *version);
 void connectors_on_configs(void *arg, const char *conn, const json_t *configs, const char *error);
 void connectors_on_task(void *arg, const char *conn, int task, enum state state, const char *trace);
 bool connectors_on_start_check(void *arg, const char *conn, int task);

@@ -19,7 +19,8 @@
 #include "worker/herder/view.h"
 
 #define MESSAGE_MAX ((size_t)16 << 20)
-#define SHUTDOWN_SPARE_MS 3000          /* over the graceful timeout, before hosts that are left are left to be killed */
+#define SHUTDOWN_SPARE_MS \
+    3000 /* over the graceful timeout, before hosts that are left are left to be killed */
 #define HELLO_MS 10000
 
 #define say(conn, task, ...) log_write_for(LOG_INFO, LOGGER, conn, task, __VA_ARGS__)
@@ -34,7 +35,7 @@ struct herder {
     struct connectors *connectors;
     struct standalone *source;
     struct cluster_probe *probe;
-    char *cluster_id;                   /* NULL: not known yet */
+    char *cluster_id; /* NULL: not known yet */
     bool started;
     bool stopping;
     loop_fn stopped_fn;
@@ -49,19 +50,21 @@ struct pending {
     herder_done done;
     void *arg;
     bool created;
-    json_t *info;               /* what a put answers when the connector is gone by then */
+    json_t *info; /* what a put answers when the connector is gone by then */
 };
 
 /* --- answers ---------------------------------------------------------------------------------------------------------- */
 
-static void refuse_with(herder_done done, void *arg, const struct mr_error *err, const char *message)
+static void refuse_with(herder_done done, void *arg, const struct mr_error *err,
+                        const char *message)
 {
     struct herder_answer answer = {.err = err, .message = message != NULL ? message : err->text};
 
     done(arg, &answer);
 }
 
-static MR_PRINTF(4, 5) void refuse(herder_done done, void *arg, int code, const char *fmt, ...)
+static MR_PRINTF(4, 5)
+void refuse(herder_done done, void *arg, int code, const char *fmt, ...)
 {
     struct mr_error err = {.code = code};
     va_list args;
@@ -72,7 +75,8 @@ static MR_PRINTF(4, 5) void refuse(herder_done done, void *arg, int code, const 
     refuse_with(done, arg, &err, NULL);
 }
 
-static struct pending *pending_new(struct herder *herder, const char *conn, herder_done done, void *arg)
+static struct pending *pending_new(struct herder *herder, const char *conn, herder_done done,
+                                   void *arg)
 {
     struct pending *pending = calloc(1, sizeof(*pending));
 
@@ -101,7 +105,8 @@ static void on_done(void *arg, const struct mr_error *err)
 static void on_put(void *arg, const struct mr_error *err)
 {
     struct pending *pending = arg;
-    struct herder_answer answer = {.err = err, .message = err != NULL ? err->text : NULL, .created = pending->created};
+    struct herder_answer answer = {
+        .err = err, .message = err != NULL ? err->text : NULL, .created = pending->created};
     json_t *info = err == NULL ? herder_info(pending->herder, pending->conn) : NULL;
 
     answer.body = err != NULL ? NULL : info != NULL ? info : pending->info;
@@ -117,9 +122,11 @@ static const struct standalone_conn *known(const struct herder *herder, const ch
 /* --- changes ---------------------------------------------------------------------------------------------------------- */
 
 /* Is the configuration valid? If not, the client is told all that is wrong with it. */
-static const struct catalog_plugin *valid_plugin(struct herder *herder, const struct props *config, herder_done done, void *arg)
+static const struct catalog_plugin *valid_plugin(struct herder *herder, const struct props *config,
+                                                 herder_done done, void *arg)
 {
-    struct validate_input input = {.config = config, .catalog = herder->catalog, .worker = herder->config};
+    struct validate_input input = {
+        .config = config, .catalog = herder->catalog, .worker = herder->config};
     const struct catalog_plugin *plugin = NULL;
     struct validate_result result;
     struct mr_error err = {0};
@@ -129,8 +136,9 @@ static const struct catalog_plugin *valid_plugin(struct herder *herder, const st
     if (validate_connector(&input, &result, &err) != 0) {
         refuse_with(done, arg, &err, NULL);
     } else if (validate_error_count(&result) > 0) {
-        mr_fail(&err, MR_ERR_CONFIG, "%s", validate_message(&result, &message) == 0 ? message.data
-                                                                                    : "Connector configuration is invalid");
+        mr_fail(&err, MR_ERR_CONFIG, "%s",
+                validate_message(&result, &message) == 0 ? message.data
+                                                         : "Connector configuration is invalid");
         refuse_with(done, arg, &err, message.failed ? NULL : message.data);
     } else {
         plugin = result.plugin;
@@ -140,10 +148,16 @@ static const struct catalog_plugin *valid_plugin(struct herder *herder, const st
     return plugin;
 }
 
+static void on_remark(void *arg, const char *key, const char *text)
+{
+    log_write_for(LOG_WARN, LOGGER, arg, -1, "%s has no effect: %s", key, text);
+}
+
 void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
 {
     const struct catalog_plugin *plugin = valid_plugin(herder, put->config, done, arg);
-    struct standalone_put store = {.name = put->conn, .plugin = plugin, .config = put->config, .target = put->initial};
+    struct standalone_put store = {
+        .name = put->conn, .plugin = plugin, .config = put->config, .target = put->initial};
     struct pending *pending;
 
     if (plugin == NULL)
@@ -152,13 +166,15 @@ void herder_put(struct herder *herder, const struct herder_put *put, herder_done
         refuse(done, arg, MR_ERR_EXISTS, "Connector %s already exists", put->conn);
         return;
     }
+    validate_remarks(put->config, on_remark, (void *)(uintptr_t)put->conn);
     pending = pending_new(herder, put->conn, done, arg);
     pending->created = known(herder, put->conn) == NULL;
     pending->info = view_info(put->conn, put->config, plugin, 0);
     standalone_put(herder->source, &store, on_put, pending);
 }
 
-void herder_patch(struct herder *herder, const char *conn, const struct props *changes, herder_done done, void *arg)
+void herder_patch(struct herder *herder, const char *conn, const struct props *changes,
+                  herder_done done, void *arg)
 {
     const struct standalone_conn *stored = known(herder, conn);
     struct herder_put put = {.conn = conn};
@@ -188,12 +204,14 @@ void herder_delete(struct herder *herder, const char *conn, herder_done done, vo
         standalone_delete(herder->source, conn, on_done, pending_new(herder, conn, done, arg));
 }
 
-void herder_set_target(struct herder *herder, const char *conn, enum target_state target, herder_done done, void *arg)
+void herder_set_target(struct herder *herder, const char *conn, enum target_state target,
+                       herder_done done, void *arg)
 {
     if (known(herder, conn) == NULL)
         refuse(done, arg, MR_ERR_NOT_FOUND, "Unknown connector %s", conn);
     else
-        standalone_target(herder->source, conn, target, on_done, pending_new(herder, conn, done, arg));
+        standalone_target(herder->source, conn, target, on_done,
+                          pending_new(herder, conn, done, arg));
 }
 
 /* A restart by plan is answered with the states as they are marked, before anything restarts. */
@@ -208,21 +226,26 @@ static void on_plan(void *arg, const struct mr_error *err)
     json_decref(status);
 }
 
-void herder_restart(struct herder *herder, const char *conn, bool include_tasks, bool only_failed, herder_done done, void *arg)
+void herder_restart(struct herder *herder, const char *conn, bool include_tasks, bool only_failed,
+                    herder_done done, void *arg)
 {
-    struct connectors_plan plan = {.connector = true, .tasks = include_tasks, .only_failed = only_failed};
+    struct connectors_plan plan = {
+        .connector = true, .tasks = include_tasks, .only_failed = only_failed};
     bool flagged = include_tasks || only_failed;
 
     if (known(herder, conn) == NULL) {
-        refuse(done, arg, MR_ERR_NOT_FOUND, flagged ? "Unknown connector: %s" : "Connector %s not found", conn);
+        refuse(done, arg, MR_ERR_NOT_FOUND,
+               flagged ? "Unknown connector: %s" : "Connector %s not found", conn);
         return;
     }
     say(conn, -1, "restart of the connector%s%s", include_tasks ? " and its tasks" : "",
         only_failed ? ", of what is FAILED" : "");
-    connectors_restart(herder->connectors, conn, &plan, flagged ? on_plan : on_done, pending_new(herder, conn, done, arg));
+    connectors_restart(herder->connectors, conn, &plan, flagged ? on_plan : on_done,
+                       pending_new(herder, conn, done, arg));
 }
 
-void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done, void *arg)
+void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done,
+                         void *arg)
 {
     const struct standalone_conn *stored = known(herder, conn);
 
@@ -232,7 +255,8 @@ void herder_restart_task(struct herder *herder, const char *conn, int task, herd
         refuse(done, arg, MR_ERR_NOT_FOUND, "Task %s-%d not found", conn, task);
     } else {
         say(conn, task, "restart of the task");
-        connectors_restart_task(herder->connectors, conn, task, on_done, pending_new(herder, conn, done, arg));
+        connectors_restart_task(herder->connectors, conn, task, on_done,
+                                pending_new(herder, conn, done, arg));
     }
 }
 
@@ -254,7 +278,8 @@ const char *herder_stage(const struct herder *herder)
         return "ending connectors and tasks";
     if (!herder->started)
         return "creating the connectors of the command line";
-    return herder->cluster_id == NULL ? "waiting for the Kafka cluster to answer" : "waiting for requests and events";
+    return herder->cluster_id == NULL ? "waiting for the Kafka cluster to answer"
+                                      : "waiting for requests and events";
 }
 
 json_t *herder_names(struct herder *herder)
@@ -271,7 +296,8 @@ json_t *herder_info(struct herder *herder, const char *name)
 {
     const struct standalone_conn *conn = known(herder, name);
 
-    return conn != NULL ? view_info(conn->name, &conn->config, conn->plugin, conn->task_count) : NULL;
+    return conn != NULL ? view_info(conn->name, &conn->config, conn->plugin, conn->task_count)
+                        : NULL;
 }
 
 json_t *herder_config(struct herder *herder, const char *name)
@@ -290,7 +316,9 @@ json_t *herder_status(struct herder *herder, const char *name)
 {
     const struct lifecycle *lc = lifecycle_of(herder, name);
 
-    return lc != NULL ? view_status(name, lc, known(herder, name)->plugin, herder->config->worker_id) : NULL;
+    return lc != NULL
+               ? view_status(name, lc, known(herder, name)->plugin, herder->config->worker_id)
+               : NULL;
 }
 
 json_t *herder_tasks(struct herder *herder, const char *name)
@@ -319,7 +347,8 @@ bool herder_knows(struct herder *herder, const char *conn)
 
 /* --- events ----------------------------------------------------------------------------------------------------------- */
 
-static void on_connector(void *arg, const char *conn, enum state state, const char *trace, const char *version)
+static void on_connector(void *arg, const char *conn, enum state state, const char *trace,
+                         const char *version)
 {
     connectors_on_connector(((struct herder *)arg)->connectors, conn, state, trace, version);
 }
@@ -367,7 +396,8 @@ static const struct supervisor_events supervisor_events = {
 static void tell_ready(const struct herder *herder)
 {
     if (herder_ready(herder))
-        log_info("start-up is over: %s, Kafka cluster %s", herder->config->worker_id != NULL ? herder->config->worker_id : "",
+        log_info("start-up is over: %s, Kafka cluster %s",
+                 herder->config->worker_id != NULL ? herder->config->worker_id : "",
                  herder->cluster_id);
 }
 
@@ -404,7 +434,8 @@ static void on_stop_guard(void *arg)
 {
     struct herder *herder = arg;
 
-    log_error("%zu connectors did not end in time: their processes are killed", connectors_hosts(herder->connectors));
+    log_error("%zu connectors did not end in time: their processes are killed",
+              connectors_hosts(herder->connectors));
     on_stopped(herder);
 }
 
@@ -414,7 +445,8 @@ void herder_shutdown(struct herder *herder, loop_fn fn, void *arg)
     herder->stopped_fn = fn;
     herder->stopped_arg = arg;
     cluster_probe_stop(&herder->probe);
-    loop_timer_start(herder->loop, &herder->stop_guard, herder->config->graceful_ms + SHUTDOWN_SPARE_MS, on_stop_guard, herder);
+    loop_timer_start(herder->loop, &herder->stop_guard,
+                     herder->config->graceful_ms + SHUTDOWN_SPARE_MS, on_stop_guard, herder);
     connectors_shutdown(herder->connectors, on_stopped, herder);
 }
 
@@ -439,11 +471,12 @@ static int open_parts(struct herder *herder, struct mr_error *err)
     return herder->probe != NULL ? 0 : -1;
 }
 
-struct herder *herder_new(struct loop *loop, const struct worker_config *config, const struct catalog *catalog,
-                          struct mr_error *err)
+struct herder *herder_new(struct loop *loop, const struct worker_config *config,
+                          const struct catalog *catalog, struct mr_error *err)
 {
     struct herder *herder = calloc(1, sizeof(*herder));
-    struct connectors_options options = {.loop = loop, .restart_max = config->restart_max, .made = standalone_made};
+    struct connectors_options options = {
+        .loop = loop, .restart_max = config->restart_max, .made = standalone_made};
 
     mr_assert(herder != NULL);
     herder->loop = loop;
@@ -473,7 +506,7 @@ void herder_free(struct herder **herderp)
     loop_timer_cancel(&herder->stop_guard);
     cluster_probe_stop(&herder->probe);
     connectors_free(&herder->connectors);
-    local_store_close(&herder->store);  /* its last answers go to hosts */
+    local_store_close(&herder->store); /* its last answers go to hosts */
     supervisor_free(&herder->sup);
     standalone_free(&herder->source);
     free(herder->cluster_id);

@@ -27,18 +27,21 @@ typedef void (*herder_done)(void *arg, const struct herder_answer *answer);
 /* Opens the offset file, begins to ask Kafka for its cluster id (answers do not wait for that). config, catalog: borrowed
  * for life; config->worker_id may still be NULL until the first connector is put. NULL with err: MR_ERR_CONFIG, MR_ERR_IO,
  * MR_ERR_PROTOCOL (a damaged offset file). */
-struct herder *herder_new(struct loop *loop, const struct worker_config *config, const struct catalog *catalog,
-                          struct mr_error *err);
-void herder_free(struct herder **herder);       /* what waits is answered MR_ERR_CLOSED, hosts that are left are killed */
+struct herder *herder_new(struct loop *loop, const struct worker_config *config,
+                          const struct catalog *catalog, struct mr_error *err);
+void herder_free(
+    struct herder *
+        *herder); /* what waits is answered MR_ERR_CLOSED, hosts that are left are killed */
 /* Take no changes any more (those that wait are answered MR_ERR_CLOSED), end every host in order, all at once; then fn. */
 void herder_shutdown(struct herder *herder, loop_fn fn, void *arg);
 /* The connectors of the command line were put and answered: with the cluster id known, the worker is ready. */
 void herder_started(struct herder *herder);
 
 /* Reads: from memory, at once. New references; NULL when the connector (or task) is unknown or has no status yet. */
-json_t *herder_root(struct herder *herder);                     /* {"version","commit","kafka_cluster_id","millrace"} */
-bool herder_ready(const struct herder *herder);                 /* for /health: start-up is over */
-const char *herder_stage(const struct herder *herder);          /* "reading connector files", … for time-outs */
+json_t *herder_root(struct herder *herder); /* {"version","commit","kafka_cluster_id","millrace"} */
+bool herder_ready(const struct herder *herder); /* for /health: start-up is over */
+const char *
+herder_stage(const struct herder *herder); /* "reading connector files", … for time-outs */
 json_t *herder_names(struct herder *herder);
 json_t *herder_info(struct herder *herder, const char *conn);
 json_t *herder_config(struct herder *herder, const char *conn);
@@ -52,20 +55,23 @@ bool herder_knows(struct herder *herder, const char *conn);
  * Standalone answers create and update after the connector started and its tasks were made; a failed start is
  * MR_ERR_FATAL. Deadlines are the caller's. */
 struct herder_put {
-    const char *conn;                   /* "" is refused by validation */
-    const struct props *config;         /* copied */
-    enum target_state initial;          /* for a new connector */
-    bool create_only;                   /* POST: MR_ERR_EXISTS when it exists */
+    const char *conn;           /* "" is refused by validation */
+    const struct props *config; /* copied */
+    enum target_state initial;  /* for a new connector */
+    bool create_only;           /* POST: MR_ERR_EXISTS when it exists */
 };
 void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg);
 /* Merge into the configuration that is there (null removes a key), validate, then as herder_put of an existing one. */
-void herder_patch(struct herder *herder, const char *conn, const struct props *changes, herder_done done, void *arg);
+void herder_patch(struct herder *herder, const char *conn, const struct props *changes,
+                  herder_done done, void *arg);
 void herder_delete(struct herder *herder, const char *conn, herder_done done, void *arg);
-void herder_set_target(struct herder *herder, const char *conn, enum target_state target, herder_done done, void *arg);
+void herder_set_target(struct herder *herder, const char *conn, enum target_state target,
+                       herder_done done, void *arg);
 /* Plain restart (both false): done after the connector restarted, no body. With a flag: body = the state with
  * RESTARTING, at once. */
-void herder_restart(struct herder *herder, const char *conn, bool include_tasks, bool only_failed, herder_done done,
-                    void *arg);
-void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done, void *arg);
+void herder_restart(struct herder *herder, const char *conn, bool include_tasks, bool only_failed,
+                    herder_done done, void *arg);
+void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done,
+                         void *arg);
 
 #endif

@@ -26,18 +26,18 @@
 #include "model/conn_config.h"
 #include "worker/supervisor/restart_policy.h"
 
-#define ASK_AGAIN_FIRST_MS 250          /* task configurations that are not ready: doubling, up to */
+#define ASK_AGAIN_FIRST_MS 250 /* task configurations that are not ready: doubling, up to */
 #define ASK_AGAIN_LAST_MS 60000
 
 enum phase { IDLE, DUE, STARTING, ASKING, UP, STOPPING_TASK, DRAINING, WAITING, DOWN };
-enum next { NEXT_START, NEXT_REST, NEXT_DOWN };        /* after DRAINING */
+enum next { NEXT_START, NEXT_REST, NEXT_DOWN }; /* after DRAINING */
 
 struct task {
     struct props config;
     enum state state;
     char *trace;
-    bool alive;                 /* its host runs it: not FAILED or UNASSIGNED since it was started */
-    bool failed;                /* by an error of its own */
+    bool alive;  /* its host runs it: not FAILED or UNASSIGNED since it was started */
+    bool failed; /* by an error of its own */
 };
 
 struct lifecycle {
@@ -53,11 +53,11 @@ struct lifecycle {
     char *version;
     struct task *tasks;
     size_t task_count;
-    bool fresh;                 /* a new configuration: no task's FAILED counts any more */
-    bool stale;                 /* the tasks' configurations are older than the connector's: changed while paused */
-    int stopping;               /* the task of STOPPING_TASK */
+    bool fresh; /* a new configuration: no task's FAILED counts any more */
+    bool stale; /* the tasks' configurations are older than the connector's: changed while paused */
+    int stopping; /* the task of STOPPING_TASK */
     struct restart_policy policy;
-    struct loop_timer timer;    /* of DUE, WAITING, and ASKING again */
+    struct loop_timer timer; /* of DUE, WAITING, and ASKING again */
     int64_t ask_again_ms;
     bool settled;
     struct mr_error result;
@@ -78,7 +78,8 @@ static void set_text(char **to, const char *text)
 static void set_state(struct lifecycle *lc, enum state state, const char *trace)
 {
     if (lc->state != state)
-        log_write_for(state == STATE_FAILED ? LOG_ERROR : LOG_INFO, LOGGER, lc->name, -1, "connector is %s", state_name(state));
+        log_write_for(state == STATE_FAILED ? LOG_ERROR : LOG_INFO, LOGGER, lc->name, -1,
+                      "connector is %s", state_name(state));
     lc->state = state;
     if (trace != lc->trace)
         set_text(&lc->trace, trace);
@@ -89,7 +90,8 @@ static void set_task(struct lifecycle *lc, size_t i, enum state state, const cha
     struct task *task = &lc->tasks[i];
 
     if (task->state != state)
-        log_write_for(state == STATE_FAILED ? LOG_ERROR : LOG_INFO, LOGGER, lc->name, (int)i, "task is %s", state_name(state));
+        log_write_for(state == STATE_FAILED ? LOG_ERROR : LOG_INFO, LOGGER, lc->name, (int)i,
+                      "task is %s", state_name(state));
     task->state = state;
     if (trace != task->trace)
         set_text(&task->trace, trace);
@@ -136,7 +138,8 @@ static void forget_tasks(struct lifecycle *lc)
 
 static bool has_host(const struct lifecycle *lc)
 {
-    return (lc->phase >= STARTING && lc->phase <= DRAINING) && supervisor_hosts(lc->env->sup, lc->name);
+    return (lc->phase >= STARTING && lc->phase <= DRAINING) &&
+           supervisor_hosts(lc->env->sup, lc->name);
 }
 
 bool lifecycle_hosted(const struct lifecycle *lc)
@@ -181,8 +184,10 @@ static void crash(struct lifecycle *lc, const char *text)
         lc->phase = DOWN;
         show_dead(lc, STATE_FAILED, text);
     } else {
-        log_write_for(LOG_WARN, LOGGER, lc->name, -1, "starts again in %.3g s (death %d of at most %d in %d minutes)",
-                      (double)delay / 1000, lc->policy.count, lc->policy.max, RESTART_POLICY_WINDOW_MS / 60000);
+        log_write_for(LOG_WARN, LOGGER, lc->name, -1,
+                      "starts again in %.3g s (death %d of at most %d in %d minutes)",
+                      (double)delay / 1000, lc->policy.count, lc->policy.max,
+                      RESTART_POLICY_WINDOW_MS / 60000);
         lc->phase = WAITING;
         show_dead(lc, STATE_RESTARTING, text);
         loop_timer_start(lc->env->loop, &lc->timer, delay, begin, lc);
@@ -217,10 +222,11 @@ static void start_task(struct lifecycle *lc, size_t i)
 
     task->failed = false;
     task->alive = rc == 0;
-    if (rc != 0 && rc != MR_ERR_CLOSED) {       /* closed: `died` follows */
+    if (rc != 0 && rc != MR_ERR_CLOSED) { /* closed: `died` follows */
         task->failed = true;
-        set_task(lc, i, STATE_FAILED, rc == MR_ERR_TOO_LARGE ? "the task's configuration is too large for its process"
-                                                             : "the task's process does not take it");
+        set_task(lc, i, STATE_FAILED,
+                 rc == MR_ERR_TOO_LARGE ? "the task's configuration is too large for its process"
+                                        : "the task's process does not take it");
     }
 }
 
@@ -266,7 +272,8 @@ static void drain(struct lifecycle *lc, enum next next)
     if (lc->phase == DRAINING && host)
         return;
     lc->phase = DRAINING;
-    if (!host || (supervisor_drain(lc->env->sup, lc->name) != 0 && !supervisor_hosts(lc->env->sup, lc->name)))
+    if (!host || (supervisor_drain(lc->env->sup, lc->name) != 0 &&
+                  !supervisor_hosts(lc->env->sup, lc->name)))
         drained(lc);
 }
 
@@ -290,7 +297,7 @@ static void ask(void *arg)
     struct lifecycle *lc = arg;
 
     lc->phase = ASKING;
-    supervisor_ask_task_configs(lc->env->sup, lc->name, tasks_max(lc));         /* closed: `died` follows */
+    supervisor_ask_task_configs(lc->env->sup, lc->name, tasks_max(lc)); /* closed: `died` follows */
 }
 
 static void ask_again(void *arg)
@@ -298,7 +305,7 @@ static void ask_again(void *arg)
     struct lifecycle *lc = arg;
 
     ask(lc);
-    settle(lc, NULL);           /* no failure, only later: whoever waits for the start is told that it runs */
+    settle(lc, NULL); /* no failure, only later: whoever waits for the start is told that it runs */
     lc->env->moved(lc->env->arg, lc->name);
 }
 
@@ -349,7 +356,7 @@ void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t cou
         return;
     if (!same_configs(lc, configs, count)) {
         if (any_alive(lc)) {
-            drain(lc, NEXT_START);      /* to be asked again by a host without tasks */
+            drain(lc, NEXT_START); /* to be asked again by a host without tasks */
             return;
         }
         take_configs(lc, configs, count);
@@ -372,7 +379,8 @@ void lifecycle_on_configs(struct lifecycle *lc, const json_t *configs, const cha
         /* FAILED follows at once, unless the plugin asked to be asked again. */
         log_write_for(LOG_WARN, LOGGER, lc->name, -1, "no task configurations: %s", error);
         loop_timer_start(lc->env->loop, &lc->timer, lc->ask_again_ms, ask_again, lc);
-        lc->ask_again_ms = lc->ask_again_ms * 2 < ASK_AGAIN_LAST_MS ? lc->ask_again_ms * 2 : ASK_AGAIN_LAST_MS;
+        lc->ask_again_ms =
+            lc->ask_again_ms * 2 < ASK_AGAIN_LAST_MS ? lc->ask_again_ms * 2 : ASK_AGAIN_LAST_MS;
         return;
     }
     list = calloc(count + 1, sizeof(*list));
@@ -416,7 +424,8 @@ static void on_started(struct lifecycle *lc, enum state state)
         up_without_asking(lc);
 }
 
-void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *trace, const char *version)
+void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *trace,
+                            const char *version)
 {
     enum state before = lc->state;
 
@@ -435,8 +444,9 @@ void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *
         on_started(lc, state);
     } else {
         set_state(lc, state, NULL);
-        if (state == STATE_RUNNING && before != STATE_RUNNING && lc->phase == UP && lc->target == TARGET_STARTED)
-            ask(lc);            /* resumed: what changed while paused takes effect */
+        if (state == STATE_RUNNING && before != STATE_RUNNING && lc->phase == UP &&
+            lc->target == TARGET_STARTED)
+            ask(lc); /* resumed: what changed while paused takes effect */
     }
 }
 
@@ -464,14 +474,15 @@ void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const
         lc->tasks[i].alive = false;
     lc->tasks[i].failed = state == STATE_FAILED;
     if (state == STATE_UNASSIGNED && lc->tasks[i].state == STATE_RESTARTING)
-        return;                 /* it ended to restart: shown until it has */
+        return; /* it ended to restart: shown until it has */
     set_task(lc, i, state, trace);
 }
 
 /* Its siblings were ended with it, and start with it again at once: no fault of theirs, so no state of fault. */
 static void on_killed_for_task(struct lifecycle *lc, const struct supervisor_death *death)
 {
-    log_write_for(LOG_WARN, LOGGER, lc->name, lc->stopping, "the task would not stop, so its process was ended; all tasks of "
+    log_write_for(LOG_WARN, LOGGER, lc->name, lc->stopping,
+                  "the task would not stop, so its process was ended; all tasks of "
                   "the connector start again");
     for (size_t i = 0; i < lc->task_count; i++)
         if (!lc->tasks[i].failed)
@@ -501,8 +512,8 @@ void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *deat
 
 bool lifecycle_may_start(const struct lifecycle *lc, int task)
 {
-    return lc->phase >= ASKING && lc->phase <= STOPPING_TASK && lc->target != TARGET_STOPPED && task >= 0 &&
-           (size_t)task < lc->task_count && lc->tasks[task].alive;
+    return lc->phase >= ASKING && lc->phase <= STOPPING_TASK && lc->target != TARGET_STOPPED &&
+           task >= 0 && (size_t)task < lc->task_count && lc->tasks[task].alive;
 }
 
 /* --- requests ------------------------------------------------------------------------------------------------------- */
@@ -562,7 +573,7 @@ void lifecycle_restart(struct lifecycle *lc)
     if (lc->phase != UP || (lc->state != STATE_RUNNING && lc->state != STATE_PAUSED))
         start_over(lc);
     else if (lc->target == TARGET_STARTED)
-        ask(lc);                /* the object is nothing but its configuration: made anew, its tasks looked at anew */
+        ask(lc); /* the object is nothing but its configuration: made anew, its tasks looked at anew */
 }
 
 void lifecycle_restart_all(struct lifecycle *lc)
@@ -602,7 +613,7 @@ void lifecycle_restart_task(struct lifecycle *lc, int task)
     lc->phase = STOPPING_TASK;
     lc->stopping = task;
     set_task(lc, (size_t)task, STATE_RESTARTING, NULL);
-    supervisor_stop_task(lc->env->sup, lc->name, task);         /* closed: `died` follows */
+    supervisor_stop_task(lc->env->sup, lc->name, task); /* closed: `died` follows */
 }
 
 void lifecycle_end(struct lifecycle *lc)
@@ -623,14 +634,10 @@ void lifecycle_mark_restarting(struct lifecycle *lc, int task)
 enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc)
 {
     static const enum lifecycle_busy busy[] = {
-        [IDLE] = LIFECYCLE_FREE,
-        [DUE] = LIFECYCLE_STARTING,
-        [STARTING] = LIFECYCLE_STARTING,
-        [ASKING] = LIFECYCLE_STARTING,
-        [UP] = LIFECYCLE_FREE,
-        [STOPPING_TASK] = LIFECYCLE_ENDING,
-        [DRAINING] = LIFECYCLE_ENDING,
-        [WAITING] = LIFECYCLE_FREE,
+        [IDLE] = LIFECYCLE_FREE,         [DUE] = LIFECYCLE_STARTING,
+        [STARTING] = LIFECYCLE_STARTING, [ASKING] = LIFECYCLE_STARTING,
+        [UP] = LIFECYCLE_FREE,           [STOPPING_TASK] = LIFECYCLE_ENDING,
+        [DRAINING] = LIFECYCLE_ENDING,   [WAITING] = LIFECYCLE_FREE,
         [DOWN] = LIFECYCLE_FREE,
     };
 
@@ -642,7 +649,8 @@ void lifecycle_view(const struct lifecycle *lc, struct lifecycle_view *out)
     *out = (struct lifecycle_view){lc->state, lc->trace, lc->version, lc->task_count};
 }
 
-void lifecycle_view_task(const struct lifecycle *lc, size_t i, enum state *state, const char **trace)
+void lifecycle_view_task(const struct lifecycle *lc, size_t i, enum state *state,
+                         const char **trace)
 {
     mr_assert(i < lc->task_count);
     *state = lc->tasks[i].state;

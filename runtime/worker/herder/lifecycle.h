@@ -20,7 +20,7 @@ struct lifecycle;
 struct lifecycle_env {
     struct loop *loop;
     struct supervisor *sup;
-    int restart_max;                    /* millrace.restart.max */
+    int restart_max; /* millrace.restart.max */
     void (*made)(void *arg, const char *conn, struct props *configs, size_t count);
     void (*moved)(void *arg, const char *conn);
     void *arg;
@@ -38,7 +38,7 @@ struct lifecycle_work {
 enum lifecycle_busy { LIFECYCLE_FREE, LIFECYCLE_ENDING, LIFECYCLE_STARTING };
 
 struct lifecycle *lifecycle_new(const char *name, const struct lifecycle_env *env);
-void lifecycle_free(struct lifecycle **lc);     /* has no host any more */
+void lifecycle_free(struct lifecycle **lc); /* has no host any more */
 
 enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc);
 /* Has something ended since the last call: a start, a stop, a restart? err: filled when it failed, cleared otherwise. A start
@@ -46,25 +46,29 @@ enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc);
 bool lifecycle_settled(struct lifecycle *lc, struct mr_error *err);
 
 /* Requests. Each ends what runs first where it must; a start that is under way is given up for a later request. */
-void lifecycle_apply(struct lifecycle *lc, const struct lifecycle_work *work);          /* new configuration */
+void lifecycle_apply(struct lifecycle *lc,
+                     const struct lifecycle_work *work); /* new configuration */
 void lifecycle_target(struct lifecycle *lc, enum target_state target);
-void lifecycle_restart(struct lifecycle *lc);                           /* the connector; its tasks only if they must */
+void lifecycle_restart(struct lifecycle *lc); /* the connector; its tasks only if they must */
 void lifecycle_restart_all(struct lifecycle *lc);
-void lifecycle_revive(struct lifecycle *lc, int task);                  /* a FAILED task is to start with the next start */
-void lifecycle_start_revived(struct lifecycle *lc);                     /* now */
-void lifecycle_restart_task(struct lifecycle *lc, int task);            /* the task exists */
-void lifecycle_end(struct lifecycle *lc);                               /* stop everything; the configuration stays */
-void lifecycle_mark_restarting(struct lifecycle *lc, int task);         /* shown until it moves; task -1: the connector */
+void lifecycle_revive(struct lifecycle *lc,
+                      int task); /* a FAILED task is to start with the next start */
+void lifecycle_start_revived(struct lifecycle *lc);          /* now */
+void lifecycle_restart_task(struct lifecycle *lc, int task); /* the task exists */
+void lifecycle_end(struct lifecycle *lc); /* stop everything; the configuration stays */
+void lifecycle_mark_restarting(struct lifecycle *lc,
+                               int task); /* shown until it moves; task -1: the connector */
 
 /* What is to run for the configurations that were made; copied. */
 void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count);
 
 /* Events of the supervisor. */
-void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *trace, const char *version);
+void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *trace,
+                            const char *version);
 void lifecycle_on_configs(struct lifecycle *lc, const json_t *configs, const char *error);
 void lifecycle_on_task(struct lifecycle *lc, int task, enum state state, const char *trace);
 void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *death);
-bool lifecycle_may_start(const struct lifecycle *lc, int task);         /* MSG_START_CHECK */
+bool lifecycle_may_start(const struct lifecycle *lc, int task); /* MSG_START_CHECK */
 
 /* Reads. Borrowed until the next call. trace: NULL none. */
 struct lifecycle_view {
@@ -74,7 +78,8 @@ struct lifecycle_view {
     size_t task_count;
 };
 void lifecycle_view(const struct lifecycle *lc, struct lifecycle_view *out);
-void lifecycle_view_task(const struct lifecycle *lc, size_t i, enum state *state, const char **trace);
+void lifecycle_view_task(const struct lifecycle *lc, size_t i, enum state *state,
+                         const char **trace);
 bool lifecycle_hosted(const struct lifecycle *lc);
 
 #endif

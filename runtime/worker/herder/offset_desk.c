@@ -43,7 +43,8 @@ static void on_written(void *arg, const char *error)
     question_free(question);
 }
 
-void offset_desk_get(struct offset_desk *desk, const char *conn, int64_t id, const json_t *partitions)
+void offset_desk_get(struct offset_desk *desk, const char *conn, int64_t id,
+                     const json_t *partitions)
 {
     local_store_get(desk->store, conn, partitions, on_read, question_new(desk, conn, id));
 }

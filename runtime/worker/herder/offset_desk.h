@@ -13,7 +13,8 @@ struct offset_desk {
 };
 
 /* The supervisor's events; the connector is the one that the host was given, so none reads or writes another's offsets. */
-void offset_desk_get(struct offset_desk *desk, const char *conn, int64_t id, const json_t *partitions);
+void offset_desk_get(struct offset_desk *desk, const char *conn, int64_t id,
+                     const json_t *partitions);
 void offset_desk_put(struct offset_desk *desk, const char *conn, int64_t id, const json_t *entries);
 
 #endif

@@ -76,7 +76,8 @@ static void on_born(void *arg, const struct mr_error *err)
     const struct standalone_conn *conn = standalone_find(birth->sa, birth->name);
 
     if (err != NULL && conn != NULL && conn->serial == birth->serial) {
-        log_write_for(LOG_ERROR, LOGGER, birth->name, -1, "not created, since its start failed: %s", err->text);
+        log_write_for(LOG_ERROR, LOGGER, birth->name, -1, "not created, since its start failed: %s",
+                      err->text);
         forget(birth->sa, birth->name);
         connectors_remove(birth->sa->connectors, birth->name, NULL, NULL);
     }
@@ -94,17 +95,20 @@ static bool refused(const struct standalone *sa, const char *name, connectors_do
     return true;
 }
 
-static struct birth *birth_new(struct standalone *sa, const char *name, connectors_done done, void *arg)
+static struct birth *birth_new(struct standalone *sa, const char *name, connectors_done done,
+                               void *arg)
 {
     struct birth *birth = calloc(1, sizeof(*birth));
 
     mr_assert(birth != NULL);
-    *birth = (struct birth){.sa = sa, .name = strdup(name), .serial = sa->serial, .done = done, .arg = arg};
+    *birth = (struct birth){
+        .sa = sa, .name = strdup(name), .serial = sa->serial, .done = done, .arg = arg};
     mr_assert(birth->name != NULL);
     return birth;
 }
 
-void standalone_put(struct standalone *sa, const struct standalone_put *put, connectors_done done, void *arg)
+void standalone_put(struct standalone *sa, const struct standalone_put *put, connectors_done done,
+                    void *arg)
 {
     struct standalone_conn *conn = map_get(sa->conns, put->name);
     struct birth *birth = NULL;
@@ -118,8 +122,9 @@ void standalone_put(struct standalone *sa, const struct standalone_put *put, con
         conn->target = put->target;
         birth = birth_new(sa, put->name, done, arg);
     }
-    say(put->name, "%s: %s %s, target state %s", birth != NULL ? "created" : "new configuration", put->plugin->java_class,
-        put->plugin->version != NULL ? put->plugin->version : "", target_state_name(conn->target));
+    say(put->name, "%s: %s %s, target state %s", birth != NULL ? "created" : "new configuration",
+        put->plugin->java_class, put->plugin->version != NULL ? put->plugin->version : "",
+        target_state_name(conn->target));
     conn->serial = sa->serial;
     conn->plugin = put->plugin;
     props_deinit(&conn->config);
@@ -140,7 +145,8 @@ void standalone_delete(struct standalone *sa, const char *name, connectors_done 
     connectors_remove(sa->connectors, name, done, arg);
 }
 
-void standalone_target(struct standalone *sa, const char *name, enum target_state target, connectors_done done, void *arg)
+void standalone_target(struct standalone *sa, const char *name, enum target_state target,
+                       connectors_done done, void *arg)
 {
     struct standalone_conn *conn = map_get(sa->conns, name);
 
@@ -187,7 +193,7 @@ void standalone_made(void *arg, const char *name, struct props *configs, size_t 
     struct standalone_conn *conn = map_get(sa->conns, name);
 
     if (conn == NULL)
-        return;                 /* deleted meanwhile: its host is about to end */
+        return; /* deleted meanwhile: its host is about to end */
     for (size_t i = 0; i < count; i++) {
         add_task_class(conn->plugin, &configs[i]);
         if (conn->plugin->kind == MR_PLUGIN_SINK)

@@ -13,16 +13,17 @@ struct standalone;
 struct standalone_conn {
     char *name;
     const struct catalog_plugin *plugin;
-    struct props config;                /* as given */
+    struct props config; /* as given */
     enum target_state target;
-    uint64_t serial;                    /* of the configuration: another one with each put */
-    struct props *tasks;                /* as made by the connector, with what Connect adds */
+    uint64_t serial;     /* of the configuration: another one with each put */
+    struct props *tasks; /* as made by the connector, with what Connect adds */
     size_t task_count;
 };
 
 struct standalone *standalone_new(void);
 void standalone_free(struct standalone **sa);
-void standalone_run_on(struct standalone *sa, struct connectors *connectors);  /* once, before the first change */
+void standalone_run_on(struct standalone *sa,
+                       struct connectors *connectors); /* once, before the first change */
 
 const struct standalone_conn *standalone_find(const struct standalone *sa, const char *name);
 /* for (size_t i = 0; (conn = standalone_next(sa, &i)) != NULL;), oldest first */
@@ -38,9 +39,11 @@ struct standalone_put {
     const struct props *config;
     enum target_state target;
 };
-void standalone_put(struct standalone *sa, const struct standalone_put *put, connectors_done done, void *arg);
+void standalone_put(struct standalone *sa, const struct standalone_put *put, connectors_done done,
+                    void *arg);
 void standalone_delete(struct standalone *sa, const char *name, connectors_done done, void *arg);
-void standalone_target(struct standalone *sa, const char *name, enum target_state target, connectors_done done, void *arg);
+void standalone_target(struct standalone *sa, const char *name, enum target_state target,
+                       connectors_done done, void *arg);
 
 /* The `made` of connectors.h: stored at once, and run at once. */
 void standalone_made(void *sa, const char *conn, struct props *configs, size_t count);

@@ -10,13 +10,17 @@
 
 #include "base/buf.h"
 #include "kafka/client_conf.h"
+#include "kafka/topic_pattern.h"
 #include "model/conn_config.h"
 
 #include <strings.h>
 
 #define HIDDEN "[hidden]"
-#define SIMPLE_HEADERS "SimpleHeaderConverter"  /* built into hosts, so in no catalog */
-#define NAMED_MAX 200                           /* aliases, overrides, nulls: beyond this they are counted and not looked at */
+#define SIMPLE_HEADERS "SimpleHeaderConverter" /* built into hosts, so in no catalog */
+#define NAMED_MAX \
+    200 /* aliases, overrides, nulls: beyond this they are counted and not looked at */
+
+#define PATTERN_MAX 1000
 
 struct run {
     const struct validate_input *in;
@@ -74,7 +78,8 @@ static void add_error(struct validate_key *key, const char *text)
     mr_assert(key->errors[key->error_count++] != NULL);
 }
 
-static MR_PRINTF(3, 4) void problem(struct run *run, const char *name, const char *fmt, ...)
+static MR_PRINTF(3, 4)
+void problem(struct run *run, const char *name, const char *fmt, ...)
 {
     char *text = NULL;
     va_list args;
@@ -216,7 +221,8 @@ static bool is_version(const char *wanted, const char *installed)
     return n > 0 && strcmp(wanted, installed) == 0;
 }
 
-static void check_version(struct run *run, const char *class_key, const char *version_key, const struct catalog_plugin *plugin)
+static void check_version(struct run *run, const char *class_key, const char *version_key,
+                          const struct catalog_plugin *plugin)
 {
     const char *wanted = get(run, version_key);
     const char *open = "", *middle = "", *again = "", *close = "";
@@ -230,7 +236,9 @@ static void check_version(struct run *run, const char *class_key, const char *ve
         again = wanted;
         close = "]";
     }
-    mr_assert(asprintf(&text, "Plugin %s not found that matches the version range %s%s%s%s%s, available versions: [%s]",
+    mr_assert(asprintf(&text,
+                       "Plugin %s not found that matches the version range %s%s%s%s%s, available "
+                       "versions: [%s]",
                        plugin->java_class, open, wanted, middle, again, close,
                        plugin->version != NULL ? plugin->version : "undefined") > 0);
     add_error(key_of(run, class_key), text);
@@ -247,7 +255,8 @@ static const struct {
     const char *type;
     const char *interface;
 } converters[] = {
-    {"header.converter", "header.converter.", "header.converter.plugin.version", "header", "HeaderConverter"},
+    {"header.converter", "header.converter.", "header.converter.plugin.version", "header",
+     "HeaderConverter"},
     {"key.converter", "key.converter.", "key.converter.plugin.version", "key", "Converter"},
     {"value.converter", "value.converter.", "value.converter.plugin.version", "value", "Converter"},
 };
@@ -287,10 +296,11 @@ static const struct catalog_plugin *find_converter(struct run *run, size_t i)
     if (found == NULL && (strcmp(converters[i].type, "header") != 0 || !is_simple_headers(name))) {
         other = catalog_find(run->in->catalog, 0, name);
         if (other != NULL)
-            problem(run, converters[i].key, "Class class %s does not implement the %s interface", other->java_class,
-                    converters[i].interface);
+            problem(run, converters[i].key, "Class class %s does not implement the %s interface",
+                    other->java_class, converters[i].interface);
         else
-            problem(run, converters[i].key, "Invalid value %s for configuration %s: Class %s could not be found.", value,
+            problem(run, converters[i].key,
+                    "Invalid value %s for configuration %s: Class %s could not be found.", value,
                     converters[i].key, name);
     }
     free(name);
@@ -336,7 +346,8 @@ static void check_aliases(struct run *run, const char *name)
     if (config_def_has_duplicate(&aliases)) {
         char *all = joined(&aliases);
 
-        problem(run, name, "Invalid value [%s] for configuration %s: Duplicate alias provided.", all, name);
+        problem(run, name, "Invalid value [%s] for configuration %s: Duplicate alias provided.",
+                all, name);
         free(all);
     }
     if (aliases.item_count > NAMED_MAX)
@@ -350,10 +361,12 @@ static void check_aliases(struct run *run, const char *name)
         snprintf(type, sizeof(type), "%s.%s.type", name, aliases.items[i]);
         class_name = get(run, type);
         if (class_name == NULL)
-            problem(run, type, "Missing required configuration \"%s\" which has no default value.", type);
+            problem(run, type, "Missing required configuration \"%s\" which has no default value.",
+                    type);
         else
-            problem(run, type, "Invalid value %s for configuration %s: Class %s could not be found.", class_name, type,
-                    class_name);
+            problem(run, type,
+                    "Invalid value %s for configuration %s: Class %s could not be found.",
+                    class_name, type, class_name);
     }
     config_value_deinit(&aliases);
 }
@@ -364,6 +377,24 @@ static void check_both_topics(struct run *run, const char *text)
 {
     problem(run, "topics", "%s", text);
     problem(run, "topics.regex", "%s", text);
+}
+
+/* What the task could not subscribe to is refused here; but for patterns that are dear to compile, which are left to the
+ * task's own process (promise 2). */
+static void check_pattern(struct run *run)
+{
+    const char *regex = get(run, "topics.regex");
+    struct mr_error err = {0};
+    struct buf out;
+
+    if (is_blank(regex) || strlen(regex) > PATTERN_MAX || strchr(regex, '{') != NULL)
+        return;
+    buf_init(&out, 65536);
+    if (topic_pattern_translate(regex, &out, &err) != 0)
+        problem(run, "topics.regex",
+                "Invalid value %s for configuration topics.regex: Invalid regex: %s", regex,
+                err.text);
+    buf_deinit(&out);
 }
 
 static void check_topics(struct run *run)
@@ -378,18 +409,32 @@ static void check_topics(struct run *run)
     else if (config_def_has_duplicate(&topics))
         problem(run, "topics", "Configuration 'topics' values must not be duplicated.");
     if (list && regex)
-        check_both_topics(run, "topics and topics.regex are mutually exclusive options, but both are set.");
+        check_both_topics(
+            run, "topics and topics.regex are mutually exclusive options, but both are set.");
     else if (!list && !regex)
         check_both_topics(run, "Must configure one of topics or topics.regex");
     else if (dlq[0] != '\0' && contains(&topics, topics.item_count, dlq)) {
         char *all = joined(&topics);
 
-        problem(run, "topics", "The DLQ topic '%s' may not be included in the list of topics ('topics=[%s]') consumed by the "
-                "connector", dlq, all);
+        problem(run, "topics",
+                "The DLQ topic '%s' may not be included in the list of topics ('topics=[%s]') "
+                "consumed by the "
+                "connector",
+                dlq, all);
         free(all);
     }
     free(dlq);
     config_value_deinit(&topics);
+}
+
+/* Ignored, it would lose what the user asked to keep. */
+static void check_dead_letters(struct run *run)
+{
+    if (!is_blank(get(run, "errors.deadletterqueue.topic.name")))
+        problem(run, "errors.deadletterqueue.topic.name",
+                "Dead letter queues are not supported yet: remove "
+                "errors.deadletterqueue.topic.name; a bad record then fails the task, or is "
+                "skipped with errors.tolerance=all");
 }
 
 static void check_groups(struct run *run)
@@ -397,7 +442,8 @@ static void check_groups(struct run *run)
     struct config_value groups = list_of(run, "topic.creation.groups");
 
     if (config_def_has_duplicate(&groups))
-        problem(run, "topic.creation.groups", "Configuration 'topic.creation.groups' values must not be duplicated.");
+        problem(run, "topic.creation.groups",
+                "Configuration 'topic.creation.groups' values must not be duplicated.");
     config_value_deinit(&groups);
 }
 
@@ -407,7 +453,8 @@ static void check_exactly_once(struct run *run)
     char *value = trimmed(support != NULL ? support : "");
 
     if (strcasecmp(value, "required") == 0)
-        problem(run, "exactly.once.support", "This worker does not have exactly-once source support enabled.");
+        problem(run, "exactly.once.support",
+                "This worker does not have exactly-once source support enabled.");
     free(value);
 }
 
@@ -426,10 +473,12 @@ static const struct {
 
 static bool is_allowed(const struct worker_config *worker, const char *key)
 {
-    static const char *const principal[] = {"sasl.jaas.config", "sasl.mechanism", "security.protocol", NULL};
+    static const char *const principal[] = {"sasl.jaas.config", "sasl.mechanism",
+                                            "security.protocol", NULL};
     const char *const *list = principal;
 
-    if (worker->override_policy == WORKER_OVERRIDE_ALL || worker->override_policy == WORKER_OVERRIDE_NONE)
+    if (worker->override_policy == WORKER_OVERRIDE_ALL ||
+        worker->override_policy == WORKER_OVERRIDE_NONE)
         return worker->override_policy == WORKER_OVERRIDE_ALL;
     if (worker->override_policy == WORKER_OVERRIDE_ALLOWLIST)
         list = (const char *const *)worker->override_allowlist;
@@ -462,7 +511,8 @@ static bool uses(const struct run *run, enum client_kind kind)
 /* What can't be honoured is refused here, and not found out by the running task. */
 static void check_client(struct run *run, enum client_kind kind, const char *first)
 {
-    struct client_conf_layers layers = {.kind = kind, .worker = &run->in->worker->props, .connector = run->in->config};
+    struct client_conf_layers layers = {
+        .kind = kind, .worker = &run->in->worker->props, .connector = run->in->config};
     struct props java, mapped;
     struct mr_error err = {0};
 
@@ -493,11 +543,14 @@ static void check_overrides(struct run *run)
             first = first != NULL ? first : name;
             key_of(run, name)->per_key = true;
             if (!is_allowed(run->in->worker, name + len))
-                problem(run, name, "The '%s' policy does not allow '%s' to be overridden in the connector configuration.",
+                problem(run, name,
+                        "The '%s' policy does not allow '%s' to be overridden in the connector "
+                        "configuration.",
                         worker_config_override_name(run->in->worker->override_policy), name + len);
         }
         if (count > NAMED_MAX)
-            problem(run, first, "%zu keys below %s are more than %d", count, overrides[o].prefix, NAMED_MAX);
+            problem(run, first, "%zu keys below %s are more than %d", count, overrides[o].prefix,
+                    NAMED_MAX);
         else if (first != NULL)
             check_client(run, overrides[o].kind, first);
     }
@@ -507,7 +560,8 @@ static void check_overrides(struct run *run)
 
 static bool looks_secret(const char *key)
 {
-    return client_conf_secret(key) || strstr(key, "password") != NULL || strstr(key, "secret") != NULL;
+    return client_conf_secret(key) || strstr(key, "password") != NULL ||
+           strstr(key, "secret") != NULL;
 }
 
 /* As Java prints a map; the client sees what it sent, but for what looks secret (the text is logged). */
@@ -521,9 +575,12 @@ static int no_class(const struct props *config, struct mr_error *err)
         const struct props_entry *e = &config->entries[i];
 
         buf_printf(&map, "%s%s=%s", i > 0 ? ", " : "", e->key,
-                   e->value == NULL ? "null" : looks_secret(e->key) ? HIDDEN : e->value);
+                   e->value == NULL       ? "null"
+                   : looks_secret(e->key) ? HIDDEN
+                                          : e->value);
     }
-    rc = mr_fail(err, MR_ERR_CONFIG, "Connector config {%s} contains no connector type", map.len > 0 ? map.data : "");
+    rc = mr_fail(err, MR_ERR_CONFIG, "Connector config {%s} contains no connector type",
+                 map.len > 0 ? map.data : "");
     buf_deinit(&map);
     return rc;
 }
@@ -540,8 +597,11 @@ static int unknown_class(const struct catalog *catalog, const char *name, struct
         if (plugin->kind == MR_PLUGIN_SINK || plugin->kind == MR_PLUGIN_SOURCE)
             buf_printf(&list, "%s%s", list.len > 0 ? ", " : "", plugin->java_class);
     }
-    rc = mr_fail(err, MR_ERR_CONFIG, "Failed to find any class that implements Connector and which name matches %s, available "
-                 "connectors are: %s", name, list.len > 0 ? list.data : "none (see plugin.path)");
+    rc = mr_fail(
+        err, MR_ERR_CONFIG,
+        "Failed to find any class that implements Connector and which name matches %s, available "
+        "connectors are: %s",
+        name, list.len > 0 ? list.data : "none (see plugin.path)");
     buf_deinit(&list);
     return rc;
 }
@@ -564,7 +624,8 @@ static int find_class(struct run *run, struct mr_error *err)
 
 /* --- the doors ------------------------------------------------------------------------------------------------------------------ */
 
-int validate_connector(const struct validate_input *input, struct validate_result *out, struct mr_error *err)
+int validate_connector(const struct validate_input *input, struct validate_result *out,
+                       struct mr_error *err)
 {
     struct run run = {.in = input, .out = out};
     const struct catalog_plugin *found[CONVERTERS];
@@ -572,7 +633,7 @@ int validate_connector(const struct validate_input *input, struct validate_resul
 
     memset(out, 0, sizeof(*out));
     rc = find_class(&run, err);
-    if (rc != 0)
+    if (rc != 0 || run.plugin == NULL)
         return rc;
     check_table(&run, conn_config_common);
     check_table(&run, is_sink(&run) ? conn_config_sink : conn_config_source);
@@ -582,7 +643,9 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     check_aliases(&run, "transforms");
     check_aliases(&run, "predicates");
     if (is_sink(&run)) {
+        check_pattern(&run);
         check_topics(&run);
+        check_dead_letters(&run);
     } else {
         check_groups(&run);
         check_exactly_once(&run);
@@ -596,12 +659,44 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     return 0;
 }
 
+/* One remark for each, at its first key; none where the value is the default. */
+static const struct {
+    const char *key;
+    bool prefix;
+    const char *harmless;
+    const char *text;
+} without_effect[] = {
+    {"topic.creation.", true, "", "topics are created by the broker, with its own settings"},
+    {"offsets.storage.topic", false, "", "a standalone worker keeps all offsets in its file"},
+    {"errors.retry.timeout", false, "0", "what fails for the moment is not tried again"},
+    {"errors.log.enable", false, "false",
+     "records that are skipped are counted in the log, not listed"},
+};
+
+void validate_remarks(const struct props *config, validate_remark fn, void *arg)
+{
+    for (size_t w = 0; w < sizeof(without_effect) / sizeof(without_effect[0]); w++) {
+        size_t len = strlen(without_effect[w].key) + (without_effect[w].prefix ? 0 : 1);
+
+        for (size_t i = 0; i < config->count; i++) {
+            const struct props_entry *e = &config->entries[i];
+
+            if (strncmp(e->key, without_effect[w].key, len) != 0 || is_blank(e->value) ||
+                strcasecmp(e->value, without_effect[w].harmless) == 0)
+                continue;
+            fn(arg, e->key, without_effect[w].text);
+            break;
+        }
+    }
+}
+
 size_t validate_error_count(const struct validate_result *result)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < result->key_count; i++)
-        count += result->keys[i].per_key ? result->keys[i].error_count > 0 : result->keys[i].error_count;
+        count +=
+            result->keys[i].per_key ? result->keys[i].error_count > 0 : result->keys[i].error_count;
     return count;
 }
 
@@ -619,7 +714,8 @@ int validate_message(const struct validate_result *result, struct buf *out)
     return out->failed ? MR_ERR_FULL : 0;
 }
 
-int validate_worker(const struct worker_config *worker, const struct catalog *catalog, struct mr_error *err)
+int validate_worker(const struct worker_config *worker, const struct catalog *catalog,
+                    struct mr_error *err)
 {
     struct validate_result result = {0};
     struct validate_input input = {&worker->props, catalog, worker};

@@ -10,8 +10,8 @@
 
 /* One key and what is wrong with it, in the order in which Connect lists keys. */
 struct validate_key {
-    char *name;                 /* with prefix where it has one */
-    bool per_key;               /* client overrides and converters: the key counts once, however much is wrong */
+    char *name;   /* with prefix where it has one */
+    bool per_key; /* client overrides and converters: the key counts once, however much is wrong */
     char **errors;
     size_t error_count;
 };
@@ -30,14 +30,20 @@ struct validate_input {
 
 /* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when there is nothing to check against: no
  * connector.class, or one that is not installed. In both cases the caller deinitialises out. */
-int validate_connector(const struct validate_input *input, struct validate_result *out, struct mr_error *err);
+int validate_connector(const struct validate_input *input, struct validate_result *out,
+                       struct mr_error *err);
 void validate_deinit(struct validate_result *result);
 
-size_t validate_error_count(const struct validate_result *result);      /* as Connect counts */
+/* Settings that a valid configuration has and that nothing here acts on: each is handed to fn, to be logged. */
+typedef void (*validate_remark)(void *arg, const char *key, const char *text);
+void validate_remarks(const struct props *config, validate_remark fn, void *arg);
+
+size_t validate_error_count(const struct validate_result *result); /* as Connect counts */
 /* The text of a refusal: "Connector configuration is invalid and contains the following N error(s):" and so on. */
 int validate_message(const struct validate_result *result, struct buf *out);
 
 /* The worker's own converters exist. MR_ERR_CONFIG: "FILE:LINE: Invalid value … Class … could not be found." */
-int validate_worker(const struct worker_config *worker, const struct catalog *catalog, struct mr_error *err);
+int validate_worker(const struct worker_config *worker, const struct catalog *catalog,
+                    struct mr_error *err);
 
 #endif

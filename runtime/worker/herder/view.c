@@ -4,10 +4,8 @@
  * herder.c; pure. */
 #include "worker/herder/view.h"
 
-#include "worker/worker.h"
-
 #ifndef MILLRACE_COMMIT
-#define MILLRACE_COMMIT "unknown"       /* as Connect says of a build without one */
+#define MILLRACE_COMMIT "unknown" /* as Connect says of a build without one */
 #endif
 
 static const char *type_name(const struct catalog_plugin *plugin)
@@ -17,8 +15,9 @@ static const char *type_name(const struct catalog_plugin *plugin)
 
 json_t *view_root(const char *cluster_id)
 {
-    return json_pack("{s:s, s:s, s:s?, s:{s:s}}", "version", WORKER_CONNECT_VERSION, "commit", MILLRACE_COMMIT,
-                     "kafka_cluster_id", cluster_id, "millrace", "version", MILLRACE_VERSION);
+    return json_pack("{s:s, s:s, s:s?, s:{s:s}}", "version", VIEW_CONNECT_VERSION, "commit",
+                     MILLRACE_COMMIT, "kafka_cluster_id", cluster_id, "millrace", "version",
+                     MILLRACE_VERSION);
 }
 
 static json_t *task_id(const char *conn, size_t task)
@@ -26,14 +25,15 @@ static json_t *task_id(const char *conn, size_t task)
     return json_pack("{s:s, s:I}", "connector", conn, "task", (json_int_t)task);
 }
 
-json_t *view_info(const char *conn, const struct props *config, const struct catalog_plugin *plugin, size_t task_count)
+json_t *view_info(const char *conn, const struct props *config, const struct catalog_plugin *plugin,
+                  size_t task_count)
 {
     json_t *tasks = json_array();
 
     for (size_t i = 0; i < task_count; i++)
         json_array_append_new(tasks, task_id(conn, i));
-    return json_pack("{s:s, s:o, s:o, s:s}", "name", conn, "config", json_from_props(config), "tasks", tasks, "type",
-                     type_name(plugin));
+    return json_pack("{s:s, s:o, s:o, s:s}", "name", conn, "config", json_from_props(config),
+                     "tasks", tasks, "type", type_name(plugin));
 }
 
 json_t *view_tasks(const char *conn, const struct props *tasks, size_t count)
@@ -41,7 +41,8 @@ json_t *view_tasks(const char *conn, const struct props *tasks, size_t count)
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{s:o, s:o}", "id", task_id(conn, i), "config", json_from_props(&tasks[i])));
+        json_array_append_new(list, json_pack("{s:o, s:o}", "id", task_id(conn, i), "config",
+                                              json_from_props(&tasks[i])));
     return list;
 }
 
@@ -63,7 +64,8 @@ static json_t *any_text(const char *text)
     return value;
 }
 
-static void add_state(json_t *to, enum state state, const char *worker_id, const char *version, const char *trace)
+static void add_state(json_t *to, enum state state, const char *worker_id, const char *version,
+                      const char *trace)
 {
     json_object_set_new(to, "state", json_string(state_name(state)));
     json_object_set_new(to, "worker_id", json_string(worker_id != NULL ? worker_id : ""));
@@ -86,7 +88,8 @@ static json_t *task_state(const struct lifecycle *lc, size_t task, const char *w
     return object;
 }
 
-json_t *view_status(const char *conn, const struct lifecycle *lc, const struct catalog_plugin *plugin, const char *worker_id)
+json_t *view_status(const char *conn, const struct lifecycle *lc,
+                    const struct catalog_plugin *plugin, const char *worker_id)
 {
     json_t *connector = json_object(), *tasks = json_array();
     struct lifecycle_view view;
@@ -95,7 +98,8 @@ json_t *view_status(const char *conn, const struct lifecycle *lc, const struct c
     add_state(connector, view.state, worker_id, view.version, view.trace);
     for (size_t i = 0; i < view.task_count; i++)
         json_array_append_new(tasks, task_state(lc, i, worker_id));
-    return json_pack("{s:s, s:o, s:o, s:s}", "name", conn, "connector", connector, "tasks", tasks, "type", type_name(plugin));
+    return json_pack("{s:s, s:o, s:o, s:s}", "name", conn, "connector", connector, "tasks", tasks,
+                     "type", type_name(plugin));
 }
 
 json_t *view_task_status(const struct lifecycle *lc, int task, const char *worker_id)
@@ -103,10 +107,12 @@ json_t *view_task_status(const struct lifecycle *lc, int task, const char *worke
     struct lifecycle_view view;
 
     lifecycle_view(lc, &view);
-    return task >= 0 && (size_t)task < view.task_count ? task_state(lc, (size_t)task, worker_id) : NULL;
+    return task >= 0 && (size_t)task < view.task_count ? task_state(lc, (size_t)task, worker_id)
+                                                       : NULL;
 }
 
-static void add_plugins(json_t *list, const struct catalog *catalog, uint32_t kind, const char *type)
+static void add_plugins(json_t *list, const struct catalog *catalog, uint32_t kind,
+                        const char *type)
 {
     for (size_t i = 0; i < catalog_count(catalog); i++) {
         const struct catalog_plugin *plugin = catalog_at(catalog, i);

@@ -22,21 +22,22 @@
 #include <pthread.h>
 #include <signal.h>
 
-#define MAX_BYTES ((size_t)64 << 20)    /* of the file */
-#define MAX_QUEUED 4096                 /* requests */
-#define BATCH 256                       /* requests joined into one write */
-#define HEAD                                                                                                           \
-    "{\"millrace\":\"source offsets of a standalone worker\",\"format\":1,\"about\":\"one line an offset; the last "   \
+#define MAX_BYTES ((size_t)64 << 20) /* of the file */
+#define MAX_QUEUED 4096              /* requests */
+#define BATCH 256                    /* requests joined into one write */
+#define HEAD \
+    "{\"millrace\":\"source offsets of a standalone worker\",\"format\":1,\"about\":\"one line " \
+    "an offset; the last " \
     "line counts them and holds the CRC-32 of all bytes before it\"}\n"
 
 struct request {
-    struct local_store *store;  /* NULL: answered when the store was closed */
-    struct request *prev;       /* of the store's open ones; loop side */
+    struct local_store *store; /* NULL: answered when the store was closed */
+    struct request *prev;      /* of the store's open ones; loop side */
     struct request *next;
     bool write;
     char *conn;
-    json_t *body;               /* partitions or entries; then the answer's entries */
-    char error[512];            /* "" none */
+    json_t *body;    /* partitions or entries; then the answer's entries */
+    char error[512]; /* "" none */
     local_store_read_fn read_fn;
     local_store_written_fn written_fn;
     void *arg;
@@ -48,10 +49,10 @@ struct local_store {
     char *path;
     struct queue *queue;
     pthread_t thread;
-    struct request *open;       /* asked and not answered, oldest first */
+    struct request *open; /* asked and not answered, oldest first */
     struct request *newest;
     json_t *offsets;
-    json_t *undo;               /* [[key, entry before | null]] since the last write to disk */
+    json_t *undo; /* [[key, entry before | null]] since the last write to disk */
     struct request *waiting[BATCH];
     size_t waiting_count;
 };
@@ -84,12 +85,13 @@ struct reader {
     const char *name;
     const char *data;
     size_t len;
-    size_t at;                  /* of the line */
-    size_t next;                /* of the line after it */
+    size_t at;   /* of the line */
+    size_t next; /* of the line after it */
     struct mr_error *err;
 };
 
-static MR_PRINTF(3, 4) int damaged(struct reader *r, size_t byte, const char *fmt, ...)
+static MR_PRINTF(3, 4)
+int damaged(struct reader *r, size_t byte, const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -97,8 +99,11 @@ static MR_PRINTF(3, 4) int damaged(struct reader *r, size_t byte, const char *fm
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: byte %zu: %s; put back a copy of the file, or remove it to let sources begin "
-                   "anew", r->name, byte, text);
+    return mr_fail(
+        r->err, MR_ERR_PROTOCOL,
+        "%s: byte %zu: %s; put back a copy of the file, or remove it to let sources begin "
+        "anew",
+        r->name, byte, text);
 }
 
 /* The next line as an object; NULL with err. */
@@ -113,7 +118,8 @@ static json_t *next_line(struct reader *r)
     r->at = r->next;
     r->next += end != NULL ? len + 1 : len;
     if (len == 0) {
-        damaged(r, r->at, r->at == r->len ? "the file ends here, before its last line" : "an empty line");
+        damaged(r, r->at,
+                r->at == r->len ? "the file ends here, before its last line" : "an empty line");
         return NULL;
     }
     line = json_parse(begin, len, &err);
@@ -121,8 +127,8 @@ static json_t *next_line(struct reader *r)
         return line;
     if (line == NULL)
         json_decref(json_loadb(begin, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &at));
-    damaged(r, r->at + (size_t)(at.position > 0 ? at.position : 0), line == NULL ? "%s" : "not a JSON object",
-            at.text[0] != '\0' ? at.text : err.text);
+    damaged(r, r->at + (size_t)(at.position > 0 ? at.position : 0),
+            line == NULL ? "%s" : "not a JSON object", at.text[0] != '\0' ? at.text : err.text);
     json_decref(line);
     return NULL;
 }
@@ -134,31 +140,39 @@ static int read_head(struct reader *r)
     int rc = 0;
 
     if (r->len >= 4 && memcmp(r->data, "\xac\xed\x00\x05", 4) == 0)
-        return mr_fail(r->err, MR_ERR_UNSUPPORTED, "%s: byte 0: this is an offset file of the Java worker, which Millrace does "
-                       "not take over (Java's file source counts characters in it, Millrace bytes): set "
-                       "offset.storage.file.filename to a new file; sources then begin anew", r->name);
+        return mr_fail(
+            r->err, MR_ERR_UNSUPPORTED,
+            "%s: byte 0: this is an offset file of the Java worker, which Millrace does "
+            "not take over (Java's file source counts characters in it, Millrace bytes): set "
+            "offset.storage.file.filename to a new file; sources then begin anew",
+            r->name);
     if (r->len == 0)
         return damaged(r, 0, "the file is empty");
     line = next_line(r);
     if (line == NULL)
         return r->err != NULL ? r->err->code : MR_ERR_PROTOCOL;
-    if (!json_is_string(json_object_get(line, "millrace")) || !json_get_int(line, "format", 0, INT64_MAX, &format))
+    if (!json_is_string(json_object_get(line, "millrace")) ||
+        !json_get_int(line, "format", 0, INT64_MAX, &format))
         rc = damaged(r, r->at, "not an offset file of Millrace");
     else if (format != 1)
-        rc = damaged(r, r->at, "format %lld, of a newer Millrace; this one reads format 1", (long long)format);
+        rc = damaged(r, r->at, "format %lld, of a newer Millrace; this one reads format 1",
+                     (long long)format);
     json_decref(line);
     return rc;
 }
 
 static int read_entry(struct reader *r, json_t *line, json_t *offsets)
 {
-    json_t *partition = json_object_get(line, "partition"), *offset = json_object_get(line, "offset");
+    json_t *partition = json_object_get(line, "partition"),
+           *offset = json_object_get(line, "offset");
     const char *conn;
     char *key;
     int rc = 0;
 
-    if (!json_get_text(line, "connector", &conn) || !json_is_object(partition) || !json_is_object(offset))
-        return damaged(r, r->at, "not an offset: members connector, partition and offset are needed");
+    if (!json_get_text(line, "connector", &conn) || !json_is_object(partition) ||
+        !json_is_object(offset))
+        return damaged(r, r->at,
+                       "not an offset: members connector, partition and offset are needed");
     key = key_of(conn, partition);
     if (key == NULL)
         return mr_fail(r->err, MR_ERR_NOMEM, "%s: out of memory", r->name);
@@ -176,14 +190,18 @@ static int read_end(struct reader *r, const json_t *line, const json_t *offsets)
     char want[9];
     int64_t count;
 
-    if (!json_get_int(line, "end", 0, INT64_MAX, &count) || (size_t)count != json_object_size(offsets))
+    if (!json_get_int(line, "end", 0, INT64_MAX, &count) ||
+        (size_t)count != json_object_size(offsets))
         return damaged(r, r->at, "the last line counts %lld offsets, but there are %zu",
-                       (long long)json_integer_value(json_object_get(line, "end")), json_object_size(offsets));
+                       (long long)json_integer_value(json_object_get(line, "end")),
+                       json_object_size(offsets));
     if (r->next != r->len)
         return damaged(r, r->next, "bytes behind the last line");
     snprintf(want, sizeof(want), "%08x", crc32_of(r->data, r->at));
-    if (json_object_get(line, "crc32") != NULL && (!json_get_text(line, "crc32", &crc) || strcmp(crc, want) != 0))
-        return damaged(r, r->at, "the bytes before do not match their checksum: %s was written, they give %s",
+    if (json_object_get(line, "crc32") != NULL &&
+        (!json_get_text(line, "crc32", &crc) || strcmp(crc, want) != 0))
+        return damaged(r, r->at,
+                       "the bytes before do not match their checksum: %s was written, they give %s",
                        crc != NULL ? crc : "no text", want);
     return 0;
 }
@@ -193,13 +211,16 @@ json_t *local_store_parse(const char *data, size_t len, const char *name, struct
     struct mr_error own = {0};
     struct reader r = {name, data, len, 0, 0, err != NULL ? err : &own};
     json_t *offsets = json_object();
-    int rc = offsets == NULL ? mr_fail(r.err, MR_ERR_NOMEM, "%s: out of memory", name) : read_head(&r);
+    int rc =
+        offsets == NULL ? mr_fail(r.err, MR_ERR_NOMEM, "%s: out of memory", name) : read_head(&r);
 
     while (rc == 0) {
         json_t *line = next_line(&r);
         bool end = json_object_get(line, "end") != NULL;
 
-        rc = line == NULL ? r.err->code : end ? read_end(&r, line, offsets) : read_entry(&r, line, offsets);
+        rc = line == NULL ? r.err->code
+             : end        ? read_end(&r, line, offsets)
+                          : read_entry(&r, line, offsets);
         json_decref(line);
         if (end)
             break;
@@ -216,7 +237,8 @@ int local_store_render(const json_t *offsets, struct buf *out)
     json_t *entry;
 
     buf_puts(out, HEAD);
-    json_object_foreach((json_t *)(uintptr_t)offsets, key, entry) {
+    json_object_foreach((json_t *)(uintptr_t)offsets, key, entry)
+    {
         buf_puts(out, "{\"connector\":");
         json_write(out, json_array_get(entry, 0));
         buf_puts(out, ",\"partition\":");
@@ -226,7 +248,8 @@ int local_store_render(const json_t *offsets, struct buf *out)
         buf_puts(out, "}\n");
     }
     if (!out->failed)
-        buf_printf(out, "{\"end\":%zu,\"crc32\":\"%08x\"}\n", json_object_size(offsets), crc32_of(out->data, out->len));
+        buf_printf(out, "{\"end\":%zu,\"crc32\":\"%08x\"}\n", json_object_size(offsets),
+                   crc32_of(out->data, out->len));
     return out->failed ? MR_ERR_FULL : 0;
 }
 
@@ -274,7 +297,8 @@ static void deliver(void *arg)
 
 static void answer(struct request *req)
 {
-    mr_assert(loop_post(req->store->loop, deliver, req) == 0);          /* the store is closed before its loop */
+    mr_assert(loop_post(req->store->loop, deliver, req) ==
+              0); /* the store is closed before its loop */
 }
 
 /* Set or remove one offset and note what was there. Gives false when memory is short (nothing changed). */
@@ -282,15 +306,18 @@ static bool apply(struct local_store *store, const char *conn, json_t *partition
 {
     char *key = key_of(conn, partition);
     json_t *before = key != NULL ? json_object_get(store->offsets, key) : NULL;
-    bool same = before == NULL ? json_is_null(offset) : json_equal(json_array_get(before, 2), offset);
+    bool same =
+        before == NULL ? json_is_null(offset) : json_equal(json_array_get(before, 2), offset);
     bool ok = key != NULL;
 
     if (ok && !same) {
-        ok = json_array_append_new(store->undo, before != NULL ? json_pack("[sO]", key, before) : json_pack("[sn]", key)) == 0;
+        ok = json_array_append_new(store->undo, before != NULL ? json_pack("[sO]", key, before)
+                                                               : json_pack("[sn]", key)) == 0;
         if (ok && json_is_null(offset))
             json_object_del(store->offsets, key);
         else if (ok)
-            ok = json_object_set_new(store->offsets, key, json_pack("[sOO]", conn, partition, offset)) == 0;
+            ok = json_object_set_new(store->offsets, key,
+                                     json_pack("[sOO]", conn, partition, offset)) == 0;
     }
     free(key);
     return ok;
@@ -316,7 +343,8 @@ static void take_write(struct local_store *store, struct request *req)
     size_t mark = json_array_size(store->undo), i;
     json_t *pair;
 
-    json_array_foreach(req->body, i, pair) {
+    json_array_foreach(req->body, i, pair)
+    {
         if (!apply(store, req->conn, json_array_get(pair, 0), json_array_get(pair, 1))) {
             undo(store, mark);
             snprintf(req->error, sizeof(req->error), "cannot store offsets: out of memory");
@@ -335,7 +363,8 @@ static int write_file(struct local_store *store, struct mr_error *err)
     buf_init(&text, MAX_BYTES);
     rc = local_store_render(store->offsets, &text);
     if (rc != 0)
-        mr_fail(err, rc, "cannot store offsets in %s: more than %zu bytes, or out of memory", store->path, MAX_BYTES);
+        mr_fail(err, rc, "cannot store offsets in %s: more than %zu bytes, or out of memory",
+                store->path, MAX_BYTES);
     else
         rc = file_write_atomic(store->path, text.data, text.len, err);
     buf_deinit(&text);
@@ -356,7 +385,7 @@ static void flush(struct local_store *store)
 
         if (rc != 0)
             snprintf(req->error, sizeof(req->error), "%.500s", err.text);
-        json_decref(req->body);         /* parts of it live on in the offsets: not the loop's to free */
+        json_decref(req->body); /* parts of it live on in the offsets: not the loop's to free */
         req->body = NULL;
         answer(req);
     }
@@ -369,12 +398,15 @@ static void take_read(struct local_store *store, struct request *req)
     bool ok = found != NULL;
     size_t i;
 
-    json_array_foreach(req->body, i, partition) {
+    json_array_foreach(req->body, i, partition)
+    {
         char *key = key_of(req->conn, partition);
         json_t *entry = key != NULL ? json_object_get(store->offsets, key) : NULL;
 
         ok = ok && key != NULL &&
-             (entry == NULL || json_array_append_new(found, json_pack("[OO]", partition, json_array_get(entry, 2))) == 0);
+             (entry == NULL ||
+              json_array_append_new(found,
+                                    json_pack("[OO]", partition, json_array_get(entry, 2))) == 0);
         free(key);
     }
     if (!ok)
@@ -486,7 +518,8 @@ void local_store_close(struct local_store **storep)
     free(store);
 }
 
-static void ask(struct local_store *store, struct request *req, const char *conn, const json_t *body)
+static void ask(struct local_store *store, struct request *req, const char *conn,
+                const json_t *body)
 {
     loop_assert_owner(store->loop);
     req->store = store;
@@ -500,7 +533,8 @@ static void ask(struct local_store *store, struct request *req, const char *conn
     if (req->error[0] == '\0' && queue_push(store->queue, req) == 0)
         return;
     if (req->error[0] == '\0')
-        snprintf(req->error, sizeof(req->error), "more than %d requests wait for the offset file", MAX_QUEUED);
+        snprintf(req->error, sizeof(req->error), "more than %d requests wait for the offset file",
+                 MAX_QUEUED);
     answer(req);
 }
 
@@ -513,8 +547,8 @@ static struct request *request_new(void *arg)
     return req;
 }
 
-void local_store_get(struct local_store *store, const char *conn, const json_t *partitions, local_store_read_fn fn,
-                     void *arg)
+void local_store_get(struct local_store *store, const char *conn, const json_t *partitions,
+                     local_store_read_fn fn, void *arg)
 {
     struct request *req = request_new(arg);
     json_t *partition;
@@ -524,12 +558,15 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
     if (!json_is_array(partitions))
         snprintf(req->error, sizeof(req->error), "partitions are not an array");
     json_array_foreach(partitions, i, partition)
+    {
         if (!json_is_object(partition))
             snprintf(req->error, sizeof(req->error), "partition %zu is not an object", i);
+    }
     ask(store, req, conn, partitions);
 }
 
-void local_store_put(struct local_store *store, const char *conn, const json_t *entries, local_store_written_fn fn, void *arg)
+void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
+                     local_store_written_fn fn, void *arg)
 {
     struct request *req = request_new(arg);
     json_t *entry;
@@ -539,12 +576,14 @@ void local_store_put(struct local_store *store, const char *conn, const json_t *
     req->written_fn = fn;
     if (!json_is_array(entries))
         snprintf(req->error, sizeof(req->error), "offsets are not an array");
-    json_array_foreach(entries, i, entry) {
+    json_array_foreach(entries, i, entry)
+    {
         const json_t *offset = json_array_get(entry, 1);
 
         if (json_array_size(entry) != 2 || !json_is_object(json_array_get(entry, 0)) ||
             (!json_is_object(offset) && !json_is_null(offset)))
-            snprintf(req->error, sizeof(req->error), "offset %zu is not [object, object or null]", i);
+            snprintf(req->error, sizeof(req->error), "offset %zu is not [object, object or null]",
+                     i);
     }
     ask(store, req, conn, entries);
 }

@@ -22,11 +22,11 @@ typedef void (*local_store_written_fn)(void *arg, const char *error);
 
 /* The stored offsets of these partitions of a connector (those unknown are left out), after all writes before. Partitions
  * match as values: member order and integer width do not count. */
-void local_store_get(struct local_store *store, const char *conn, const json_t *partitions, local_store_read_fn fn,
-                     void *arg);
+void local_store_get(struct local_store *store, const char *conn, const json_t *partitions,
+                     local_store_read_fn fn, void *arg);
 /* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old file and says why. */
-void local_store_put(struct local_store *store, const char *conn, const json_t *entries, local_store_written_fn fn,
-                     void *arg);
+void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
+                     local_store_written_fn fn, void *arg);
 
 /* Pure halves, for tests and the fuzzer. The object's members: canonical key → [connector, partition, offset].
  * MR_ERR_PROTOCOL: "NAME: byte N: what is wrong"; MR_ERR_UNSUPPORTED: a file of the Java worker. */

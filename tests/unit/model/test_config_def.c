@@ -19,8 +19,13 @@
 
 #include <cmocka.h>
 
-static const char *const left_out[] = {"configdef-008", "configdef-085", "configdef-090", "configdef-091",
-                                       "configdef-092", "configdef-093", NULL};
+static const char *const left_out[] = {"configdef-008",
+                                       "configdef-085",
+                                       "configdef-090",
+                                       "configdef-091",
+                                       "configdef-092",
+                                       "configdef-093",
+                                       NULL};
 
 static uint32_t type_from(const char *name)
 {
@@ -36,7 +41,8 @@ static const char *text_of(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-static void assert_value(const char *id, const struct mr_config_key *key, const struct config_value *v, const json_t *want)
+static void assert_value(const char *id, const struct mr_config_key *key,
+                         const struct config_value *v, const json_t *want)
 {
     const json_t *x;
 
@@ -47,13 +53,15 @@ static void assert_value(const char *id, const struct mr_config_key *key, const 
     }
     if (!v->present)
         fail_msg("%s: no value", id);
-    if ((x = json_object_get(want, "int16")) != NULL || (x = json_object_get(want, "int32")) != NULL ||
+    if ((x = json_object_get(want, "int16")) != NULL ||
+        (x = json_object_get(want, "int32")) != NULL ||
         (x = json_object_get(want, "int64")) != NULL) {
         assert_int_equal(v->i, json_integer_value(x));
     } else if ((x = json_object_get(want, "boolean")) != NULL) {
         assert_int_equal(v->i, json_is_true(x));
     } else if ((x = json_object_get(want, "float64")) != NULL) {
-        double d = strcmp(json_string_value(x), "NaN") == 0 ? NAN : strtod(json_string_value(x), NULL);
+        double d =
+            strcmp(json_string_value(x), "NaN") == 0 ? NAN : strtod(json_string_value(x), NULL);
 
         assert_true(isnan(d) ? isnan(v->d) : v->d == d);
     } else if ((x = json_object_get(want, "list")) != NULL) {
@@ -62,7 +70,9 @@ static void assert_value(const char *id, const struct mr_config_key *key, const 
         for (size_t i = 0; i < v->item_count; i++)
             assert_string_equal(v->items[i], json_string_value(json_array_get(x, i)));
     } else {
-        x = json_object_get(want, key->type == MR_CFG_PASSWORD ? "password" : key->type == MR_CFG_CLASS ? "class" : "string");
+        x = json_object_get(want, key->type == MR_CFG_PASSWORD ? "password"
+                                  : key->type == MR_CFG_CLASS  ? "class"
+                                                               : "string");
         if (x == NULL || strcmp(v->text, json_string_value(x)) != 0)
             fail_msg("%s: '%s'", id, v->text);
     }
@@ -111,40 +121,39 @@ static void forget(struct bads *bads)
         free(bads->text[--bads->count]);
 }
 
-static char *joined(const json_t *list)
+static char *joined(const json_t *list, const char *before)
 {
-    char *out = calloc(1, 256);
+    struct buf out;
 
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        strcat(out, i > 0 ? "|" : "");
-        strcat(out, json_string_value(json_array_get(list, i)));
-    }
-    return out;
+    buf_init(&out, 256);
+    buf_puts(&out, before);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        buf_printf(&out, "%s%s", i > 0 ? "|" : "", json_string_value(json_array_get(list, i)));
+    return buf_take(&out);
 }
 
 /* One "define" entry as a key of ours; names and lists are freed by key_free. */
 static struct mr_config_key key_from(const json_t *define)
 {
-    const json_t *fallback = json_object_get(define, "default"), *rule = json_object_get(define, "validator");
+    const json_t *fallback = json_object_get(define, "default"),
+                 *rule = json_object_get(define, "validator");
     const char *kind = rule != NULL ? text_of(rule, "kind") : "";
-    struct mr_config_key key = {text_of(define, "name"), type_from(text_of(define, "type")), .flags = 0};
+    struct mr_config_key key = {text_of(define, "name"), type_from(text_of(define, "type")),
+                                .flags = 0};
 
     if (fallback == NULL)
         key.flags |= MR_CFG_REQUIRED;
     else if (!json_is_null(fallback))
-        key.fallback = json_is_string(fallback) ? strdup(json_string_value(fallback)) : json_dumps(fallback, JSON_ENCODE_ANY);
+        key.fallback = json_is_string(fallback) ? strdup(json_string_value(fallback))
+                                                : json_dumps(fallback, JSON_ENCODE_ANY);
     if (strcmp(kind, "between") == 0) {
         key.has_range = true;
         key.min = json_integer_value(json_object_get(rule, "min"));
         key.max = json_integer_value(json_object_get(rule, "max"));
     } else if (strcmp(kind, "oneOf") == 0 || strcmp(kind, "listOf") == 0) {
-        key.choices = joined(json_object_get(rule, "values"));
+        key.choices = joined(json_object_get(rule, "values"), "");
     } else if (strcmp(kind, "oneOfIgnoringCase") == 0) {
-        char *list = joined(json_object_get(rule, "values"));
-
-        memmove(list + 1, list, strlen(list) + 1);
-        list[0] = '~';
-        key.choices = list;
+        key.choices = joined(json_object_get(rule, "values"), "~");
     } else if (strcmp(kind, "nonEmpty") == 0 || strcmp(kind, "nonDuplicate") == 0) {
         key.flags |= MR_CFG_NON_EMPTY;
     }
@@ -157,7 +166,8 @@ static void key_free(struct mr_config_key *key)
     free((char *)(uintptr_t)key->choices);
 }
 
-static void assert_bads(const char *id, const struct bads *bads, const json_t *row, const json_t *want)
+static void assert_bads(const char *id, const struct bads *bads, const json_t *row,
+                        const json_t *want)
 {
     if (json_object_get(row, "error") != NULL) {
         if (bads->count == 0)
@@ -168,7 +178,8 @@ static void assert_bads(const char *id, const struct bads *bads, const json_t *r
     if (bads->count != json_array_size(json_object_get(want, "errors")))
         fail_msg("%s: %zu problems: %s", id, bads->count, bads->count > 0 ? bads->text[0] : "");
     for (size_t i = 0; i < bads->count; i++)
-        assert_string_equal(bads->text[i], json_string_value(json_array_get(json_object_get(want, "errors"), i)));
+        assert_string_equal(bads->text[i],
+                            json_string_value(json_array_get(json_object_get(want, "errors"), i)));
 }
 
 static void check_row(const char *id, const json_t *row)
@@ -178,7 +189,9 @@ static void check_row(const char *id, const json_t *row)
     struct props props;
 
     props_init(&props);
-    assert_int_equal(json_to_props(json_object_get(json_object_get(row, "input"), "properties"), &props, NULL), 0);
+    assert_int_equal(
+        json_to_props(json_object_get(json_object_get(row, "input"), "properties"), &props, NULL),
+        0);
     for (size_t i = 0; i < json_array_size(define); i++) {
         struct mr_config_key key = key_from(json_array_get(define, i));
         const json_t *want = json_object_get(json_object_get(row, "output"), key.name);
@@ -196,7 +209,7 @@ static void check_row(const char *id, const json_t *row)
         forget(&bads);
         key_free(&key);
         if (parse && json_object_get(row, "error") != NULL)
-            break;              /* Java ends at the first bad key */
+            break; /* Java ends at the first bad key */
     }
     props_deinit(&props);
 }
@@ -209,7 +222,8 @@ static void values_and_sentences_are_those_of_kafka(void **state)
 
     buf_init(&data, 1 << 20);
     assert_int_equal(file_read(TEST_SOURCE "/tests/data/configdef.jsonl", &data, NULL), 0);
-    for (line = strtok_r(data.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+    for (line = strtok_r(data.data, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
         json_t *row = json_parse(line, strlen(line), NULL);
         const char *id = text_of(row, "id");
         bool skip = false;
@@ -227,7 +241,8 @@ static void values_and_sentences_are_those_of_kafka(void **state)
     buf_deinit(&data);
 }
 
-static void check_one(struct mr_config_key key, const char *raw, const char *first, const char *second)
+static void check_one(struct mr_config_key key, const char *raw, const char *first,
+                      const char *second)
 {
     struct props props;
     struct bads bads = {0};
@@ -249,12 +264,16 @@ static void check_one(struct mr_config_key key, const char *raw, const char *fir
 
 static void a_word_in_a_ranged_number_gives_two_sentences(void **state)
 {
-    struct mr_config_key key = {"tasks.max", MR_CFG_INT, .fallback = "1", .has_range = true, .min = 1, .max = INT32_MAX};
+    struct mr_config_key key = {"tasks.max",       MR_CFG_INT, .fallback = "1",
+                                .has_range = true, .min = 1,   .max = INT32_MAX};
 
-    check_one(key, "many", "Invalid value many for configuration tasks.max: Not a number of type INT",
+    check_one(key, "many",
+              "Invalid value many for configuration tasks.max: Not a number of type INT",
               "Invalid value null for configuration tasks.max: Value must be non-null");
-    check_one(key, "0", "Invalid value 0 for configuration tasks.max: Value must be at least 1", NULL);
-    check_one(key, "(null)", "Invalid value null for configuration tasks.max: Value must be non-null", NULL);
+    check_one(key, "0", "Invalid value 0 for configuration tasks.max: Value must be at least 1",
+              NULL);
+    check_one(key, "(null)",
+              "Invalid value null for configuration tasks.max: Value must be non-null", NULL);
     check_one(key, NULL, NULL, NULL);
 }
 
@@ -263,8 +282,10 @@ static void choices_refuse_null_but_not_absence(void **state)
     struct mr_config_key key = {"c", MR_CFG_STRING, .choices = "a|b"};
 
     check_one(key, NULL, NULL, NULL);
-    check_one(key, "(null)", "Invalid value null for configuration c: String must be one of: a, b", NULL);
-    check_one(key, "a|b", "Invalid value a|b for configuration c: String must be one of: a, b", NULL);
+    check_one(key, "(null)", "Invalid value null for configuration c: String must be one of: a, b",
+              NULL);
+    check_one(key, "a|b", "Invalid value a|b for configuration c: String must be one of: a, b",
+              NULL);
     check_one(key, "", "Invalid value  for configuration c: String must be one of: a, b", NULL);
 }
 
@@ -272,7 +293,8 @@ static void a_password_never_stands_in_a_sentence(void **state)
 {
     struct mr_config_key key = {"p", MR_CFG_PASSWORD, .choices = "a|b"};
 
-    check_one(key, "hunter2", "Invalid value [hidden] for configuration p: String must be one of: a, b", NULL);
+    check_one(key, "hunter2",
+              "Invalid value [hidden] for configuration p: String must be one of: a, b", NULL);
 }
 
 static void long_values_come_back_whole(void **state)
@@ -287,7 +309,9 @@ static void long_values_come_back_whole(void **state)
     props_init(&props);
     assert_int_equal(props_set(&props, "n", raw), 0);
     assert_int_equal(config_def_check(&key, &props, NULL, note, &bads), 1);
-    assert_int_equal(strlen(bads.text[0]), 100000 + strlen("Invalid value  for configuration n: Not a number of type INT"));
+    assert_int_equal(strlen(bads.text[0]),
+                     100000 +
+                         strlen("Invalid value  for configuration n: Not a number of type INT"));
     forget(&bads);
     props_deinit(&props);
     free(raw);
@@ -295,12 +319,14 @@ static void long_values_come_back_whole(void **state)
 
 static void nearest_name_is_found_for_slips_and_not_for_strangers(void **state)
 {
-    static const char *const known[] = {"bootstrap.servers", "key.converter", "value.converter", "plugin.path",
+    static const char *const known[] = {"bootstrap.servers",        "key.converter",
+                                        "value.converter",          "plugin.path",
                                         "offset.flush.interval.ms", NULL};
 
     assert_string_equal(config_def_nearest("bootsrtap.servers", known), "bootstrap.servers");
     assert_string_equal(config_def_nearest("plugin.paths", known), "plugin.path");
-    assert_string_equal(config_def_nearest("offset.flush.intervall.ms", known), "offset.flush.interval.ms");
+    assert_string_equal(config_def_nearest("offset.flush.intervall.ms", known),
+                        "offset.flush.interval.ms");
     assert_null(config_def_nearest("my.own.setting", known));
     assert_null(config_def_nearest("", known));
 }

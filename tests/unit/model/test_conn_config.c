@@ -20,15 +20,36 @@ static void assert_order(const struct mr_config_key *keys, const char *const *na
 
 static void keys_stand_in_connects_order(void **state)
 {
-    static const char *const common[] = {"name", "connector.class", "connector.plugin.version", "tasks.max",
-        "tasks.max.enforce", "key.converter", "key.converter.plugin.version", "value.converter",
-        "value.converter.plugin.version", "header.converter", "header.converter.plugin.version", "transforms", "predicates",
-        "config.action.reload", "errors.retry.timeout", "errors.retry.delay.max.ms", "errors.tolerance",
-        "errors.log.enable", "errors.log.include.messages", NULL};
-    static const char *const sink[] = {"topics", "topics.regex", "errors.deadletterqueue.topic.name",
-        "errors.deadletterqueue.topic.replication.factor", "errors.deadletterqueue.context.headers.enable", NULL};
-    static const char *const source[] = {"topic.creation.groups", "exactly.once.support", "transaction.boundary",
-        "transaction.boundary.interval.ms", "offsets.storage.topic", NULL};
+    static const char *const common[] = {"name",
+                                         "connector.class",
+                                         "connector.plugin.version",
+                                         "tasks.max",
+                                         "tasks.max.enforce",
+                                         "key.converter",
+                                         "key.converter.plugin.version",
+                                         "value.converter",
+                                         "value.converter.plugin.version",
+                                         "header.converter",
+                                         "header.converter.plugin.version",
+                                         "transforms",
+                                         "predicates",
+                                         "config.action.reload",
+                                         "errors.retry.timeout",
+                                         "errors.retry.delay.max.ms",
+                                         "errors.tolerance",
+                                         "errors.log.enable",
+                                         "errors.log.include.messages",
+                                         NULL};
+    static const char *const sink[] = {"topics",
+                                       "topics.regex",
+                                       "errors.deadletterqueue.topic.name",
+                                       "errors.deadletterqueue.topic.replication.factor",
+                                       "errors.deadletterqueue.context.headers.enable",
+                                       NULL};
+    static const char *const source[] = {
+        "topic.creation.groups", "exactly.once.support",
+        "transaction.boundary",  "transaction.boundary.interval.ms",
+        "offsets.storage.topic", NULL};
 
     assert_order(conn_config_common, common);
     assert_order(conn_config_sink, sink);
@@ -37,7 +58,8 @@ static void keys_stand_in_connects_order(void **state)
 
 static void every_default_passes_its_own_check(void **state)
 {
-    const struct mr_config_key *tables[] = {conn_config_common, conn_config_sink, conn_config_source};
+    const struct mr_config_key *tables[] = {conn_config_common, conn_config_sink,
+                                            conn_config_source};
     struct props none;
 
     props_init(&none);
@@ -46,7 +68,8 @@ static void every_default_passes_its_own_check(void **state)
             assert_non_null(key->doc);
             assert_non_null(key->group);
             assert_non_null(key->display_name);
-            assert_int_equal(config_def_check(key, &none, NULL, NULL, NULL), (key->flags & MR_CFG_REQUIRED) ? 1 : 0);
+            assert_int_equal(config_def_check(key, &none, NULL, NULL, NULL),
+                             (key->flags & MR_CFG_REQUIRED) ? 1 : 0);
         }
     props_deinit(&none);
 }
@@ -63,15 +86,18 @@ static void names_are_refused_with_connects_words(void **state)
 {
     refused("", "Invalid value  for configuration name: String may not be empty");
     refused("  \t", "Invalid value  for configuration name: String may not be empty");
-    refused("a\r\nb", "Invalid value a\r\nb for configuration name: String may not contain control sequences but had the "
-            "following ASCII chars: 13, 10");
-    refused("a\xc2\x85x", "Invalid value a\xc2\x85x for configuration name: String may not contain control sequences but had "
-            "the following ASCII chars: 133");
+    refused("a\r\nb", "Invalid value a\r\nb for configuration name: String may not contain control "
+                      "sequences but had the "
+                      "following ASCII chars: 13, 10");
+    refused("a\xc2\x85x", "Invalid value a\xc2\x85x for configuration name: String may not contain "
+                          "control sequences but had "
+                          "the following ASCII chars: 133");
 }
 
 static void strange_names_are_names(void **state)
 {
-    static const char *const names[] = {"x", " x ", "a b", "a/b", "100%", "{y}", "\xf0\x9f\x9a\x80", "\"", "é", NULL};
+    static const char *const names[] = {
+        "x", " x ", "a b", "a/b", "100%", "{y}", "\xf0\x9f\x9a\x80", "\"", "é", NULL};
 
     for (size_t i = 0; names[i] != NULL; i++)
         assert_int_equal(conn_config_check_name(names[i], NULL), 0);

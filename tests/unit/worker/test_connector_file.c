@@ -38,27 +38,39 @@ static void the_three_forms_are_told_apart_by_their_content(void **state)
 {
     taken("c.properties", "name=c\ntopics=a,b\n", TARGET_STARTED);
     taken("c.properties", "  {\"name\":\"c\",\"topics\":\"a,b\"}", TARGET_STARTED);
-    taken("c.json", "{\"name\":\"c\",\"topics\":\"a,b\",\"tasks.max\":2,\"flag\":true}", TARGET_STARTED);
-    taken("c.json", "\xef\xbb\xbf{\"name\":\"c\",\"config\":{\"topics\":\"a,b\"},\"initial_state\":\"Paused\",\"more\":[1]}",
+    taken("c.json", "{\"name\":\"c\",\"topics\":\"a,b\",\"tasks.max\":2,\"flag\":true}",
+          TARGET_STARTED);
+    taken("c.json",
+          "\xef\xbb\xbf{\"name\":\"c\",\"config\":{\"topics\":\"a,b\"},\"initial_state\":"
+          "\"Paused\",\"more\":[1]}",
           TARGET_PAUSED);
-    taken("c.json", "{\"name\":\"c\",\"config\":{\"name\":\"c\",\"topics\":\"a,b\"},\"initial_state\":null}", TARGET_STARTED);
-    taken("c.json", "{\"name\":\"c\",\"config\":\"a key of the connector\",\"topics\":\"a,b\"}", TARGET_STARTED);
+    taken("c.json",
+          "{\"name\":\"c\",\"config\":{\"name\":\"c\",\"topics\":\"a,b\"},\"initial_state\":null}",
+          TARGET_STARTED);
+    taken("c.json", "{\"name\":\"c\",\"config\":\"a key of the connector\",\"topics\":\"a,b\"}",
+          TARGET_STARTED);
 }
 
 static void mistakes_are_told_with_file_and_place(void **state)
 {
-    refused("f", "topics=a\n", "Connector configuration at 'f' is missing the mandatory 'name' configuration");
-    refused("f.json", "{\"topics\":\"a\"}", "Connector configuration at 'f.json' is missing the mandatory 'name' configuration");
+    refused("f", "topics=a\n",
+            "Connector configuration at 'f' is missing the mandatory 'name' configuration");
+    refused("f.json", "{\"topics\":\"a\"}",
+            "Connector configuration at 'f.json' is missing the mandatory 'name' configuration");
     refused("f.json", "name=c\n", "f.json: line 1, column ");
     refused("f.json", "", "f.json: ");
     refused("f.json", "{\"name\":\"c\",\n\"topics\":}", "f.json: line 2, column 10: ");
     refused("f.json", "[]", "f.json: expected a JSON object, found an array");
-    refused("f.json", "{\"name\":\"c\",\"topics\":[\"a\"]}", "f.json: member topics: expected text, found an array");
-    refused("f.json", "{\"name\":\"c\",\"config\":{\"topics\":{}}}", "f.json: member config.topics: expected text, found an object");
-    refused("f.json", "{\"name\":7,\"config\":{}}", "f.json: member name: expected text, found a number");
+    refused("f.json", "{\"name\":\"c\",\"topics\":[\"a\"]}",
+            "f.json: member topics: expected text, found an array");
+    refused("f.json", "{\"name\":\"c\",\"config\":{\"topics\":{}}}",
+            "f.json: member config.topics: expected text, found an object");
+    refused("f.json", "{\"name\":7,\"config\":{}}",
+            "f.json: member name: expected text, found a number");
     refused("f.json", "{\"config\":{}}", "f.json: member name: expected text, found nothing");
     refused("f.json", "{\"name\":\"c\",\"config\":{\"name\":\"d\"}}",
-            "f.json: Connector name configuration in 'config' (d) doesn't match the one specified in 'name' (c)");
+            "f.json: Connector name configuration in 'config' (d) doesn't match the one specified "
+            "in 'name' (c)");
     refused("f.json", "{\"name\":\"c\",\"config\":{},\"initial_state\":\"HALTED\"}",
             "f.json: member initial_state: expected RUNNING, PAUSED or STOPPED, found HALTED");
     refused("f.json", "{\"name\":\"c\",\"config\":{},\"initial_state\":1}",

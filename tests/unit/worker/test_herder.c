@@ -30,7 +30,7 @@ struct host {
     char conn[128];
     bool draining;
     bool live[TASKS_MAX];
-    int stopping;               /* task, -1 none */
+    int stopping; /* task, -1 none */
 };
 
 static struct world {
@@ -38,7 +38,7 @@ static struct world {
     struct supervisor_events events;
     void *arg;
     struct host hosts[HOSTS_MAX];
-    int start_rc;               /* of the next starts */
+    int start_rc; /* of the next starts */
     char journal[65536];
     cluster_probe_fn probe_fn;
     void *probe_arg;
@@ -49,7 +49,8 @@ static struct world {
     bool store_open;
 } world;
 
-static MR_PRINTF(1, 2) void note(const char *fmt, ...)
+static MR_PRINTF(1, 2)
+void note(const char *fmt, ...)
 {
     size_t len = strlen(world.journal);
     va_list args;
@@ -83,7 +84,8 @@ void loop_timer_cancel(struct loop_timer *timer)
     timer->slot = 0;
 }
 
-void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms, loop_fn fn, void *arg)
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms, loop_fn fn,
+                      void *arg)
 {
     size_t slot = 0;
 
@@ -101,7 +103,8 @@ static struct loop_timer *next_timer(int64_t until_ms)
     for (size_t i = 0; i < TIMERS_MAX; i++) {
         struct loop_timer *timer = world.loop.timers[i];
 
-        if (timer != NULL && timer->due_ms <= until_ms && (next == NULL || timer->due_ms < next->due_ms))
+        if (timer != NULL && timer->due_ms <= until_ms &&
+            (next == NULL || timer->due_ms < next->due_ms))
             next = timer;
     }
     return next;
@@ -136,7 +139,8 @@ static struct host *host_of(const char *conn)
 }
 
 struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,
-                                  const struct supervisor_events *events, void *arg, struct mr_error *err)
+                                  const struct supervisor_events *events, void *arg,
+                                  struct mr_error *err)
 {
     world.events = *events;
     world.arg = arg;
@@ -153,11 +157,12 @@ bool supervisor_hosts(const struct supervisor *sup, const char *conn)
     return host_of(conn) != NULL;
 }
 
-int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec, struct mr_error *err)
+int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec,
+                     struct mr_error *err)
 {
     struct host *host = host_of("");
 
-    assert_null(host_of(spec->conn));           /* promise 3: never beside its predecessor */
+    assert_null(host_of(spec->conn)); /* promise 3: never beside its predecessor */
     note("start %s %s %s\n", spec->conn, spec->class_name, target_state_name(spec->target));
     if (world.start_rc != 0)
         return mr_fail(err, world.start_rc, "no more processes");
@@ -186,8 +191,8 @@ int supervisor_ask_task_configs(struct supervisor *sup, const char *conn, int ma
     return serving(conn) != NULL ? 0 : MR_ERR_CLOSED;
 }
 
-int supervisor_start_task(struct supervisor *sup, const char *conn, int task, const struct props *config,
-                          enum target_state target, int64_t generation)
+int supervisor_start_task(struct supervisor *sup, const char *conn, int task,
+                          const struct props *config, enum target_state target, int64_t generation)
 {
     struct host *host = serving(conn);
 
@@ -195,13 +200,14 @@ int supervisor_start_task(struct supervisor *sup, const char *conn, int task, co
     assert_non_null(props_get(config, "task.class"));
     if (host == NULL)
         return MR_ERR_CLOSED;
-    assert_false(host->live[task]);             /* no task twice */
+    assert_false(host->live[task]); /* no task twice */
     assert_int_not_equal(host->stopping, task);
     host->live[task] = true;
     return 0;
 }
 
-int supervisor_task_target(struct supervisor *sup, const char *conn, int task, enum target_state target)
+int supervisor_task_target(struct supervisor *sup, const char *conn, int task,
+                           enum target_state target)
 {
     note("task_target %s %d %s\n", conn, task, target_state_name(target));
     return serving(conn) != NULL ? 0 : MR_ERR_CLOSED;
@@ -225,13 +231,15 @@ int supervisor_drain(struct supervisor *sup, const char *conn)
     return 0;
 }
 
-void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries, const char *error)
+void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries,
+                             const char *error)
 {
     note("offsets %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
     json_decref(entries);
 }
 
-void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id, const char *error)
+void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id,
+                               const char *error)
 {
     note("stored %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
 }
@@ -250,22 +258,24 @@ void local_store_close(struct local_store **store)
     *store = NULL;
 }
 
-void local_store_get(struct local_store *store, const char *conn, const json_t *partitions, local_store_read_fn fn, void *arg)
+void local_store_get(struct local_store *store, const char *conn, const json_t *partitions,
+                     local_store_read_fn fn, void *arg)
 {
     note("get %s\n", conn);
     world.read_fn = fn;
     world.store_arg = arg;
 }
 
-void local_store_put(struct local_store *store, const char *conn, const json_t *entries, local_store_written_fn fn, void *arg)
+void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
+                     local_store_written_fn fn, void *arg)
 {
     note("put %s\n", conn);
     world.written_fn = fn;
     world.store_arg = arg;
 }
 
-struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config, cluster_probe_fn fn, void *arg,
-                                          struct mr_error *err)
+struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config,
+                                          cluster_probe_fn fn, void *arg, struct mr_error *err)
 {
     world.probe_fn = fn;
     world.probe_arg = arg;
@@ -285,11 +295,25 @@ static const struct mr_config_key no_keys[] = {{0}};
 static const char *const no_aliases[] = {NULL};
 
 static const struct catalog_plugin plugins[] = {
-    {.name = "Snk", .version = "2.0", .library = "/p/snk.so", .kind = MR_PLUGIN_SINK, .aliases = no_aliases, .keys = no_keys,
+    {.name = "Snk",
+     .version = "2.0",
+     .library = "/p/snk.so",
+     .kind = MR_PLUGIN_SINK,
+     .aliases = no_aliases,
+     .keys = no_keys,
      .java_class = "org.example.SnkConnector"},
-    {.name = "Src", .version = "1.0", .library = "/p/src.so", .kind = MR_PLUGIN_SOURCE, .aliases = no_aliases,
-     .keys = source_keys, .java_class = "org.example.SrcConnector"},
-    {.name = "StringConverter", .library = "/p/c.so", .kind = MR_PLUGIN_CONVERTER, .aliases = no_aliases, .keys = no_keys,
+    {.name = "Src",
+     .version = "1.0",
+     .library = "/p/src.so",
+     .kind = MR_PLUGIN_SOURCE,
+     .aliases = no_aliases,
+     .keys = source_keys,
+     .java_class = "org.example.SrcConnector"},
+    {.name = "StringConverter",
+     .library = "/p/c.so",
+     .kind = MR_PLUGIN_CONVERTER,
+     .aliases = no_aliases,
+     .keys = no_keys,
      .java_class = "org.example.StringConverter"},
 };
 
@@ -303,7 +327,8 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
     return &plugins[i];
 }
 
-const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind, const char *name)
+const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
+                                          const char *name)
 {
     for (size_t i = 0; i < 3; i++)
         if (strcmp(plugins[i].name, name) == 0 && (kind == 0 ? i < 2 : plugins[i].kind == kind))
@@ -383,10 +408,12 @@ static void on_answer(void *arg, const struct herder_answer *answer)
 }
 
 /* keys and values, ended by NULL */
-static void put_to(struct fixture *f, struct answered *to, const char *conn, enum target_state initial, bool create, ...)
+static void put_to(struct fixture *f, struct answered *to, const char *conn,
+                   enum target_state initial, bool create, ...)
 {
     struct props config;
-    struct herder_put put = {.conn = conn, .config = &config, .initial = initial, .create_only = create};
+    struct herder_put put = {
+        .conn = conn, .config = &config, .initial = initial, .create_only = create};
     va_list args;
     const char *key;
 
@@ -400,9 +427,11 @@ static void put_to(struct fixture *f, struct answered *to, const char *conn, enu
     props_deinit(&config);
 }
 
-static void source_to(struct fixture *f, struct answered *to, const char *conn, enum target_state initial, bool create)
+static void source_to(struct fixture *f, struct answered *to, const char *conn,
+                      enum target_state initial, bool create)
 {
-    put_to(f, to, conn, initial, create, "connector.class", "Src", "topic", "t", "tasks.max", "2", NULL);
+    put_to(f, to, conn, initial, create, "connector.class", "Src", "topic", "t", "tasks.max", "2",
+           NULL);
 }
 
 static void forget_answers(struct fixture *f)
@@ -414,8 +443,8 @@ static void forget_answers(struct fixture *f)
 static void assert_answered(struct fixture *f, int count, int code)
 {
     if (f->last.count != count || (count > 0 && f->last.code != code))
-        fail_msg("%d answers, the last with code %d '%s'; %d with code %d belong", f->last.count, f->last.code, f->last.text,
-                 count, code);
+        fail_msg("%d answers, the last with code %d '%s'; %d with code %d belong", f->last.count,
+                 f->last.code, f->last.text, count, code);
 }
 
 static void says(const char *conn, enum state state, const char *trace)
@@ -473,14 +502,20 @@ static void run_source(struct fixture *f, const char *conn, int tasks)
 /* "RUNNING RUNNING FAILED": connector, then tasks. */
 static void assert_states(struct fixture *f, const char *conn, const char *want)
 {
-    json_t *status = herder_status(f->herder, conn), *tasks = json_object_get(status, "tasks"), *task;
+    json_t *status = herder_status(f->herder, conn), *tasks = json_object_get(status, "tasks"),
+           *task;
     char got[512];
     size_t i;
 
     assert_non_null(status);
-    snprintf(got, sizeof(got), "%s", json_string_value(json_object_get(json_object_get(status, "connector"), "state")));
+    snprintf(got, sizeof(got), "%s",
+             json_string_value(json_object_get(json_object_get(status, "connector"), "state")));
     json_array_foreach(tasks, i, task)
-        snprintf(got + strlen(got), sizeof(got) - strlen(got), " %s", json_string_value(json_object_get(task, "state")));
+    {
+        const char *one = json_string_value(json_object_get(task, "state"));
+
+        snprintf(got + strlen(got), sizeof(got) - strlen(got), " %s", one);
+    }
     if (strcmp(got, want) != 0)
         fail_msg("%s is %s; %s belongs", conn, got, want);
     json_decref(status);
@@ -523,9 +558,10 @@ static void a_create_is_answered_when_its_tasks_were_told_to_start(void **state)
     expect("task c 0 STARTED\ntask c 1 STARTED\n");
     assert_answered(f, 1, 0);
     assert_true(f->last.created);
-    want = json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:[{s:s, s:i}, {s:s, s:i}], s:s}", "name", "c", "config", "name", "c",
-                     "connector.class", "Src", "topic", "t", "tasks.max", "2", "tasks", "connector", "c", "task", 0, "connector",
-                     "c", "task", 1, "type", "source");
+    want = json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:[{s:s, s:i}, {s:s, s:i}], s:s}", "name", "c",
+                     "config", "name", "c", "connector.class", "Src", "topic", "t", "tasks.max",
+                     "2", "tasks", "connector", "c", "task", 0, "connector", "c", "task", 1, "type",
+                     "source");
     assert_true(json_equal(f->last.body, want));
     json_decref(want);
     assert_states(f, "c", "RUNNING UNASSIGNED UNASSIGNED");
@@ -543,8 +579,9 @@ static void task_configurations_get_what_connect_adds(void **state)
     says("s", STATE_RUNNING, NULL);
     made("s", 1, "m");
     tasks = herder_tasks(f->herder, "s");
-    want = json_pack("[{s:{s:s, s:i}, s:{s:s, s:s, s:s, s:s}}]", "id", "connector", "s", "task", 0, "config", "mark", "m", "n", "0",
-                     "task.class", "org.example.SnkTask", "topics", "a,b");
+    want = json_pack("[{s:{s:s, s:i}, s:{s:s, s:s, s:s, s:s}}]", "id", "connector", "s", "task", 0,
+                     "config", "mark", "m", "n", "0", "task.class", "org.example.SnkTask", "topics",
+                     "a,b");
     assert_true(json_equal(tasks, want));
     json_decref(tasks);
     json_decref(want);
@@ -593,10 +630,11 @@ static void an_existing_name_is_refused_after_validation(void **state)
     assert_string_equal(f->last.text, "Connector c already exists");
     put_to(f, &f->last, "c", TARGET_STARTED, true, "connector.class", "Src", NULL);
     assert_answered(f, 2, MR_ERR_CONFIG);
-    assert_string_equal(f->last.text, "Connector configuration is invalid and contains the following 1 error(s):\n"
-                        "Missing required configuration \"topic\" which has no default value.\n"
-                        "You can also find the above list of errors at the endpoint "
-                        "`/connector-plugins/{connectorType}/config/validate`");
+    assert_string_equal(
+        f->last.text, "Connector configuration is invalid and contains the following 1 error(s):\n"
+                      "Missing required configuration \"topic\" which has no default value.\n"
+                      "You can also find the above list of errors at the endpoint "
+                      "`/connector-plugins/{connectorType}/config/validate`");
     expect("");
 }
 
@@ -647,7 +685,7 @@ static void task_configurations_that_are_not_ready_are_asked_for_again(void **st
     expect("");
     pass(1);
     expect("ask c 2\n");
-    assert_answered(f, 1, 0);           /* it runs; its tasks come later */
+    assert_answered(f, 1, 0); /* it runs; its tasks come later */
     world.events.task_configs(world.arg, "c", NULL, "not yet");
     pass(499);
     expect("");
@@ -691,15 +729,17 @@ static void an_update_drains_and_then_starts_anew(void **state)
     assert_answered(f, 0, 0);
     task_says("c", 0, STATE_UNASSIGNED, NULL);
     died("c", true, -1, "drained");
-    expect("");                         /* never from inside the supervisor's call */
+    expect(""); /* never from inside the supervisor's call */
     pass(0);
-    expect("start c Src STARTED\n");    /* its target is its own, not that of the request */
+    expect("start c Src STARTED\n"); /* its target is its own, not that of the request */
     says("c", STATE_RUNNING, NULL);
     made("c", 2, "b");
     expect("ask c 1\ntask c 0 STARTED\ntask c 1 STARTED\n");
     assert_answered(f, 1, 0);
     assert_false(f->last.created);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(f->last.body, "config"), "topic")), "new");
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(f->last.body, "config"), "topic")),
+        "new");
     assert_states(f, "c", "RUNNING UNASSIGNED UNASSIGNED");
 }
 
@@ -756,7 +796,8 @@ static void a_patch_merges_and_null_removes(void **state)
     assert_int_equal(props_set(&changes, "extra", "1"), 0);
     herder_patch(f->herder, "c", &changes, on_answer, &f->last);
     config = herder_config(f->herder, "c");
-    want = json_pack("{s:s, s:s, s:s, s:s}", "name", "c", "connector.class", "Src", "topic", "t", "extra", "1");
+    want = json_pack("{s:s, s:s, s:s, s:s}", "name", "c", "connector.class", "Src", "topic", "t",
+                     "extra", "1");
     assert_true(json_equal(config, want));
     json_decref(config);
     json_decref(want);
@@ -789,7 +830,7 @@ static void pause_and_resume_are_answered_at_once(void **state)
     task_says("c", 0, STATE_RUNNING, NULL);
     expect("ask c 2\n");
     made("c", 2, "a");
-    expect("");                         /* the same configurations: nobody is disturbed, FAILED stays FAILED */
+    expect(""); /* the same configurations: nobody is disturbed, FAILED stays FAILED */
     assert_states(f, "c", "RUNNING RUNNING FAILED");
     assert_trace(f, "c", 1, "boom");
 }
@@ -878,7 +919,7 @@ static void a_deleted_connector_is_unknown_at_once_and_answered_when_gone(void *
     assert_answered(f, 0, 0);
     source_to(f, &f->last, "c", TARGET_STARTED, true);
     pass(0);
-    expect("drain c\n");                /* the successor waits */
+    expect("drain c\n"); /* the successor waits */
     died("c", true, -1, "drained");
     assert_answered(f, 1, 0);
     pass(0);
@@ -898,20 +939,35 @@ static void what_is_unknown_is_told_in_connects_words(void **state)
     static const struct {
         int what;
         const char *text;
-    } cases[] = {{0, "Unknown connector x"}, {1, "Connector x not found"}, {2, "Unknown connector: x"},
-                 {3, "Unknown connector: x"}, {4, "Connector x not found"}, {5, "Task c-1 not found"},
+    } cases[] = {{0, "Unknown connector x"},   {1, "Connector x not found"},
+                 {2, "Unknown connector: x"},  {3, "Unknown connector: x"},
+                 {4, "Connector x not found"}, {5, "Task c-1 not found"},
                  {6, "Task c--1 not found"}};
 
     run_source(f, "c", 1);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         switch (cases[i].what) {
-        case 0: target(f, "x", TARGET_PAUSED); break;
-        case 1: herder_restart(f->herder, "x", false, false, on_answer, &f->last); break;
-        case 2: herder_restart(f->herder, "x", true, false, on_answer, &f->last); break;
-        case 3: herder_restart(f->herder, "x", false, true, on_answer, &f->last); break;
-        case 4: herder_restart_task(f->herder, "x", 0, on_answer, &f->last); break;
-        case 5: herder_restart_task(f->herder, "c", 1, on_answer, &f->last); break;
-        default: herder_restart_task(f->herder, "c", -1, on_answer, &f->last); break;
+        case 0:
+            target(f, "x", TARGET_PAUSED);
+            break;
+        case 1:
+            herder_restart(f->herder, "x", false, false, on_answer, &f->last);
+            break;
+        case 2:
+            herder_restart(f->herder, "x", true, false, on_answer, &f->last);
+            break;
+        case 3:
+            herder_restart(f->herder, "x", false, true, on_answer, &f->last);
+            break;
+        case 4:
+            herder_restart_task(f->herder, "x", 0, on_answer, &f->last);
+            break;
+        case 5:
+            herder_restart_task(f->herder, "c", 1, on_answer, &f->last);
+            break;
+        default:
+            herder_restart_task(f->herder, "c", -1, on_answer, &f->last);
+            break;
         }
         assert_answered(f, (int)i + 1, MR_ERR_NOT_FOUND);
         assert_string_equal(f->last.text, cases[i].text);
@@ -986,9 +1042,13 @@ static void a_restart_with_tasks_answers_what_it_is_going_to_do(void **state)
     herder_restart(f->herder, "c", true, false, on_answer, &f->last);
     assert_answered(f, 1, 0);
     tasks = json_object_get(f->last.body, "tasks");
-    assert_string_equal(json_string_value(json_object_get(json_object_get(f->last.body, "connector"), "state")), "RESTARTING");
-    assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 0), "state")), "RESTARTING");
-    assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 1), "trace")), "boom");
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(f->last.body, "connector"), "state")),
+        "RESTARTING");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 0), "state")),
+                        "RESTARTING");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 1), "trace")),
+                        "boom");
     expect("drain c\n");
     died("c", true, -1, "drained");
     assert_states(f, "c", "RESTARTING RESTARTING RESTARTING");
@@ -1070,7 +1130,7 @@ static void a_task_that_will_not_stop_costs_its_siblings_no_failure(void **state
 
     run_source(f, "c", 3);
     task_says("c", 2, STATE_FAILED, "boom");
-    for (int i = 0; i < 10; i++) {              /* and counts for no policy, however often */
+    for (int i = 0; i < 10; i++) { /* and counts for no policy, however often */
         herder_restart_task(f->herder, "c", 0, on_answer, &f->last);
         died("c", false, 0, "killed: task 0 would not stop");
         assert_states(f, "c", "RESTARTING RESTARTING RESTARTING FAILED");
@@ -1122,16 +1182,16 @@ static void a_crashed_host_starts_again_by_the_policy_and_then_fails(void **stat
     world.journal[0] = '\0';
     pass(10000000);
     expect("");
-    target(f, "c", TARGET_PAUSED);              /* revives nothing */
+    target(f, "c", TARGET_PAUSED); /* revives nothing */
     target(f, "c", TARGET_STARTED);
     pass(0);
     expect("");
     herder_restart_task(f->herder, "c", 0, on_answer, &f->last);
     pass(0);
-    expect("start c Src STARTED\n");            /* its sibling, which did not fail by itself, comes with it */
+    expect("start c Src STARTED\n"); /* its sibling, which did not fail by itself, comes with it */
     come_up("c");
     assert_states(f, "c", "RUNNING RUNNING RUNNING");
-    died("c", false, -1, "again");              /* by hand the count begins anew */
+    died("c", false, -1, "again"); /* by hand the count begins anew */
     pass(0);
     expect("ask c 2\ntask c 0 STARTED\ntask c 1 STARTED\nstart c Src STARTED\n");
 }
@@ -1230,7 +1290,7 @@ static void requests_end_the_wait_for_a_restart(void **state)
     run_source(f, "c", 2);
     died("c", false, -1, "x");
     pass(0);
-    died("c", false, -1, "x");                  /* now it waits a second */
+    died("c", false, -1, "x"); /* now it waits a second */
     world.journal[0] = '\0';
     herder_restart(f->herder, "c", false, false, on_answer, &f->last);
     pass(0);
@@ -1255,7 +1315,7 @@ static void a_start_that_hangs_is_overtaken_by_a_later_request(void **state)
     source_to(f, &first, "c", TARGET_STARTED, true);
     pass(0);
     source_to(f, &f->last, "c", TARGET_STARTED, false);
-    assert_int_equal(first.count, 1);           /* it was created */
+    assert_int_equal(first.count, 1); /* it was created */
     assert_int_equal(first.code, 0);
     assert_true(first.created);
     assert_answered(f, 0, 0);
@@ -1264,7 +1324,8 @@ static void a_start_that_hangs_is_overtaken_by_a_later_request(void **state)
     come_up("c");
     assert_answered(f, 1, 0);
     assert_false(f->last.created);
-    expect("start c Src STARTED\ndrain c\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+    expect("start c Src STARTED\ndrain c\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 "
+           "STARTED\n");
     json_decref(first.body);
 }
 
@@ -1295,7 +1356,7 @@ static void a_pause_does_not_wait_for_a_start(void **state)
     assert_answered(f, 1, 0);
     assert_int_equal(first.count, 0);
     expect("start c Src STARTED\ntarget c PAUSED\n");
-    says("c", STATE_RUNNING, NULL);             /* the frames have crossed */
+    says("c", STATE_RUNNING, NULL); /* the frames have crossed */
     says("c", STATE_PAUSED, NULL);
     assert_int_equal(first.count, 1);
     expect("");
@@ -1337,7 +1398,7 @@ static void waiting_changes_are_bounded_and_none_is_lost(void **state)
     struct answered full = {0};
 
     run_source(f, "c", 1);
-    source_to(f, &f->last, "c", TARGET_STARTED, false);         /* drains */
+    source_to(f, &f->last, "c", TARGET_STARTED, false); /* drains */
     for (int i = 0; i < 64; i++)
         herder_restart(f->herder, "c", false, false, on_answer, &f->last);
     assert_answered(f, 0, 0);
@@ -1381,7 +1442,7 @@ static void shutdown_answers_everything_and_waits_for_every_host(void **state)
     pass(0);
     died("w", false, -1, "x");
     pass(0);
-    died("w", false, -1, "x");                  /* waits for its restart */
+    died("w", false, -1, "x"); /* waits for its restart */
     world.journal[0] = '\0';
     herder_shutdown(f->herder, on_end, f);
     expect("drain c\n");
@@ -1496,8 +1557,9 @@ static void plugins_are_listed_in_connects_order(void **state)
     struct fixture *f = *state;
     json_t *list = herder_plugins(f->herder, true), *want;
 
-    want = json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "class", "org.example.SnkConnector", "type", "sink", "version", "2.0",
-                     "class", "org.example.SrcConnector", "type", "source", "version", "1.0");
+    want = json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "class", "org.example.SnkConnector",
+                     "type", "sink", "version", "2.0", "class", "org.example.SrcConnector", "type",
+                     "source", "version", "1.0");
     assert_true(json_equal(list, want));
     json_decref(list);
     json_decref(want);
@@ -1575,23 +1637,43 @@ static void somebody_asks(struct fixture *f, struct answered *to)
     const char *conn = names[dice(2)];
 
     switch (dice(9)) {
-    case 0: source_to(f, to, conn, (enum target_state)dice(3), dice(2) != 0); break;
-    case 1: source_to(f, to, conn, TARGET_STARTED, false); break;
-    case 2: herder_delete(f->herder, conn, on_answer, to); break;
-    case 3: herder_set_target(f->herder, conn, TARGET_STARTED, on_answer, to); break;
-    case 4: herder_set_target(f->herder, conn, (enum target_state)dice(3), on_answer, to); break;
-    case 5: herder_restart(f->herder, conn, false, false, on_answer, to); break;
-    case 6: herder_restart(f->herder, conn, dice(2) != 0, true, on_answer, to); break;
-    case 7: herder_restart(f->herder, conn, true, false, on_answer, to); break;
-    default: herder_restart_task(f->herder, conn, dice(3), on_answer, to); break;
+    case 0:
+        source_to(f, to, conn, (enum target_state)dice(3), dice(2) != 0);
+        break;
+    case 1:
+        source_to(f, to, conn, TARGET_STARTED, false);
+        break;
+    case 2:
+        herder_delete(f->herder, conn, on_answer, to);
+        break;
+    case 3:
+        herder_set_target(f->herder, conn, TARGET_STARTED, on_answer, to);
+        break;
+    case 4:
+        herder_set_target(f->herder, conn, (enum target_state)dice(3), on_answer, to);
+        break;
+    case 5:
+        herder_restart(f->herder, conn, false, false, on_answer, to);
+        break;
+    case 6:
+        herder_restart(f->herder, conn, dice(2) != 0, true, on_answer, to);
+        break;
+    case 7:
+        herder_restart(f->herder, conn, true, false, on_answer, to);
+        break;
+    default:
+        herder_restart_task(f->herder, conn, dice(3), on_answer, to);
+        break;
     }
 }
 
 static void read_everything(struct fixture *f)
 {
     for (size_t i = 0; i < 2; i++) {
-        json_t *status = herder_status(f->herder, names[i]), *info = herder_info(f->herder, names[i]);
-        json_t *config = herder_config(f->herder, names[i]), *tasks = herder_tasks(f->herder, names[i]);
+        json_t *status = herder_status(f->herder, names[i]),
+               *info = herder_info(f->herder, names[i]);
+        json_t *config = herder_config(f->herder, names[i]),
+               *tasks = herder_tasks(f->herder, names[i]);
 
         assert_true((status != NULL) == herder_knows(f->herder, names[i]));
         assert_true((status != NULL) == (info != NULL) && (info != NULL) == (config != NULL) &&
@@ -1698,7 +1780,8 @@ int main(void)
         herder_test(readiness_waits_for_the_command_line_and_for_kafka),
         herder_test(plugins_are_listed_in_connects_order),
         herder_test(a_trace_of_any_bytes_can_be_shown),
-        cmocka_unit_test_setup_teardown(without_restarts_a_crash_fails_at_once, set_up_without_restarts, tear_down),
+        cmocka_unit_test_setup_teardown(without_restarts_a_crash_fails_at_once,
+                                        set_up_without_restarts, tear_down),
         cmocka_unit_test(any_order_of_requests_and_events_answers_each_request_once),
     };
 

@@ -18,8 +18,8 @@ struct fixture {
     char path[96];
     struct loop *loop;
     struct local_store *store;
-    int answers;            /* so far */
-    int wanted;             /* the loop stops at this many */
+    int answers; /* so far */
+    int wanted;  /* the loop stops at this many */
     json_t *entries;
     char error[512];
 };
@@ -132,14 +132,17 @@ static void offsets_survive_a_new_start(void **state)
     struct fixture *f = *state;
 
     open_store(f);
-    put(f, "src", "[[{\"filename\":\"a\"},{\"position\":12}],[{\"filename\":\"b\"},{\"position\":9007199254740993}]]");
+    put(f, "src",
+        "[[{\"filename\":\"a\"},{\"position\":12}],[{\"filename\":\"b\"},{\"position\":"
+        "9007199254740993}]]");
     wait_for(f, 1);
     assert_string_equal(f->error, "");
     local_store_close(&f->store);
     open_store(f);
     get(f, "src", "[{\"filename\":\"b\"},{\"filename\":\"nope\"},{\"filename\":\"a\"}]");
     wait_for(f, 1);
-    assert_entries(f, "[[{\"filename\":\"b\"},{\"position\":9007199254740993}],[{\"filename\":\"a\"},{\"position\":12}]]");
+    assert_entries(f, "[[{\"filename\":\"b\"},{\"position\":9007199254740993}],[{\"filename\":"
+                      "\"a\"},{\"position\":12}]]");
     get(f, "other", "[{\"filename\":\"a\"}]");
     wait_for(f, 1);
     assert_entries(f, "[]");
@@ -154,7 +157,8 @@ static void stored_means_that_it_is_in_the_file(void **state)
     put(f, "src", "[[{\"p\":1},{\"at\":1}]]");
     wait_for(f, 1);
     text = content(f);
-    assert_non_null(strstr(text, "{\"connector\":\"src\",\"partition\":{\"p\":1},\"offset\":{\"at\":1}}\n"));
+    assert_non_null(
+        strstr(text, "{\"connector\":\"src\",\"partition\":{\"p\":1},\"offset\":{\"at\":1}}\n"));
     free(text);
 }
 
@@ -181,7 +185,8 @@ static void partitions_match_by_value(void **state)
     open_store(f);
     put(f, "src", "[[{\"a\":1,\"b\":{\"x\":true,\"y\":null}},{\"at\":1}]]");
     put(f, "src", "[[{\"b\":{\"y\":null,\"x\":true},\"a\":1},{\"at\":2}]]");
-    get(f, "src", "[{\"b\":{\"x\":true,\"y\":null},\"a\":1},{\"a\":1.0,\"b\":{\"x\":true,\"y\":null}}]");
+    get(f, "src",
+        "[{\"b\":{\"x\":true,\"y\":null},\"a\":1},{\"a\":1.0,\"b\":{\"x\":true,\"y\":null}}]");
     wait_for(f, 3);
     assert_entries(f, "[[{\"b\":{\"x\":true,\"y\":null},\"a\":1},{\"at\":2}]]");
 }
@@ -207,8 +212,9 @@ static void a_failed_write_keeps_the_old_offsets_and_says_why(void **state)
     put(f, "src", "[[{\"p\":1},{\"at\":1}],[{\"p\":2},{\"at\":1}]]");
     wait_for(f, 1);
     snprintf(tmp, sizeof(tmp), "%s.tmp", f->path);
-    assert_int_equal(mkdir(tmp, 0700), 0);             /* now it can't be opened for writing, whoever we are */
-    put(f, "src", "[[{\"p\":1},{\"at\":2}],[{\"p\":2},null],[{\"p\":3},{\"at\":1}],[{\"p\":1},{\"at\":3}]]");
+    assert_int_equal(mkdir(tmp, 0700), 0); /* now it can't be opened for writing, whoever we are */
+    put(f, "src",
+        "[[{\"p\":1},{\"at\":2}],[{\"p\":2},null],[{\"p\":3},{\"at\":1}],[{\"p\":1},{\"at\":3}]]");
     wait_for(f, 1);
     assert_non_null(strstr(f->error, f->path));
     get(f, "src", "[{\"p\":1},{\"p\":2},{\"p\":3}]");
@@ -223,8 +229,14 @@ static void a_failed_write_keeps_the_old_offsets_and_says_why(void **state)
 static void what_has_the_wrong_shape_is_answered_and_not_stored(void **state)
 {
     struct fixture *f = *state;
-    static const char *const wrong[] = {"{}", "[1]", "[[{}]]", "[[{},{},{}]]", "[[[],{}]]", "[[{\"p\":1},[]]]",
-                                        "[[{\"p\":1},{}],[null,{}]]", "null"};
+    static const char *const wrong[] = {"{}",
+                                        "[1]",
+                                        "[[{}]]",
+                                        "[[{},{},{}]]",
+                                        "[[[],{}]]",
+                                        "[[{\"p\":1},[]]]",
+                                        "[[{\"p\":1},{}],[null,{}]]",
+                                        "null"};
     char *text;
 
     open_store(f);
@@ -255,18 +267,22 @@ static void closing_does_and_answers_what_is_queued(void **state)
     text = content(f);
     assert_non_null(strstr(text, "\n{\"end\":500,"));
     free(text);
-    assert_int_equal(f->answers, 500);     /* each once: what was posted to the loop too finds nothing left to tell */
+    assert_int_equal(
+        f->answers,
+        500); /* each once: what was posted to the loop too finds nothing left to tell */
     loop_free(&f->loop);
     assert_int_equal(f->answers, 500);
 }
 
 /* --- the text ------------------------------------------------------------------------------------------------------ */
 
-#define ENTRY(n, at) "{\"connector\":\"c\",\"partition\":{\"n\":" #n "},\"offset\":{\"at\":" #at "}}\n"
+#define ENTRY(n, at) \
+    "{\"connector\":\"c\",\"partition\":{\"n\":" #n "},\"offset\":{\"at\":" #at "}}\n"
 
 static char *sample(size_t *len)
 {
-    static const char *const lines = "{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 10) ENTRY(2, 20) "{\"end\":2}\n";
+    static const char *const lines =
+        "{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 10) ENTRY(2, 20) "{\"end\":2}\n";
     json_t *offsets = local_store_parse(lines, strlen(lines), "f", NULL);
     struct buf out;
 
@@ -285,7 +301,7 @@ static void a_file_cut_anywhere_is_refused_or_whole(void **state)
 
     for (size_t cut = 0; cut <= len; cut++) {
         struct mr_error err = {0};
-        char *copy = malloc(cut + 1);       /* exact, so that reading past it is seen */
+        char *copy = malloc(cut + 1); /* exact, so that reading past it is seen */
         json_t *offsets;
 
         memcpy(copy, text, cut);
@@ -342,18 +358,27 @@ static void damage_is_named_by_its_byte(void **state)
     refused("", MR_ERR_PROTOCOL, "f: byte 0: the file is empty; ");
     refused("hello\n", MR_ERR_PROTOCOL, "f: byte 5: ");
     refused("{\"a\":1}\n", MR_ERR_PROTOCOL, "f: byte 0: not an offset file of Millrace; ");
-    refused("{\"millrace\":\"x\",\"format\":2}\n", MR_ERR_PROTOCOL, "f: byte 0: format 2, of a newer Millrace; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n\n", MR_ERR_PROTOCOL, "f: byte 28: an empty line; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n", MR_ERR_PROTOCOL, "f: byte 28: the file ends here, before its last line; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 1) ENTRY(1, 2), MR_ERR_PROTOCOL, "f: byte 84: the same partition");
-    refused("{\"millrace\":\"x\",\"format\":1}\n{\"connector\":\"c\",\"partition\":[],\"offset\":{}}\n", MR_ERR_PROTOCOL,
-            "f: byte 28: not an offset: ");
+    refused("{\"millrace\":\"x\",\"format\":2}\n", MR_ERR_PROTOCOL,
+            "f: byte 0: format 2, of a newer Millrace; ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n\n", MR_ERR_PROTOCOL,
+            "f: byte 28: an empty line; ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n", MR_ERR_PROTOCOL,
+            "f: byte 28: the file ends here, before its last line; ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 1) ENTRY(1, 2), MR_ERR_PROTOCOL,
+            "f: byte 84: the same partition");
+    refused(
+        "{\"millrace\":\"x\",\"format\":1}\n{\"connector\":\"c\",\"partition\":[],\"offset\":{}}\n",
+        MR_ERR_PROTOCOL, "f: byte 28: not an offset: ");
     refused("{\"millrace\":\"x\",\"format\":1}\n" ENTRY(1, 1) "{\"end\":2}\n", MR_ERR_PROTOCOL,
             "f: byte 84: the last line counts 2 offsets, but there are 1; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n{\"end\":0}\nx", MR_ERR_PROTOCOL, "f: byte 38: bytes behind the last line; ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n{\"end\":0,\"crc32\":\"00000000\"}\n", MR_ERR_PROTOCOL,
-            "f: byte 28: the bytes before do not match their checksum: 00000000 was written, they give ");
-    refused("{\"millrace\":\"x\",\"format\":1}\n{\"connector\":\"c\",\"partition\":{]\n", MR_ERR_PROTOCOL, "f: byte 59: ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n{\"end\":0}\nx", MR_ERR_PROTOCOL,
+            "f: byte 38: bytes behind the last line; ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n{\"end\":0,\"crc32\":\"00000000\"}\n",
+            MR_ERR_PROTOCOL,
+            "f: byte 28: the bytes before do not match their checksum: 00000000 was written, they "
+            "give ");
+    refused("{\"millrace\":\"x\",\"format\":1}\n{\"connector\":\"c\",\"partition\":{]\n",
+            MR_ERR_PROTOCOL, "f: byte 59: ");
 }
 
 static void a_file_of_the_java_worker_is_refused_with_the_remedy(void **state)

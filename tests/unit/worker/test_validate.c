@@ -25,18 +25,37 @@ static const struct mr_config_key source_keys[] = {
     {0}};
 static const struct mr_config_key sink_keys[] = {{"file", MR_CFG_STRING, .fallback = NULL}, {0}};
 static const struct mr_config_key greedy_keys[] = {
-    {"tasks.max", MR_CFG_STRING, .fallback = "as many as you like"}, {"token", MR_CFG_PASSWORD, .fallback = NULL}, {0}};
+    {"tasks.max", MR_CFG_STRING, .fallback = "as many as you like"},
+    {"token", MR_CFG_PASSWORD, .fallback = NULL},
+    {0}};
 static const struct mr_config_key json_keys[] = {
     {"converter.type", MR_CFG_STRING, MR_CFG_REQUIRED, .choices = "key|value|header"},
     {"schemas.cache.size", MR_CFG_INT, .fallback = "1000"},
     {0}};
 
 static const struct catalog_plugin plugins[] = {
-    {.name = "FileStreamSink", .version = "4.3.1", .kind = MR_PLUGIN_SINK, .aliases = none, .keys = sink_keys, .java_class = SINK},
-    {.name = "FileStreamSource", .version = "4.3.1", .kind = MR_PLUGIN_SOURCE, .aliases = none, .keys = source_keys,
+    {.name = "FileStreamSink",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_SINK,
+     .aliases = none,
+     .keys = sink_keys,
+     .java_class = SINK},
+    {.name = "FileStreamSource",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_SOURCE,
+     .aliases = none,
+     .keys = source_keys,
      .java_class = SOURCE},
-    {.name = "Greedy", .kind = MR_PLUGIN_SOURCE, .aliases = none, .keys = greedy_keys, .java_class = "Greedy"},
-    {.name = "JsonConverter", .version = "4.3.1", .kind = MR_PLUGIN_CONVERTER, .aliases = none, .keys = json_keys,
+    {.name = "Greedy",
+     .kind = MR_PLUGIN_SOURCE,
+     .aliases = none,
+     .keys = greedy_keys,
+     .java_class = "Greedy"},
+    {.name = "JsonConverter",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_CONVERTER,
+     .aliases = none,
+     .keys = json_keys,
      .java_class = JSON},
 };
 
@@ -50,7 +69,8 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
     return &plugins[i];
 }
 
-const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind, const char *name)
+const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
+                                          const char *name)
 {
     for (size_t i = 0; i < catalog_count(cat); i++)
         if ((strcmp(plugins[i].name, name) == 0 || strcmp(plugins[i].java_class, name) == 0) &&
@@ -150,7 +170,9 @@ static void an_unknown_class_is_told_with_what_there_is(void **state)
     struct fixture *f = *state;
 
     set(f, "connector.class", " JsonConverter ");
-    expect(f, 0, "Failed to find any class that implements Connector and which name matches JsonConverter, available connectors "
+    expect(f, 0,
+           "Failed to find any class that implements Connector and which name matches "
+           "JsonConverter, available connectors "
            "are: " SINK ", " SOURCE ", Greedy");
 }
 
@@ -190,16 +212,20 @@ static void problems_stand_in_the_order_of_the_keys(void **state)
     set(f, "producer.override.plugin.library.paths", "evil.so");
     expect(f, 9,
            "null.key: Null value can not be supplied as the configuration value.\n"
-           "name: Invalid value a\nb for configuration name: String may not contain control sequences but had the following ASCII "
+           "name: Invalid value a\nb for configuration name: String may not contain control "
+           "sequences but had the following ASCII "
            "chars: 10\n"
            "tasks.max: Invalid value many for configuration tasks.max: Not a number of type INT\n"
            "tasks.max: Invalid value null for configuration tasks.max: Value must be non-null\n"
-           "errors.retry.timeout: Invalid value 1.5 for configuration errors.retry.timeout: Not a number of type LONG\n"
+           "errors.retry.timeout: Invalid value 1.5 for configuration errors.retry.timeout: Not a "
+           "number of type LONG\n"
            "topic: Invalid value  for configuration topic: String must be non-empty\n"
            "batch.size: Invalid value nine for configuration batch.size: Not a number of type INT\n"
-           "producer.override.plugin.library.paths: \"plugin.library.paths\" is a setting of librdkafka, which can't be set here: "
+           "producer.override.plugin.library.paths: \"plugin.library.paths\" is a setting of "
+           "librdkafka, which can't be set here: "
            "remove it\n"
-           "value.converter.schemas.cache.size: Invalid value x for configuration schemas.cache.size: Not a number of type INT\n");
+           "value.converter.schemas.cache.size: Invalid value x for configuration "
+           "schemas.cache.size: Not a number of type INT\n");
 }
 
 static void the_name_is_checked(void **state)
@@ -245,10 +271,14 @@ static void choices_and_ranges_are_told_in_kafka_s_words(void **state)
     set(f, "errors.log.enable", "maybe");
     expect(f, 5,
            "tasks.max: Invalid value 0 for configuration tasks.max: Value must be at least 1\n"
-           "config.action.reload: Invalid value never for configuration config.action.reload: String must be one of: none, restart\n"
-           "errors.tolerance: Invalid value ALL for configuration errors.tolerance: String must be one of: none, all\n"
-           "errors.log.enable: Invalid value maybe for configuration errors.log.enable: Expected value to be either true or false\n"
-           "transaction.boundary: Invalid value record for configuration transaction.boundary: String must be one of (case "
+           "config.action.reload: Invalid value never for configuration config.action.reload: "
+           "String must be one of: none, restart\n"
+           "errors.tolerance: Invalid value ALL for configuration errors.tolerance: String must be "
+           "one of: none, all\n"
+           "errors.log.enable: Invalid value maybe for configuration errors.log.enable: Expected "
+           "value to be either true or false\n"
+           "transaction.boundary: Invalid value record for configuration transaction.boundary: "
+           "String must be one of (case "
            "insensitive): INTERVAL, POLL, CONNECTOR\n");
 }
 
@@ -264,8 +294,10 @@ static void versions_are_the_installed_one_or_none(void **state)
     }
     set(f, "connector.plugin.version", "99.0");
     expect(f, 2,
-           "connector.class: Plugin " SOURCE " not found that matches the version range [99.0,99.0], available versions: [4.3.1]\n"
-           "connector.plugin.version: Plugin " SOURCE " not found that matches the version range [99.0,99.0], available versions: "
+           "connector.class: Plugin " SOURCE
+           " not found that matches the version range [99.0,99.0], available versions: [4.3.1]\n"
+           "connector.plugin.version: Plugin " SOURCE
+           " not found that matches the version range [99.0,99.0], available versions: "
            "[4.3.1]\n");
 }
 
@@ -281,12 +313,16 @@ static void converters_must_be_there_and_be_converters(void **state)
     set(f, "header.converter", SINK);
     expect(f, 3,
            "key.converter: Class class " SOURCE " does not implement the Converter interface\n"
-           "value.converter: Invalid value nope for configuration value.converter: Class nope could not be found.\n"
-           "header.converter: Class class " SINK " does not implement the HeaderConverter interface\n");
+           "value.converter: Invalid value nope for configuration value.converter: Class nope "
+           "could not be found.\n"
+           "header.converter: Class class " SINK
+           " does not implement the HeaderConverter interface\n");
     set(f, "header.converter", "JsonConverter");
     set(f, "value.converter", "JsonConverter");
     set(f, "key.converter", "");
-    expect(f, 1, "key.converter: Invalid value  for configuration key.converter: Class  could not be found.\n");
+    expect(f, 1,
+           "key.converter: Invalid value  for configuration key.converter: Class  could not be "
+           "found.\n");
 }
 
 static void transforms_that_are_not_installed_are_refused(void **state)
@@ -298,10 +334,14 @@ static void transforms_that_are_not_installed_are_refused(void **state)
     set(f, "transforms.a.type", "org.x.Cast");
     set(f, "predicates", "p");
     expect(f, 4,
-           "transforms: Invalid value [a, a, b] for configuration transforms: Duplicate alias provided.\n"
-           "transforms.a.type: Invalid value org.x.Cast for configuration transforms.a.type: Class org.x.Cast could not be found.\n"
-           "transforms.b.type: Missing required configuration \"transforms.b.type\" which has no default value.\n"
-           "predicates.p.type: Missing required configuration \"predicates.p.type\" which has no default value.\n");
+           "transforms: Invalid value [a, a, b] for configuration transforms: Duplicate alias "
+           "provided.\n"
+           "transforms.a.type: Invalid value org.x.Cast for configuration transforms.a.type: Class "
+           "org.x.Cast could not be found.\n"
+           "transforms.b.type: Missing required configuration \"transforms.b.type\" which has no "
+           "default value.\n"
+           "predicates.p.type: Missing required configuration \"predicates.p.type\" which has no "
+           "default value.\n");
 }
 
 /* --- across keys ------------------------------------------------------------------------------------------------------------ */
@@ -312,19 +352,74 @@ static void a_sink_needs_topics_in_exactly_one_way(void **state)
 
     a_sink(f);
     set(f, "topics", "");
-    expect(f, 2, "topics: Must configure one of topics or topics.regex\n"
+    expect(f, 2,
+           "topics: Must configure one of topics or topics.regex\n"
            "topics.regex: Must configure one of topics or topics.regex\n");
     set(f, "topics", "a");
     set(f, "topics.regex", "a.*");
-    expect(f, 2, "topics: topics and topics.regex are mutually exclusive options, but both are set.\n"
-           "topics.regex: topics and topics.regex are mutually exclusive options, but both are set.\n");
+    expect(f, 2,
+           "topics: topics and topics.regex are mutually exclusive options, but both are set.\n"
+           "topics.regex: topics and topics.regex are mutually exclusive options, but both are "
+           "set.\n");
     props_remove(&f->config, "topics.regex");
     set(f, "topics", " , ");
     expect(f, 1, "topics: Configuration 'topics' values must not be duplicated.\n");
     set(f, "topics", "a, D");
     set(f, "errors.deadletterqueue.topic.name", "D");
-    expect(f, 1, "topics: The DLQ topic 'D' may not be included in the list of topics ('topics=[a, D]') consumed by the "
-           "connector\n");
+    expect(f, 2,
+           "topics: The DLQ topic 'D' may not be included in the list of topics ('topics=[a, D]') "
+           "consumed by the "
+           "connector\n"
+           "errors.deadletterqueue.topic.name: Dead letter queues are not supported yet: remove "
+           "errors.deadletterqueue.topic.name; a bad record then fails the task, or is skipped "
+           "with errors.tolerance=all\n");
+}
+
+static void a_pattern_that_no_task_could_use_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    size_t n;
+    char *got;
+
+    a_sink(f);
+    props_remove(&f->config, "topics");
+    set(f, "topics.regex", "[");
+    got = problems(f, &n);
+    assert_int_equal(n, 1);
+    assert_memory_equal(
+        got, "topics.regex: Invalid value [ for configuration topics.regex: Invalid regex: ", 77);
+    free(got);
+    set(f, "topics.regex", "orders-\\d+");
+    expect(f, 0, "");
+    set(f, "topics.regex",
+        "(((a{9999}){9999}){9999}){9999}"); /* nothing that the worker should compile */
+    expect(f, 0, "");
+}
+
+static void on_remark(void *arg, const char *key, const char *text)
+{
+    assert_non_null(text);
+    buf_printf(arg, "%s ", key);
+}
+
+static void what_has_no_effect_is_remarked_upon(void **state)
+{
+    struct fixture *f = *state;
+    struct buf seen;
+
+    buf_init(&seen, 256);
+    a_source(f);
+    set(f, "errors.retry.timeout", "0");
+    set(f, "errors.log.enable", "FALSE");
+    set(f, "offsets.storage.topic.x", "1");
+    validate_remarks(&f->config, on_remark, &seen);
+    assert_int_equal(seen.len, 0);
+    set(f, "errors.log.enable", "true");
+    set(f, "topic.creation.default.partitions", "1");
+    set(f, "topic.creation.default.replication.factor", "1");
+    validate_remarks(&f->config, on_remark, &seen);
+    assert_string_equal(seen.data, "topic.creation.default.partitions errors.log.enable ");
+    buf_deinit(&seen);
 }
 
 static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
@@ -335,7 +430,9 @@ static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
     set(f, "exactly.once.support", "requested");
     expect(f, 0, "");
     set(f, "exactly.once.support", " Required");
-    expect(f, 1, "exactly.once.support: This worker does not have exactly-once source support enabled.\n");
+    expect(
+        f, 1,
+        "exactly.once.support: This worker does not have exactly-once source support enabled.\n");
 }
 
 static void overrides_are_judged_by_the_worker_s_policy(void **state)
@@ -348,16 +445,23 @@ static void overrides_are_judged_by_the_worker_s_policy(void **state)
     set(f, "producer.override.security.protocol", "PLAINTEXT");
     set(f, "consumer.override.max.poll.records", "not a client of a source");
     f->worker.override_policy = WORKER_OVERRIDE_NONE;
-    expect(f, 2, "producer.override.linger.ms: The 'None' policy does not allow 'linger.ms' to be overridden in the connector "
+    expect(f, 2,
+           "producer.override.linger.ms: The 'None' policy does not allow 'linger.ms' to be "
+           "overridden in the connector "
            "configuration.\n"
-           "producer.override.security.protocol: The 'None' policy does not allow 'security.protocol' to be overridden in the "
+           "producer.override.security.protocol: The 'None' policy does not allow "
+           "'security.protocol' to be overridden in the "
            "connector configuration.\n");
     f->worker.override_policy = WORKER_OVERRIDE_PRINCIPAL;
-    expect(f, 1, "producer.override.linger.ms: The 'Principal' policy does not allow 'linger.ms' to be overridden in the connector "
+    expect(f, 1,
+           "producer.override.linger.ms: The 'Principal' policy does not allow 'linger.ms' to be "
+           "overridden in the connector "
            "configuration.\n");
     f->worker.override_policy = WORKER_OVERRIDE_ALLOWLIST;
     f->worker.override_allowlist = allowed;
-    expect(f, 1, "producer.override.security.protocol: The 'Allowlist' policy does not allow 'security.protocol' to be overridden "
+    expect(f, 1,
+           "producer.override.security.protocol: The 'Allowlist' policy does not allow "
+           "'security.protocol' to be overridden "
            "in the connector configuration.\n");
     free(allowed[0]);
 }
@@ -411,10 +515,12 @@ static void the_message_is_connect_s(void **state)
     assert_int_equal(validate_connector(&input, &result, NULL), 0);
     buf_init(&out, 4096);
     assert_int_equal(validate_message(&result, &out), 0);
-    assert_string_equal(out.data, "Connector configuration is invalid and contains the following 2 error(s):\n"
-                        "Must configure one of topics or topics.regex\nMust configure one of topics or topics.regex\n"
-                        "You can also find the above list of errors at the endpoint "
-                        "`/connector-plugins/{connectorType}/config/validate`");
+    assert_string_equal(
+        out.data, "Connector configuration is invalid and contains the following 2 error(s):\n"
+                  "Must configure one of topics or topics.regex\nMust configure one of topics or "
+                  "topics.regex\n"
+                  "You can also find the above list of errors at the endpoint "
+                  "`/connector-plugins/{connectorType}/config/validate`");
     buf_deinit(&out);
     validate_deinit(&result);
 }
@@ -430,15 +536,18 @@ static void the_worker_s_converters_must_be_there(void **state)
     assert_int_equal(props_set(&f->worker.props, "key.converter.schemas.cache.size", "x"), 0);
     f->worker.props.entries[1].line = 7;
     assert_int_equal(validate_worker(&f->worker, catalog, &err), MR_ERR_CONFIG);
-    assert_string_equal(err.text, "worker.properties:7: Invalid value x for configuration schemas.cache.size: Not a number of type "
-                        "INT");
+    assert_string_equal(err.text, "worker.properties:7: Invalid value x for configuration "
+                                  "schemas.cache.size: Not a number of type "
+                                  "INT");
     err_clear(&err);
     assert_int_equal(props_set(&f->worker.props, "value.converter", "AvroConverter"), 0);
     f->worker.props.entries[2].line = 9;
     props_remove(&f->worker.props, "key.converter.schemas.cache.size");
     assert_int_equal(validate_worker(&f->worker, catalog, &err), MR_ERR_CONFIG);
-    assert_string_equal(err.text, "worker.properties:9: Invalid value AvroConverter for configuration value.converter: Class "
-                        "AvroConverter could not be found.");
+    assert_string_equal(
+        err.text,
+        "worker.properties:9: Invalid value AvroConverter for configuration value.converter: Class "
+        "AvroConverter could not be found.");
 }
 
 #define validate_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -458,6 +567,8 @@ int main(void)
         validate_test(converters_must_be_there_and_be_converters),
         validate_test(transforms_that_are_not_installed_are_refused),
         validate_test(a_sink_needs_topics_in_exactly_one_way),
+        validate_test(a_pattern_that_no_task_could_use_is_refused),
+        validate_test(what_has_no_effect_is_remarked_upon),
         validate_test(a_required_guarantee_that_cannot_be_given_is_refused),
         validate_test(overrides_are_judged_by_the_worker_s_policy),
         validate_test(security_that_cannot_be_honoured_is_refused),

@@ -87,11 +87,11 @@ static bool logged(struct fixture *f, const char *text)
     return found;
 }
 
-#define GOOD                                                                                                           \
-    "key.converter=org.apache.kafka.connect.json.JsonConverter\n"                                                      \
-    "value.converter=org.apache.kafka.connect.json.JsonConverter\n"                                                    \
+#define GOOD \
+    "key.converter=org.apache.kafka.connect.json.JsonConverter\n" \
+    "value.converter=org.apache.kafka.connect.json.JsonConverter\n" \
     "offset.storage.file.filename=/tmp/connect.offsets\n"
-#define LINE "4"                        /* the first line behind GOOD */
+#define LINE "4" /* the first line behind GOOD */
 
 static void refused(struct fixture *f, const char *line, const char *text)
 {
@@ -118,13 +118,14 @@ static void kafka_s_sample_file_is_taken_as_it_is(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(load(f, "bootstrap.servers=localhost:9092\n"
-                          "key.converter=org.apache.kafka.connect.json.JsonConverter\n"
-                          "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
-                          "key.converter.schemas.enable=true\n"
-                          "value.converter.schemas.enable=true\n"
-                          "offset.storage.file.filename=/tmp/connect.offsets\n"
-                          "offset.flush.interval.ms=10000\n"
-                          "#plugin.path=\n"), 0);
+                             "key.converter=org.apache.kafka.connect.json.JsonConverter\n"
+                             "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
+                             "key.converter.schemas.enable=true\n"
+                             "value.converter.schemas.enable=true\n"
+                             "offset.storage.file.filename=/tmp/connect.offsets\n"
+                             "offset.flush.interval.ms=10000\n"
+                             "#plugin.path=\n"),
+                     0);
     assert_false(logged(f, "WARN"));
     assert_int_equal(f->config.offset_flush_ms, 10000);
     assert_int_equal(f->config.graceful_ms, 5000);
@@ -143,10 +144,12 @@ static void what_is_required_is_named(void **state)
     char want[2048];
 
     assert_int_equal(load(f, ""), MR_ERR_CONFIG);
-    snprintf(want, sizeof(want), "%s: Missing required configuration \"key.converter\" which has no default value.; "
+    snprintf(want, sizeof(want),
+             "%s: Missing required configuration \"key.converter\" which has no default value.; "
              "%s: Missing required configuration \"value.converter\" which has no default value.; "
-             "%s: Missing required configuration \"offset.storage.file.filename\" which has no default value.", f->path, f->path,
-             f->path);
+             "%s: Missing required configuration \"offset.storage.file.filename\" which has no "
+             "default value.",
+             f->path, f->path, f->path);
     assert_string_equal(f->err.text, want);
 }
 
@@ -155,14 +158,21 @@ static void bad_values_are_told_with_file_and_line(void **state)
     struct fixture *f = *state;
 
     refused(f, "task.shutdown.graceful.timeout.ms=-1",
-            "Invalid value -1 for configuration task.shutdown.graceful.timeout.ms: Value must be at least 0");
-    refused(f, "millrace.restart.max=101", "Invalid value 101 for configuration millrace.restart.max: Value must be no more than 100");
+            "Invalid value -1 for configuration task.shutdown.graceful.timeout.ms: Value must be "
+            "at least 0");
+    refused(
+        f, "millrace.restart.max=101",
+        "Invalid value 101 for configuration millrace.restart.max: Value must be no more than 100");
     refused(f, "topic.creation.enable=yes",
-            "Invalid value yes for configuration topic.creation.enable: Expected value to be either true or false");
+            "Invalid value yes for configuration topic.creation.enable: Expected value to be "
+            "either true or false");
     refused(f, "metrics.recording.level=LOUD",
-            "Invalid value LOUD for configuration metrics.recording.level: String must be one of: INFO, DEBUG");
-    refused(f, "connector.client.config.override.policy=org.x.Mine", "Invalid value org.x.Mine for configuration "
-            "connector.client.config.override.policy: policies are All, None, Principal and Allowlist");
+            "Invalid value LOUD for configuration metrics.recording.level: String must be one of: "
+            "INFO, DEBUG");
+    refused(
+        f, "connector.client.config.override.policy=org.x.Mine",
+        "Invalid value org.x.Mine for configuration "
+        "connector.client.config.override.policy: policies are All, None, Principal and Allowlist");
 }
 
 static void listeners_are_read_and_their_mistakes_told_as_connect_does(void **state)
@@ -177,30 +187,44 @@ static void listeners_are_read_and_their_mistakes_told_as_connect_does(void **st
     assert_string_equal(f->config.listeners[2].host, "::1");
     assert_int_equal(f->config.listeners[2].port, 0);
     refused(f, "listeners=ftp://x:1",
-            "Invalid value ftp://x:1 for configuration listeners: Listener protocol must be either \"http\" or \"https\".");
-    refused(f, "listeners=http://x", "Invalid value http://x for configuration listeners: Listener doesn't have the right format "
+            "Invalid value ftp://x:1 for configuration listeners: Listener protocol must be either "
+            "\"http\" or \"https\".");
+    refused(f, "listeners=http://x",
+            "Invalid value http://x for configuration listeners: Listener doesn't have the right "
+            "format "
             "(protocol://hostname:port).");
-    refused(f, "listeners=http://x:65536", "Invalid value http://x:65536 for configuration listeners: Listener doesn't have the "
+    refused(f, "listeners=http://x:65536",
+            "Invalid value http://x:65536 for configuration listeners: Listener doesn't have the "
             "right format (protocol://hostname:port).");
-    refused(f, "listeners=http://x:1y", "Invalid value http://x:1y for configuration listeners: Listener doesn't have the right "
-            "format (protocol://hostname:port).");
-    refused(f, "listeners=", "Invalid value for listeners, at least one URL is expected, ex: "
+    refused(
+        f, "listeners=http://x:1y",
+        "Invalid value http://x:1y for configuration listeners: Listener doesn't have the right "
+        "format (protocol://hostname:port).");
+    refused(f, "listeners=",
+            "Invalid value for listeners, at least one URL is expected, ex: "
             "http://localhost:8080,https://localhost:8443.");
-    refused(f, "listeners=http://a:1,,http://b:2",
-            "Invalid value  for configuration listeners: Empty URL found when parsing listeners list.");
+    refused(
+        f, "listeners=http://a:1,,http://b:2",
+        "Invalid value  for configuration listeners: Empty URL found when parsing listeners list.");
 }
 
 static void what_would_open_a_door_ends_the_start(void **state)
 {
     struct fixture *f = *state;
 
-    refused(f, "rest.extension.classes=org.x.BasicAuth", "rest.extension.classes: REST extensions are not supported yet, and without "
-            "them the API would stand open: remove the key, and put an authenticating proxy before a listener on localhost");
-    refused(f, "config.providers=file", "config.providers: config providers are not supported yet, and their ${...} would be taken "
-            "literally: remove the key, and write the values out");
-    refused(f, "exactly.once.source.support=enabled", "exactly.once.source.support: exactly-once delivery from sources is not "
+    refused(f, "rest.extension.classes=org.x.BasicAuth",
+            "rest.extension.classes: REST extensions are not supported yet, and without "
+            "them the API would stand open: remove the key, and put an authenticating proxy before "
+            "a listener on localhost");
+    refused(
+        f, "config.providers=file",
+        "config.providers: config providers are not supported yet, and their ${...} would be taken "
+        "literally: remove the key, and write the values out");
+    refused(f, "exactly.once.source.support=enabled",
+            "exactly.once.source.support: exactly-once delivery from sources is not "
             "supported yet: remove the key, or set it to disabled");
-    accepted(f, "rest.extension.classes=\nconfig.providers= \nexactly.once.source.support=DISABLED");
+    accepted(f,
+             "rest.extension.classes=\nconfig.providers= \nexactly.once.source.support=DISABLED");
 }
 
 static void security_that_cannot_be_honoured_ends_the_start_with_the_remedy(void **state)
@@ -210,7 +234,8 @@ static void security_that_cannot_be_honoured_ends_the_start_with_the_remedy(void
         "security.protocol=SSL\nssl.truststore.location=/etc/trust.jks\nssl.truststore.type=JKS",
         "security.protocol=SASL_SSL\nsasl.mechanism=AWS_MSK_IAM",
         "producer.security.protocol=SASL_SSL\nproducer.sasl.mechanism=AWS_MSK_IAM",
-        "consumer.sasl.login.callback.handler.class=com.example.Mine\nconsumer.security.protocol=SASL_SSL",
+        "consumer.sasl.login.callback.handler.class=com.example.Mine\nconsumer.security.protocol="
+        "SASL_SSL",
     };
     char all[2048];
 
@@ -226,16 +251,20 @@ static void unknown_keys_are_warned_about_with_the_nearest_known_one(void **stat
     struct fixture *f = *state;
     char text[256];
 
-    accepted(f, "bootstrap.server=x:1\nmy.thing=1\nmillrace.restart.maxx=1\nproducer.batch.size=1\nkey.converter.zzz=1\n"
-             "group.id=g\nstatus.storage.topic=s\nconfig.storage.min.insync.replicas=2\nadmin.listeners=\n"
-             "metrics.context.label=x\nsasl.login.refresh.window.factor=0.9");
-    snprintf(text, sizeof(text), "%s:4: unknown key bootstrap.server: did you mean bootstrap.servers?", f->path);
+    accepted(f, "bootstrap.server=x:1\nmy.thing=1\nmillrace.restart.maxx=1\nproducer.batch.size="
+                "1\nkey.converter.zzz=1\n"
+                "group.id=g\nstatus.storage.topic=s\nconfig.storage.min.insync.replicas=2\nadmin."
+                "listeners=\n"
+                "metrics.context.label=x\nsasl.login.refresh.window.factor=0.9");
+    snprintf(text, sizeof(text),
+             "%s:4: unknown key bootstrap.server: did you mean bootstrap.servers?", f->path);
     assert_true(logged(f, text));
     snprintf(text, sizeof(text), "%s:5: unknown key my.thing\n", f->path);
     assert_true(logged(f, text));
     assert_true(logged(f, "unknown key millrace.restart.maxx: did you mean millrace.restart.max?"));
     assert_true(logged(f, "group.id is a setting of distributed workers: it has no effect here"));
-    assert_true(logged(f, "config.storage.min.insync.replicas is a setting of distributed workers"));
+    assert_true(
+        logged(f, "config.storage.min.insync.replicas is a setting of distributed workers"));
     assert_true(logged(f, "admin.listeners has no effect: "));
     assert_false(logged(f, "key.converter.zzz"));
     assert_false(logged(f, "unknown key producer.batch.size"));
@@ -246,8 +275,10 @@ static void secrets_are_not_logged(void **state)
 {
     struct fixture *f = *state;
 
-    accepted(f, "sasl.jaas.confg=hunter2\nsasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
-             "username=\"u\" password=\"hunter2\";\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN");
+    accepted(f, "sasl.jaas.confg=hunter2\nsasl.jaas.config=org.apache.kafka.common.security.plain."
+                "PlainLoginModule required "
+                "username=\"u\" "
+                "password=\"hunter2\";\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN");
     assert_true(logged(f, "unknown key sasl.jaas.confg: did you mean sasl.jaas.config?"));
     assert_false(logged(f, "hunter2"));
 }
@@ -258,10 +289,13 @@ static void policies_have_short_and_java_names(void **state)
 
     accepted(f, "connector.client.config.override.policy=None");
     assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_NONE);
-    accepted(f, "connector.client.config.override.policy="
-             "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy");
+    accepted(
+        f,
+        "connector.client.config.override.policy="
+        "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy");
     assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_PRINCIPAL);
-    accepted(f, "connector.client.config.override.policy=Allowlist\nconnector.client.config.override.allowlist=a, b");
+    accepted(f, "connector.client.config.override.policy=Allowlist\nconnector.client.config."
+                "override.allowlist=a, b");
     assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_ALLOWLIST);
     assert_string_equal(f->config.override_allowlist[1], "b");
     assert_null(f->config.override_allowlist[2]);
