@@ -42,7 +42,8 @@ static void *append(void *arg)
         due.tv_sec += due.tv_nsec / 1000000000;
         due.tv_nsec %= 1000000000;
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-        n = snprintf(line, sizeof(line), "%lld\n", (long long)due.tv_sec * 1000000 + due.tv_nsec / 1000);
+        n = snprintf(line, sizeof(line), "%lld\n",
+                     (long long)due.tv_sec * 1000000 + due.tv_nsec / 1000);
         if (write(run->fd, line, (size_t)n) != n)
             perror("append_latency");
     }
@@ -51,8 +52,10 @@ static void *append(void *arg)
 
 static rd_kafka_t *reader(const char *bootstrap, const char *topic)
 {
-    static const char *const settings[][2] = {{"group.id", "append-latency"}, {"auto.offset.reset", "latest"},
-                                              {"enable.auto.commit", "false"}, {"fetch.wait.max.ms", "500"}};
+    static const char *const settings[][2] = {{"group.id", "append-latency"},
+                                              {"auto.offset.reset", "latest"},
+                                              {"enable.auto.commit", "false"},
+                                              {"fetch.wait.max.ms", "500"}};
     char text[512];
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -96,7 +99,8 @@ int main(int argc, char **argv)
     run.fd = open(argv[3], O_WRONLY | O_APPEND | O_CREAT, 0600);
     took = calloc((size_t)run.lines, sizeof(*took));
     rk = reader(argv[1], argv[2]);
-    first = rd_kafka_consumer_poll(rk, 2000); /* nothing is there yet: the assignment takes hold meanwhile */
+    /* nothing is there yet: the assignment takes hold meanwhile */
+    first = rd_kafka_consumer_poll(rk, 2000);
     if (first != NULL)
         rd_kafka_message_destroy(first);
     limit = now_us() + (run.lines * run.interval_ms + 10000) * 1000;
@@ -117,7 +121,8 @@ int main(int argc, char **argv)
     pthread_join(thread, NULL);
     qsort(took, (size_t)seen, sizeof(*took), compare);
     if (seen > 0)
-        printf("%.1f %.1f %.1f %ld\n", took[seen / 2] / 1e3, took[seen * 99 / 100] / 1e3, took[seen - 1] / 1e3, seen);
+        printf("%.1f %.1f %.1f %ld\n", took[seen / 2] / 1e3, took[seen * 99 / 100] / 1e3,
+               took[seen - 1] / 1e3, seen);
     rd_kafka_consumer_close(rk);
     rd_kafka_destroy(rk);
     return seen == run.lines ? 0 : 1;

@@ -15,7 +15,9 @@
 
 static const char *source_config(const char *file, const char *topic)
 {
-    return scratch_text("\"connector.class\": \"FileStreamSource\", \"file\": \"%s\", \"topic\": \"%s\"", file, topic);
+    return scratch_text(
+        "\"connector.class\": \"FileStreamSource\", \"file\": \"%s\", \"topic\": \"%s\"", file,
+        topic);
 }
 
 static const char *numbered(int first, int last)
@@ -42,13 +44,18 @@ static void thirty_seconds_without_a_broker_lose_nothing(void **state)
 {
     struct kafka_run *kafka = kafka_run_start("");
     const char *file = scratch_path("in.txt"), *out = scratch_path("out.txt");
-    struct worker_run *w = worker_run_start(&(struct worker_run_options){.servers = kafka_run_servers_of(kafka)});
+    struct worker_run *w =
+        worker_run_start(&(struct worker_run_options){.servers = kafka_run_servers_of(kafka)});
     const char *seen;
 
     (void)state;
     scratch_write_text(file, numbered(1, 100));
     worker_run_put(w, "source", source_config(file, "away"));
-    worker_run_put(w, "sink", scratch_text("\"connector.class\": \"FileStreamSink\", \"file\": \"%s\", \"topics\": \"away\"", out));
+    worker_run_put(
+        w, "sink",
+        scratch_text(
+            "\"connector.class\": \"FileStreamSink\", \"file\": \"%s\", \"topics\": \"away\"",
+            out));
     wait_until(FLOW_MS, scratch_contains(out, "line 100"));
     kafka_run_do(kafka, "kill 1");
     scratch_append_text(file, numbered(101, 200));
@@ -68,8 +75,9 @@ static void without_auto_creation_a_missing_topic_fails_by_name(void **state)
     struct kafka_run *kafka = kafka_run_start("KAFKA_AUTO_CREATE=false");
     const char *file = scratch_path("in.txt");
     struct worker_run *w = worker_run_start(&(struct worker_run_options){
-        .servers = kafka_run_servers_of(kafka), .props = "producer.max.block.ms=3000\nproducer.delivery.timeout.ms=3000\n"
-                                                         "producer.request.timeout.ms=2000\n"});
+        .servers = kafka_run_servers_of(kafka),
+        .props = "producer.max.block.ms=3000\nproducer.delivery.timeout.ms=3000\n"
+                 "producer.request.timeout.ms=2000\n"});
 
     (void)state;
     scratch_write_text(file, "a\n");
@@ -85,7 +93,8 @@ static void a_record_that_the_broker_refuses_for_size_fails_the_task(void **stat
 {
     struct kafka_run *kafka = kafka_run_start("KAFKA_EXTRA=message.max.bytes=1000");
     const char *file = scratch_path("in.txt");
-    struct worker_run *w = worker_run_start(&(struct worker_run_options){.servers = kafka_run_servers_of(kafka)});
+    struct worker_run *w =
+        worker_run_start(&(struct worker_run_options){.servers = kafka_run_servers_of(kafka)});
     char *large = scratch_keep(malloc(20002));
 
     (void)state;
@@ -96,7 +105,8 @@ static void a_record_that_the_broker_refuses_for_size_fails_the_task(void **stat
     scratch_append_text(file, large);
     worker_run_put(w, "source", source_config(file, "sizes"));
     wait_until(FLOW_MS, strcmp(worker_run_state(w, "source", "tasks.0.state"), "FAILED") == 0);
-    assert_true(trace_says(w, "source", "20000 bytes is larger than the topic's max.message.bytes"));
+    assert_true(
+        trace_says(w, "source", "20000 bytes is larger than the topic's max.message.bytes"));
     topic_read(w->servers, "sizes", 1, FLOW_MS);
 }
 

@@ -15,14 +15,18 @@
 
 static const char *source_config(const char *file, const char *topic)
 {
-    return scratch_text("\"connector.class\": \"org.apache.kafka.connect.file.FileStreamSourceConnector\","
-                        "\"tasks.max\": \"1\", \"file\": \"%s\", \"topic\": \"%s\"", file, topic);
+    return scratch_text(
+        "\"connector.class\": \"org.apache.kafka.connect.file.FileStreamSourceConnector\","
+        "\"tasks.max\": \"1\", \"file\": \"%s\", \"topic\": \"%s\"",
+        file, topic);
 }
 
 static const char *sink_config(const char *file, const char *topic)
 {
-    return scratch_text("\"connector.class\": \"org.apache.kafka.connect.file.FileStreamSinkConnector\","
-                        "\"tasks.max\": \"1\", \"file\": \"%s\", \"topics\": \"%s\"", file, topic);
+    return scratch_text(
+        "\"connector.class\": \"org.apache.kafka.connect.file.FileStreamSinkConnector\","
+        "\"tasks.max\": \"1\", \"file\": \"%s\", \"topics\": \"%s\"",
+        file, topic);
 }
 
 static struct worker_run *worker(void)
@@ -94,7 +98,8 @@ static void records_become_lines_byte_for_byte(void **state)
 
 static void fifty_thousand_lines_go_round_in_order(void **state)
 {
-    const char *topic = scratch_name("round"), *in = scratch_path("in.txt"), *out = scratch_path("out.txt");
+    const char *topic = scratch_name("round"), *in = scratch_path("in.txt"),
+               *out = scratch_path("out.txt");
     const char *lines = numbered(1, 50000);
     struct worker_run *w = worker();
     size_t len = 0;
@@ -110,16 +115,21 @@ static void fifty_thousand_lines_go_round_in_order(void **state)
 
 static void an_ordered_restart_neither_loses_nor_doubles(void **state)
 {
-    const char *topic = scratch_name("restart"), *file = scratch_path("in.txt"), *out = scratch_path("out.txt");
-    const char *source_file = scratch_path("source.json"), *sink_file = scratch_path("sink.properties");
+    const char *topic = scratch_name("restart"), *file = scratch_path("in.txt"),
+               *out = scratch_path("out.txt");
+    const char *source_file = scratch_path("source.json"),
+               *sink_file = scratch_path("sink.properties");
     const char *files[] = {source_file, sink_file, NULL};
     struct worker_run *w;
 
     (void)state;
     scratch_write_text(file, numbered(1, 1000));
-    scratch_write_text(source_file, scratch_text("{\"name\": \"source\", \"config\": {%s}}", source_config(file, topic)));
-    scratch_write_text(sink_file, scratch_text("name=sink-restart\nconnector.class=FileStreamSink\ntopics=%s\nfile=%s\n",
-                                               topic, out));
+    scratch_write_text(source_file, scratch_text("{\"name\": \"source\", \"config\": {%s}}",
+                                                 source_config(file, topic)));
+    scratch_write_text(
+        sink_file,
+        scratch_text("name=sink-restart\nconnector.class=FileStreamSink\ntopics=%s\nfile=%s\n",
+                     topic, out));
     w = worker_run_start(&(struct worker_run_options){.files = files});
     wait_until(FLOW_MS, scratch_contains(out, "line 1000"));
     assert_int_equal(worker_run_stop(w), 0);
@@ -152,13 +162,15 @@ static void assert_no_gap(struct topic_records got, int last)
 
 static void killing_the_worker_loses_nothing(void **state)
 {
-    const char *topic = scratch_name("killed"), *file = scratch_path("in.txt"), *source_file = scratch_path("source.json");
+    const char *topic = scratch_name("killed"), *file = scratch_path("in.txt"),
+               *source_file = scratch_path("source.json");
     const char *files[] = {source_file, NULL};
     struct worker_run *w;
 
     (void)state;
     scratch_write_text(file, "");
-    scratch_write_text(source_file, scratch_text("{\"name\": \"source\", %s}", source_config(file, topic)));
+    scratch_write_text(source_file,
+                       scratch_text("{\"name\": \"source\", %s}", source_config(file, topic)));
     w = worker_run_start(&(struct worker_run_options){.files = files});
     for (int round = 0; round < 3; round++) {
         scratch_append_text(file, numbered(round * 5000 + 1, round * 5000 + 5000));
@@ -170,14 +182,17 @@ static void killing_the_worker_loses_nothing(void **state)
     scratch_append_text(file, numbered(15001, 15001));
     wait_until(FLOW_MS, topic_count(w->servers, topic) >= 15001);
     worker_run_await(w, "source", "RUNNING", 1, STATE_MS);
-    wait_until(FLOW_MS, scratch_contains(w->offsets, scratch_text("%zu", strlen(numbered(1, 15001)))));
+    wait_until(FLOW_MS,
+               scratch_contains(w->offsets, scratch_text("%zu", strlen(numbered(1, 15001)))));
     assert_no_gap(topic_read(w->servers, topic, 15001, FLOW_MS), 15001);
 }
 
 static void a_json_record_passes_with_its_schema(void **state)
 {
-    static const char json[] = "\"value.converter\": \"org.apache.kafka.connect.json.JsonConverter\"";
-    const char *topic = scratch_name("json"), *in = scratch_path("in.txt"), *out = scratch_path("out.txt");
+    static const char json[] =
+        "\"value.converter\": \"org.apache.kafka.connect.json.JsonConverter\"";
+    const char *topic = scratch_name("json"), *in = scratch_path("in.txt"),
+               *out = scratch_path("out.txt");
     struct worker_run *w = worker();
     struct topic_records got;
 
@@ -185,7 +200,9 @@ static void a_json_record_passes_with_its_schema(void **state)
     scratch_write_text(in, "say \"hi\"\n");
     worker_run_put(w, "source", scratch_text("%s, %s", source_config(in, topic), json));
     got = topic_read(w->servers, topic, 1, FLOW_MS);
-    assert_string_equal(got.records[0].value, "{\"schema\":{\"type\":\"string\",\"optional\":false},\"payload\":\"say \\\"hi\\\"\"}");
+    assert_string_equal(
+        got.records[0].value,
+        "{\"schema\":{\"type\":\"string\",\"optional\":false},\"payload\":\"say \\\"hi\\\"\"}");
     worker_run_put(w, "sink-json", scratch_text("%s, %s", sink_config(out, topic), json));
     wait_until(FLOW_MS, scratch_contains(out, "say \"hi\""));
 }

@@ -80,13 +80,15 @@ static const char *trimmed(const char *text)
 
 static bool is_a_look(const char *command)
 {
-    return strstr(command, " -X") == NULL && strstr(command, " -d") == NULL && strstr(command, ">>") == NULL;
+    return strstr(command, " -X") == NULL && strstr(command, " -d") == NULL &&
+           strstr(command, ">>") == NULL;
 }
 
 static void start_in_background(const char *command, const char *mark)
 {
     static unsigned count;
-    const char *line = scratch_text("cd '%s' && exec %.*s", TEST_SOURCE, (int)strlen(command) - 1, command);
+    const char *line =
+        scratch_text("cd '%s' && exec %.*s", TEST_SOURCE, (int)strlen(command) - 1, command);
     const char *argv[] = {"bash", "-c", line, NULL};
 
     process_start(argv, scratch_path(scratch_text("background-%u.log", ++count)), mark);
@@ -105,7 +107,8 @@ static void run(const char *command, const char *expected)
         if (rc == 0 && matches(trimmed(output), trimmed(expected)))
             return;
         if (!is_a_look(command) || scratch_since(from) > LOOK_AGAIN_MS)
-            fail_msg("README.md: $ %s\nexit %d; it says:\n%s\nthe README says:\n%s", command, rc, output, expected);
+            fail_msg("README.md: $ %s\nexit %d; it says:\n%s\nthe README says:\n%s", command, rc,
+                     output, expected);
         scratch_pause(100);
     }
 }
@@ -142,7 +145,8 @@ static void stop_kafka(void *arg)
 {
     char command[8192];
 
-    snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop", (const char *)arg, TEST_SOURCE);
+    snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop",
+             (const char *)arg, TEST_SOURCE);
     if (system(command) != 0)
         fprintf(stderr, "could not stop the broker in %s\n", (const char *)arg);
 }
@@ -165,7 +169,8 @@ static void prepare(void)
     assert_non_null(shipped);
     assert_int_equal(mkdir(tmp, 0755), 0);
     swap_count = 0;
-    swaps[swap_count++] = (struct swap){"build/release", TEST_BUILD};       /* first: what follows has it inside */
+    /* first: what follows has it inside */
+    swaps[swap_count++] = (struct swap){"build/release", TEST_BUILD};
     swaps[swap_count++] = (struct swap){"9092", scratch_text("%d", worker_run_free_port())};
     swaps[swap_count++] = (struct swap){"8083", scratch_text("%d", worker_run_free_port())};
     swaps[swap_count++] = (struct swap){"/tmp/", scratch_text("%s/", tmp)};
@@ -205,9 +210,13 @@ static void every_make_target_of_the_readme_exists(void **state)
     char *output;
 
     (void)state;
-    assert_int_equal(process_shell("sed -n '/^```sh$/,/^```$/s/^make  *\\([a-z-]*\\)\\( .*\\|$\\)/\\1/p' README.md CONTRIBUTING.md | grep . | sort -u | "
-                                   "while read -r target; do grep -q \"^$target:\" Makefile || echo \"no target $target\"; done",
-                                   COMMAND_MS, &output), 0);
+    assert_int_equal(
+        process_shell("sed -n '/^```sh$/,/^```$/s/^make  *\\([a-z-]*\\)\\( .*\\|$\\)/\\1/p' "
+                      "README.md CONTRIBUTING.md | grep . | sort -u | "
+                      "while read -r target; do grep -q \"^$target:\" Makefile || echo \"no target "
+                      "$target\"; done",
+                      COMMAND_MS, &output),
+        0);
     assert_string_equal(output, "");
 }
 
@@ -217,9 +226,12 @@ static void every_file_that_a_map_names_exists(void **state)
     char *output;
 
     (void)state;
-    assert_int_equal(process_shell("for map in README.md CONTRIBUTING.md; do "
-                                   "grep -o '](\\([^)#:]*\\))' $map | tr -d '()]' | while read -r file; do "
-                                   "[ -e \"$file\" ] || echo \"$map names $file\"; done; done", COMMAND_MS, &output), 0);
+    assert_int_equal(
+        process_shell("for map in README.md CONTRIBUTING.md; do "
+                      "grep -o '](\\([^)#:]*\\))' $map | tr -d '()]' | while read -r file; do "
+                      "[ -e \"$file\" ] || echo \"$map names $file\"; done; done",
+                      COMMAND_MS, &output),
+        0);
     assert_string_equal(output, "");
 }
 

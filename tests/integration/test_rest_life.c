@@ -17,7 +17,8 @@
 
 static const char *source_config(const char *file, const char *topic)
 {
-    return scratch_text("\"connector.class\": \"FileStreamSource\", \"tasks.max\": \"1\", \"file\": \"%s\", \"topic\": \"%s\"",
+    return scratch_text("\"connector.class\": \"FileStreamSource\", \"tasks.max\": \"1\", "
+                        "\"file\": \"%s\", \"topic\": \"%s\"",
                         file, topic);
 }
 
@@ -30,7 +31,8 @@ struct flow {
 
 static struct flow flow_start(void)
 {
-    struct flow flow = {worker_run_start(&(struct worker_run_options){0}), scratch_name("life"), scratch_path("in.txt")};
+    struct flow flow = {worker_run_start(&(struct worker_run_options){0}), scratch_name("life"),
+                        scratch_path("in.txt")};
 
     scratch_write_text(flow.file, "first\n");
     worker_run_put(flow.w, "source", source_config(flow.file, flow.topic));
@@ -47,7 +49,8 @@ static int64_t count(const struct flow *flow)
 static void create_answers_as_connect_does(void **state)
 {
     struct flow f = flow_start();
-    const char *body = scratch_text("{\"name\": \"second\", \"config\": {%s}}", source_config(f.file, f.topic));
+    const char *body =
+        scratch_text("{\"name\": \"second\", \"config\": {%s}}", source_config(f.file, f.topic));
     struct http_reply reply = worker_run_expect(f.w, 201, "POST", "/connectors", body);
 
     (void)state;
@@ -63,7 +66,8 @@ static void create_answers_as_connect_does(void **state)
     reply = worker_run_expect(f.w, 200, "GET", "/connectors", NULL);
     assert_int_equal(json_array_size(reply.json), 2);
     reply = worker_run_expect(f.w, 200, "GET", "/connectors/second/status", NULL);
-    assert_string_equal(http_at(reply.json, "connector.worker_id"), scratch_text("127.0.0.1:%d", f.w->port));
+    assert_string_equal(http_at(reply.json, "connector.worker_id"),
+                        scratch_text("127.0.0.1:%d", f.w->port));
 }
 
 static void a_paused_source_stands_still_and_a_resumed_one_goes_on(void **state)
@@ -103,8 +107,9 @@ static void restarts_neither_lose_nor_double(void **state)
     for (int i = 0; i < 5; i++) {
         scratch_append_text(f.file, "more\n");
         wait_until(FLOW_MS, count(&f) == i + 2);
-        worker_run_expect(f.w, 204, "POST", i % 2 == 0 ? "/connectors/source/restart" : "/connectors/source/tasks/0/restart",
-                          NULL);
+        worker_run_expect(
+            f.w, 204, "POST",
+            i % 2 == 0 ? "/connectors/source/restart" : "/connectors/source/tasks/0/restart", NULL);
         worker_run_await(f.w, "source", "RUNNING", 1, STATE_MS);
     }
     worker_run_expect(f.w, 202, "POST", "/connectors/source/restart?includeTasks=true", NULL);
@@ -123,7 +128,8 @@ static void a_deleted_connector_leaves_nothing_behind(void **state)
     worker_run_expect(f.w, 204, "DELETE", "/connectors/source", NULL);
     worker_run_expect(f.w, 404, "GET", "/connectors/source", NULL);
     wait_until(STATE_MS, worker_run_processes(f.w) == 1);
-    wait_until(STATE_MS, worker_run_call(f.w, "GET", "/connectors/source/status", NULL).status == 404);
+    wait_until(STATE_MS,
+               worker_run_call(f.w, "GET", "/connectors/source/status", NULL).status == 404);
     scratch_append_text(f.file, "second\n");
     holds_for(500, count(&f) == 1);
     worker_run_put(f.w, "source", source_config(f.file, f.topic));
@@ -136,7 +142,8 @@ static void a_changed_configuration_takes_effect_at_once(void **state)
     const char *other = scratch_name("other");
 
     (void)state;
-    worker_run_expect(f.w, 200, "PUT", "/connectors/source/config", scratch_text("{%s}", source_config(f.file, other)));
+    worker_run_expect(f.w, 200, "PUT", "/connectors/source/config",
+                      scratch_text("{%s}", source_config(f.file, other)));
     scratch_append_text(f.file, "second\n");
     assert_string_equal(topic_read(f.w->servers, other, 1, FLOW_MS).records[0].value, "second");
     assert_int_equal(count(&f), 1);
@@ -159,8 +166,10 @@ static void mistakes_of_the_client_change_nothing(void **state)
         {400, "POST", "/connectors", "[]"},
         {400, "POST", "/connectors", "{\"name\": \"x\", \"config\": {\"a\": {}}}"},
         {400, "POST", "/connectors", "{\"name\": \"x\", \"config\": {}}"},
-        {400, "POST", "/connectors", "{\"config\": {\"connector.class\": \"FileStreamSource\", \"topic\": \"t\"}}"},
-        {400, "POST", "/connectors", "{\"name\": \"x\", \"config\": {\"connector.class\": \"NoSuch\"}}"},
+        {400, "POST", "/connectors",
+         "{\"config\": {\"connector.class\": \"FileStreamSource\", \"topic\": \"t\"}}"},
+        {400, "POST", "/connectors",
+         "{\"name\": \"x\", \"config\": {\"connector.class\": \"NoSuch\"}}"},
         {400, "PUT", "/connectors/source/config", "{\"connector.class\": \"FileStreamSource\"}"},
         {400, "PUT", "/connectors/source/config",
          "{\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", \"name\": \"other\"}"},
@@ -169,7 +178,8 @@ static void mistakes_of_the_client_change_nothing(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        struct http_reply reply = worker_run_expect(f.w, calls[i].status, calls[i].method, calls[i].path, calls[i].body);
+        struct http_reply reply =
+            worker_run_expect(f.w, calls[i].status, calls[i].method, calls[i].path, calls[i].body);
 
         assert_string_equal(reply.content_type, "application/json");
         assert_string_equal(http_at(reply.json, "error_code"), scratch_text("%d", calls[i].status));

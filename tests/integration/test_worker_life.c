@@ -17,7 +17,9 @@
 
 static const char *source_config(const char *file, const char *topic)
 {
-    return scratch_text("\"connector.class\": \"FileStreamSource\", \"file\": \"%s\", \"topic\": \"%s\"", file, topic);
+    return scratch_text(
+        "\"connector.class\": \"FileStreamSource\", \"file\": \"%s\", \"topic\": \"%s\"", file,
+        topic);
 }
 
 /* Run `millrace <args>` to its end; args are the shell's. */
@@ -43,9 +45,10 @@ static void assert_one_error(const char *output)
 
 static const char *minimal_config(int port)
 {
-    return scratch_text("bootstrap.servers=%s\nlisteners=http://127.0.0.1:%d\nkey.converter=StringConverter\n"
-                        "value.converter=StringConverter\noffset.storage.file.filename=%s\nmillrace.run.dir=%s\n",
-                        kafka_run_servers(), port, scratch_path("offsets"), scratch_path("run"));
+    return scratch_text(
+        "bootstrap.servers=%s\nlisteners=http://127.0.0.1:%d\nkey.converter=StringConverter\n"
+        "value.converter=StringConverter\noffset.storage.file.filename=%s\nmillrace.run.dir=%s\n",
+        kafka_run_servers(), port, scratch_path("offsets"), scratch_path("run"));
 }
 
 static void help_and_version_are_told(void **state)
@@ -81,7 +84,8 @@ static void a_bad_configuration_is_exit_2_and_names_the_place(void **state)
     } cases[] = {
         {"listeners=ftp://:1", "listeners"},
         {"listeners=nonsense", "listeners"},
-        {"task.shutdown.graceful.timeout.ms=soon", "Invalid value soon for configuration task.shutdown.graceful.timeout.ms"},
+        {"task.shutdown.graceful.timeout.ms=soon",
+         "Invalid value soon for configuration task.shutdown.graceful.timeout.ms"},
         {"offset.flush.interval.ms=99999999999999999999", "offset.flush.interval.ms"},
         {"millrace.restart.max=-1", "millrace.restart.max"},
         {"key.converter=NoSuchConverter", "NoSuchConverter"},
@@ -92,7 +96,8 @@ static void a_bad_configuration_is_exit_2_and_names_the_place(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        scratch_write_text(config, scratch_text("%s%s\n", minimal_config(worker_run_free_port()), cases[i].line));
+        scratch_write_text(
+            config, scratch_text("%s%s\n", minimal_config(worker_run_free_port()), cases[i].line));
         assert_int_equal(millrace(scratch_text("standalone '%s'", config), &output), 2);
         assert_says(output, "bad.properties");
         if (strncmp(cases[i].text, "line", 4) != 0)
@@ -110,7 +115,9 @@ static void a_missing_file_or_key_is_exit_2(void **state)
     (void)state;
     assert_int_equal(millrace("standalone /no/such.properties", &output), 2);
     assert_says(output, "/no/such.properties");
-    scratch_write_text(config, "listeners=http://127.0.0.1:0\nkey.converter=StringConverter\nvalue.converter=StringConverter\n");
+    scratch_write_text(
+        config, "listeners=http://"
+                "127.0.0.1:0\nkey.converter=StringConverter\nvalue.converter=StringConverter\n");
     assert_int_equal(millrace(scratch_text("standalone '%s'", config), &output), 2);
     assert_says(output, "Missing required configuration \"offset.storage.file.filename\"");
 }
@@ -135,7 +142,8 @@ static void a_bad_connector_file_is_exit_3(void **state)
 
 static void an_unknown_key_is_warned_about_with_the_nearest_name(void **state)
 {
-    struct worker_run *w = worker_run_start(&(struct worker_run_options){.props = "offset.flush.intervall.ms=1\n"});
+    struct worker_run *w =
+        worker_run_start(&(struct worker_run_options){.props = "offset.flush.intervall.ms=1\n"});
 
     (void)state;
     assert_true(scratch_contains(w->log, "offset.flush.intervall.ms"));
@@ -150,7 +158,8 @@ static void a_port_in_use_ends_the_start_with_one_line(void **state)
     int rc;
 
     (void)state;
-    scratch_write_text(config, scratch_text("%smillrace.run.dir=%s\n", minimal_config(w->port), scratch_path("run2")));
+    scratch_write_text(config, scratch_text("%smillrace.run.dir=%s\n", minimal_config(w->port),
+                                            scratch_path("run2")));
     rc = millrace(scratch_text("standalone '%s'", config), &output);
     assert_true(rc == 2 || rc == 3);
     assert_says(output, scratch_text("%d", w->port));
@@ -166,12 +175,14 @@ static void an_unwritable_folder_ends_the_start_with_one_line(void **state)
 
     (void)state;
     scratch_write_text(scratch_path("file"), "");
-    scratch_write_text(config, scratch_text("%smillrace.run.dir=%s/run\n", minimal_config(worker_run_free_port()),
-                                            scratch_path("file")));
+    scratch_write_text(config,
+                       scratch_text("%smillrace.run.dir=%s/run\n",
+                                    minimal_config(worker_run_free_port()), scratch_path("file")));
     assert_int_not_equal(millrace(scratch_text("standalone '%s'", config), &output), 0);
     assert_says(output, scratch_path("file"));
-    scratch_write_text(config, scratch_text("%soffset.storage.file.filename=/no/such/folder/offsets\n",
-                                            minimal_config(worker_run_free_port())));
+    scratch_write_text(config,
+                       scratch_text("%soffset.storage.file.filename=/no/such/folder/offsets\n",
+                                    minimal_config(worker_run_free_port())));
     assert_int_not_equal(millrace(scratch_text("standalone '%s'", config), &output), 0);
     assert_says(output, "/no/such/folder");
 }
@@ -196,7 +207,8 @@ static void a_damaged_offset_file_is_refused_by_name_and_byte(void **state)
 static void an_unreachable_broker_is_waited_for(void **state)
 {
     const char *dead = scratch_text("127.0.0.1:%d", worker_run_free_port());
-    struct worker_run *w = worker_run_start(&(struct worker_run_options){.servers = dead, .dont_wait = true});
+    struct worker_run *w =
+        worker_run_start(&(struct worker_run_options){.servers = dead, .dont_wait = true});
 
     (void)state;
     wait_until(10000, scratch_contains(w->log, dead));
@@ -220,7 +232,8 @@ static void a_flood_of_harmless_signals_changes_nothing(void **state)
 static void sigterm_delivers_and_notes_everything_and_exits_0(void **state)
 {
     const char *topic = scratch_name("term"), *file = scratch_path("in.txt");
-    struct worker_run *w = worker_run_start(&(struct worker_run_options){.props = "offset.flush.interval.ms=3600000\n"});
+    struct worker_run *w = worker_run_start(
+        &(struct worker_run_options){.props = "offset.flush.interval.ms=3600000\n"});
     const char *end;
 
     (void)state;
@@ -251,7 +264,8 @@ static void hosts_are_gone_two_seconds_after_the_worker_was_killed(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         scratch_write_text(scratch_path(scratch_text("in-%d.txt", i)), "a\n");
-        worker_run_put(w, scratch_text("source-%d", i), source_config(scratch_path(scratch_text("in-%d.txt", i)), topic));
+        worker_run_put(w, scratch_text("source-%d", i),
+                       source_config(scratch_path(scratch_text("in-%d.txt", i)), topic));
     }
     topic_read(w->servers, topic, 4, FLOW_MS);
     assert_int_equal(worker_run_processes(w), 5);

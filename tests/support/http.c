@@ -46,7 +46,8 @@ static void set_request(CURL *curl, const char *method, const char *url, const c
 
 struct http_reply http_call(const char *method, const char *url, const char *body)
 {
-    struct curl_slist *headers = body == NULL ? NULL : curl_slist_append(NULL, "Content-Type: application/json");
+    struct curl_slist *headers =
+        body == NULL ? NULL : curl_slist_append(NULL, "Content-Type: application/json");
     struct http_reply reply = {0};
     CURL *curl = curl_easy_init();
     char *data = NULL;
@@ -89,7 +90,8 @@ const char *http_at(const json_t *json, const char *path)
         size_t len = strcspn(path, ".");
 
         snprintf(name, sizeof(name), "%.*s", (int)len, path);
-        json = json_is_array(json) ? json_array_get(json, strtoul(name, NULL, 10)) : json_object_get(json, name);
+        json = json_is_array(json) ? json_array_get(json, strtoul(name, NULL, 10))
+                                   : json_object_get(json, name);
         path += path[len] == '.' ? len + 1 : len;
     }
     if (json == NULL)

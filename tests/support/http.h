@@ -8,13 +8,13 @@
 
 /* An answer. Everything in it lives until the test ends. */
 struct http_reply {
-    int status;                 /* 0: no answer (refused, cut off, 30 s over) */
-    const char *body;           /* NUL-terminated; never NULL */
+    int status;       /* 0: no answer (refused, cut off, 30 s over) */
+    const char *body; /* NUL-terminated; never NULL */
     size_t len;
-    const char *content_type;   /* "" none */
-    const char *location;       /* "" none */
-    const json_t *json;         /* the body parsed, NULL when it is no JSON */
-    double seconds;             /* that it took */
+    const char *content_type; /* "" none */
+    const char *location;     /* "" none */
+    const json_t *json;       /* the body parsed, NULL when it is no JSON */
+    double seconds;           /* that it took */
 };
 
 /* body: text of type application/json, or NULL for a request without one. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define START_MS 300000     /* the jars may have to be fetched first */
+#define START_MS 300000 /* the jars may have to be fetched first */
 
 struct kafka_run {
     char folder[4096];
@@ -29,7 +29,8 @@ static void take_servers(struct kafka_run *kafka, const char *output)
 
 static void script(const struct kafka_run *kafka, const char *env, const char *verb, char **output)
 {
-    const char *command = scratch_text("%s KAFKA_RUN='%s' tests/kafka/kafka.sh %s", env, kafka->folder, verb);
+    const char *command =
+        scratch_text("%s KAFKA_RUN='%s' tests/kafka/kafka.sh %s", env, kafka->folder, verb);
     int rc = process_shell(command, START_MS, output);
 
     if (rc != 0)
@@ -41,7 +42,8 @@ static void stop_shared(void)
 {
     char command[8400];
 
-    snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop", shared.folder, TEST_SOURCE);
+    snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop",
+             shared.folder, TEST_SOURCE);
     if (system(command) != 0)
         fprintf(stderr, "could not stop the broker in %s\n", shared.folder);
 }
@@ -54,7 +56,8 @@ const char *kafka_run_servers(void)
     if (given != NULL && *given != '\0')
         return given;
     if (shared.servers[0] == '\0') {
-        snprintf(shared.folder, sizeof(shared.folder), "/tmp/millrace-test-kafka-%d", (int)getpid());
+        snprintf(shared.folder, sizeof(shared.folder), "/tmp/millrace-test-kafka-%d",
+                 (int)getpid());
         atexit(stop_shared);
         script(&shared, "", "start 1", &output);
         take_servers(&shared, output);
@@ -67,9 +70,10 @@ static void stop_own(void *arg)
     struct kafka_run *kafka = arg;
     char command[8400];
 
-    snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' logs '%s/kafka-logs'; "
-             "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop", kafka->folder, TEST_SOURCE, scratch_dir(),
-             kafka->folder, TEST_SOURCE);
+    snprintf(command, sizeof(command),
+             "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' logs '%s/kafka-logs'; "
+             "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop",
+             kafka->folder, TEST_SOURCE, scratch_dir(), kafka->folder, TEST_SOURCE);
     if (system(command) != 0)
         fprintf(stderr, "could not stop the broker in %s\n", kafka->folder);
     free(kafka);

@@ -48,7 +48,8 @@ int scratch_setup(void **state)
 {
     (void)state;
     end_count = 0;
-    snprintf(dir, sizeof(dir), "%s/logs/integration/%s.files/%u", TEST_BUILD, program_invocation_short_name, ++serial);
+    snprintf(dir, sizeof(dir), "%s/logs/integration/%s.files/%u", TEST_BUILD,
+             program_invocation_short_name, ++serial);
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     make_dirs(dir);
     printf("             in %s\n", dir);

@@ -60,7 +60,8 @@ void topic_create(const char *servers, const char *topic, int partitions)
     rd_kafka_CreateTopics(rk, &spec, 1, NULL, queue);
     event = rd_kafka_queue_poll(queue, CALL_MS * 3);
     assert_non_null(event);
-    results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
+    results =
+        rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
     if (count != 1 || rd_kafka_topic_result_error(results[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
         fail_msg("creating %s: %s", topic, rd_kafka_event_error_string(event));
     rd_kafka_event_destroy(event);
@@ -69,15 +70,17 @@ void topic_create(const char *servers, const char *topic, int partitions)
     rd_kafka_destroy(rk);
 }
 
-static void produce(rd_kafka_t *rk, const char *topic, int partition, const char *key, const char *value)
+static void produce(rd_kafka_t *rk, const char *topic, int partition, const char *key,
+                    const char *value)
 {
     size_t key_len = key == NULL ? 0 : strlen(key), len = value == NULL ? 0 : strlen(value);
     rd_kafka_resp_err_t rc;
 
     do {
         rc = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
-                               RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key, key_len),
-                               RD_KAFKA_V_VALUE((void *)value, len), RD_KAFKA_V_END);
+                               RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                               RD_KAFKA_V_KEY(key, key_len), RD_KAFKA_V_VALUE((void *)value, len),
+                               RD_KAFKA_V_END);
         rd_kafka_poll(rk, rc == RD_KAFKA_RESP_ERR__QUEUE_FULL ? 100 : 0);
     } while (rc == RD_KAFKA_RESP_ERR__QUEUE_FULL);
     if (rc != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -91,7 +94,8 @@ static void finish(rd_kafka_t *rk, const char *topic)
     rd_kafka_destroy(rk);
 }
 
-void topic_produce(const char *servers, const char *topic, int partition, const char *key, const char *value)
+void topic_produce(const char *servers, const char *topic, int partition, const char *key,
+                   const char *value)
 {
     rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
 
@@ -99,7 +103,8 @@ void topic_produce(const char *servers, const char *topic, int partition, const 
     finish(rk, topic);
 }
 
-void topic_produce_lines(const char *servers, const char *topic, const char *const *values, size_t count)
+void topic_produce_lines(const char *servers, const char *topic, const char *const *values,
+                         size_t count)
 {
     rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
 
@@ -130,7 +135,8 @@ static int64_t span(rd_kafka_t *rk, const char *topic, int partition)
 {
     int64_t low, high;
 
-    if (rd_kafka_query_watermark_offsets(rk, topic, partition, &low, &high, CALL_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+    if (rd_kafka_query_watermark_offsets(rk, topic, partition, &low, &high, CALL_MS) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR)
         return 0;
     return high - low;
 }
@@ -239,7 +245,8 @@ int64_t topic_committed(const char *servers, const char *group, const char *topi
     int64_t offset = -1;
 
     rd_kafka_topic_partition_list_add(list, topic, partition);
-    if (rd_kafka_committed(rk, list, CALL_MS) == RD_KAFKA_RESP_ERR_NO_ERROR && list->elems[0].offset >= 0)
+    if (rd_kafka_committed(rk, list, CALL_MS) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        list->elems[0].offset >= 0)
         offset = list->elems[0].offset;
     rd_kafka_topic_partition_list_destroy(list);
     rd_kafka_destroy(rk);

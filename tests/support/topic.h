@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct topic_record {
-    const char *key;        /* NUL-terminated; NULL: null */
+    const char *key; /* NUL-terminated; NULL: null */
     size_t key_len;
     const char *value;
     size_t value_len;
@@ -24,9 +24,11 @@ struct topic_records {
 void topic_create(const char *servers, const char *topic, int partitions);
 
 /* One record, acknowledged by all in-sync replicas. NULL key or value: null. partition -1: by key. */
-void topic_produce(const char *servers, const char *topic, int partition, const char *key, const char *value);
+void topic_produce(const char *servers, const char *topic, int partition, const char *key,
+                   const char *value);
 /* Many text values at once, to partition 0. */
-void topic_produce_lines(const char *servers, const char *topic, const char *const *values, size_t count);
+void topic_produce_lines(const char *servers, const char *topic, const char *const *values,
+                         size_t count);
 
 /* All records now in the topic, partition after partition; waits up to ms until there are at least want. Live until the
  * test ends. */

@@ -34,7 +34,8 @@ SHIM int mtx_init(mtx_t *m, int type)
     int rc;
 
     pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL);
+    pthread_mutexattr_settype(&attr, (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE
+                                                                 : PTHREAD_MUTEX_NORMAL);
     rc = pthread_mutex_init((pthread_mutex_t *)m, &attr);
     pthread_mutexattr_destroy(&attr);
     return result(rc);
