@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The herder over a supervisor, a loop, a store and a catalog that this file plays: every path of the state machine, every
  * answer exactly once, the restart policy on a clock that the test turns. What the supervisor is told is a journal. */
+#define LOGGER "test"
+#include "base/log.h"
 #include "base/loop.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/herder.h"
@@ -1785,5 +1787,6 @@ int main(void)
         cmocka_unit_test(any_order_of_requests_and_events_answers_each_request_once),
     };
 
+    log_set_level(LOG_OFF);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
