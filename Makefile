@@ -323,7 +323,7 @@ install: all
 	    'Description: Headers for plugins of Millrace, a Kafka Connect worker' 'Version: $(VERSION)' \
 	    'Cflags: -I$${includedir}' >$(DESTDIR)$(LIBDIR)/pkgconfig/millrace.pc
 	$(Q)for file in $(wildcard config/*.properties); do $(INSTALL) 644 $$file $(DESTDIR)$(SYSCONFDIR)/millrace/$${file##*/} || exit 1; done
-	$(Q)for file in README.md LICENSE; do $(INSTALL) 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done
+	$(Q)for file in README.md LICENSE $(wildcard examples/*/*); do $(INSTALL) 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done
 	@echo "install: millrace $(VERSION) in $(DESTDIR)$(PREFIX)"
 
 clean:
