@@ -98,23 +98,25 @@ static void drop(struct file_stream *stream, size_t len)
     }
 }
 
-/* Hand over whole lines; at the end of the stream, its rest too. */
+/* Hand over whole lines, one at least even where they alone fill the batch; at the end of the stream, its rest too. */
 static void take_lines(struct file_source *s, struct mr_batch *out)
 {
     struct file_stream *stream = &s->stream;
     char *block = (char *)mr_alloc(out->arena, stream->len);
     size_t taken = 0;
     struct line_split split;
+    bool full = false;
     const char *line;
     size_t len;
 
     memcpy(block, stream->data, stream->len);
     line_split_init(&split, block, stream->len);
-    while (!file_source_full(s, out) && line_split_next(&split, &line, &len)) {
+    while (!full && line_split_next(&split, &line, &len)) {
         taken = (size_t)(split.p - block);
         file_source_add(s, out, line, len, stream->position + (int64_t)taken);
+        full = file_source_full(s, out);
     }
-    if (stream->ended && !file_source_full(s, out) && taken < stream->len) {
+    if (stream->ended && !full && taken < stream->len) {
         len = line_split_seen(split.p, stream->len - taken);
         taken = stream->len;
         file_source_add(s, out, split.p, len, stream->position + (int64_t)taken);

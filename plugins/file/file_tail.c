@@ -157,7 +157,7 @@ static int scan_line(struct file_source *s, int64_t size, int64_t *end, struct m
     return MR_OK;
 }
 
-/* Hand over the lines of a block of n bytes at position. */
+/* Hand over lines of a block of n bytes at position: one at least, even where the block alone fills the batch. */
 static void take_lines(struct file_source *s, struct mr_batch *out, const char *block, size_t n)
 {
     struct file_tail *tail = &s->tail;
@@ -167,13 +167,14 @@ static void take_lines(struct file_source *s, struct mr_batch *out, const char *
     size_t len;
 
     line_split_init(&split, block, n);
-    while (!file_source_full(s, out) && line_split_next(&split, &line, &len)) {
+    while (line_split_next(&split, &line, &len)) {
         tail->position = start + (split.p - block);
+        tail->seen = tail->position;
         file_source_add(s, out, line, len, tail->position);
+        if (file_source_full(s, out))
+            return;
     }
-    tail->seen = tail->position;
-    if (!file_source_full(s, out))      /* no line is left in the block */
-        tail->seen += (int64_t)line_split_seen(split.p, (size_t)(block + n - split.p));
+    tail->seen = tail->position + (int64_t)line_split_seen(split.p, (size_t)(block + n - split.p));
 }
 
 /* Read from position to the end of the file. MR_AGAIN: the end was reached. */
