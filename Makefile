@@ -77,6 +77,7 @@ TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildc
 UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/plugins/*/test_*.c))
 FUZZERS := $(patsubst %.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+BENCH_PLUGINS := $(patsubst tests/bench/plugins/%.c,$(BUILD)/tests/bench/%.so,$(wildcard tests/bench/plugins/*.c))
 INTEGRATION := $(patsubst %.c,%,$(wildcard tests/integration/test_*.c))
 SUPPORT := $(filter-out tests/support/fuzz_main.c tests/support/tsan_threads.c,$(wildcard tests/support/*.c))
 TSAN := $(if $(filter thread,$(SAN)),$(BUILD)/tests/support/tsan_threads.o)
@@ -148,6 +149,16 @@ $(BUILD)/tests/plugins/%.so: $(BUILD)/tests/plugins/%.o
 	$(Q)$(SHARED)
 
 test-plugins: $(TEST_PLUGINS)
+
+# The generator and the discarding sink of `make bench`, in the plugin path that it gives.
+$(BUILD)/tests/bench/plugins/%.o: tests/bench/plugins/%.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PLUGIN_FLAGS) -c -o $@ $<
+
+$(BUILD)/tests/bench/%.so: $(BUILD)/tests/bench/plugins/%.o
+	@echo "  SO    $@"
+	$(Q)$(SHARED)
 
 # TEST_LINK: what one test needs besides, such as -Wl,--wrap=write; set it for that target.
 LINK_TEST = $(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
@@ -244,7 +255,7 @@ fuzz-run: $(call built,$(FUZZERS))
 bench: deps
 	$(Q)$(MAKE) bench-build
 	$(Q)tests/bench/bench.py $(BUILD)
-bench-build: all test-plugins $(BENCH)
+bench-build: all test-plugins $(BENCH) $(BENCH_PLUGINS)
 
 demo: deps
 	$(Q)$(MAKE) all
