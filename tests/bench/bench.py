@@ -10,7 +10,7 @@ the creation of the connector and the moment the broker has the last record (sou
 written (sink). Memory is the peak of the summed PSS. Counts are the broker's or the file's, never the mover's.
 BENCH_RECORDS sets the records a run (1000000), BENCH_ROWS chooses rows by a part of their name.
 """
-import json, os, re, shutil, signal, socket, statistics, subprocess, sys, tempfile, threading, time, urllib.request
+import json, os, re, shutil, signal, socket, statistics, subprocess, sys, tempfile, threading, time, urllib.error, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -121,8 +121,11 @@ class Peak(threading.Thread):
 def call(method, url, body=None):
     request = urllib.request.Request(url, method=method, data=json.dumps(body).encode() if body is not None else None,
                                      headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=90) as reply:
-        return reply.read()
+    try:
+        with urllib.request.urlopen(request, timeout=90) as reply:
+            return reply.read()
+    except urllib.error.HTTPError as e:
+        sys.exit(f"bench: {method} {url}: {e.code} {e.read().decode(errors='replace')}")
 
 
 def answers(url):
