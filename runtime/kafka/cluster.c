@@ -4,7 +4,7 @@
  * from there inside cluster_id, so this file has one owner thread and no lock. */
 #include "kafka/cluster.h"
 
-#include <librdkafka/rdkafka.h>
+#include "kafka/kafka_private.h"
 
 struct cluster {
     rd_kafka_t *rk;
@@ -26,49 +26,22 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
         *detail = '\0';
 }
 
-static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
-{
-    (void)rk;
-    (void)level;
-    (void)facility;
-    (void)text;
-}
-
-static int set_all(rd_kafka_conf_t *conf, const struct props *mapped, struct mr_error *err)
-{
-    char why[256];
-
-    for (size_t i = 0; i < mapped->count; i++)
-        if (rd_kafka_conf_set(conf, mapped->entries[i].key, mapped->entries[i].value, why,
-                              sizeof(why)) != RD_KAFKA_CONF_OK)
-            return mr_fail(err, MR_ERR_CONFIG, "%s", why);
-    return 0;
-}
-
 struct cluster *cluster_new(const struct props *java, struct mr_error *err)
 {
     struct cluster *cluster = calloc(1, sizeof(*cluster));
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    struct props mapped;
-    char why[256];
+    rd_kafka_conf_t *conf = kafka_handle_conf(CLIENT_ADMIN, java, NULL, NULL, err);
 
     mr_assert(cluster != NULL);
-    props_init(&mapped);
-    rd_kafka_conf_set_error_cb(conf, on_error);
-    rd_kafka_conf_set_log_cb(conf, on_log);
-    rd_kafka_conf_set_opaque(conf, cluster);
-    if (client_conf_map(CLIENT_ADMIN, java, &mapped, NULL, NULL, err) == 0 &&
-        set_all(conf, &mapped, err) == 0) {
-        cluster->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-        if (cluster->rk == NULL)
-            mr_fail(err, MR_ERR_CONFIG, "cannot create a Kafka client: %s", why);
+    if (conf != NULL) {
+        rd_kafka_conf_set_error_cb(conf, on_error);
+        rd_kafka_conf_set_opaque(conf, cluster);
+        cluster->rk = kafka_handle_new(CLIENT_ADMIN, &conf, err);
     }
-    props_deinit(&mapped);
-    if (cluster->rk != NULL)
-        return cluster;
-    rd_kafka_conf_destroy(conf);
-    free(cluster);
-    return NULL;
+    if (cluster->rk == NULL) {
+        free(cluster);
+        return NULL;
+    }
+    return cluster;
 }
 
 void cluster_free(struct cluster **clusterp)
