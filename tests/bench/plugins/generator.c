@@ -10,14 +10,13 @@ struct generator {
 static const struct mr_config_key generator_keys[] = {
     {"topic", MR_CFG_STRING, MR_CFG_REQUIRED, .doc = "Topic to write to"},
     {"count", MR_CFG_LONG, MR_CFG_REQUIRED, .doc = "How many records"},
-    {"size", MR_CFG_INT, .fallback = "100", .doc = "Bytes of each", .has_range = true, .max = 1000000},
+    {"size", MR_CFG_INT, .fallback = "100", .doc = "Bytes of each"},
     {0},
 };
 
 static int generator_start(void *self, struct mr_task *task, struct mr_error *err)
 {
     struct generator *g = self;
-
     g->topic = mr_config_str(task, "topic");
     g->count = mr_config_long(task, "count");
     g->size = mr_config_long(task, "size");
