@@ -72,7 +72,7 @@ static void write_config(const struct worker_run *worker, const char *more)
 
 static void launch(struct worker_run *worker)
 {
-    const char *argv[FILES_MAX + 4] = {TEST_BUILD "/millrace", "standalone", worker->config};
+    const char *argv[FILES_MAX + 4] = {worker->exe, "standalone", worker->config};
 
     for (size_t i = 0; worker->files != NULL && worker->files[i] != NULL; i++) {
         assert_true(i < FILES_MAX);
@@ -93,6 +93,7 @@ struct worker_run *worker_run_start(const struct worker_run_options *options)
     struct worker_run *worker = scratch_keep(calloc(1, sizeof(*worker)));
     const char *name = options->name == NULL ? "worker" : options->name;
 
+    worker->exe = options->exe == NULL ? TEST_BUILD "/millrace" : options->exe;
     worker->servers = options->servers == NULL ? kafka_run_servers() : options->servers;
     worker->config = scratch_path(scratch_text("%s.properties", name));
     worker->log = scratch_path(scratch_text("%s.log", name));

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 struct worker_run {
+    const char *exe;
     const char *config;         /* worker.properties */
     const char *log;            /* of all its lives */
     const char *offsets;        /* offset.storage.file.filename */
@@ -22,6 +23,7 @@ struct worker_run {
 };
 
 struct worker_run_options {
+    const char *exe;            /* NULL: the binary of this build */
     const char *name;           /* of its files: "<name>.properties"; NULL: worker */
     const char *servers;        /* NULL: the shared broker */
     const char *props;          /* more properties, lines; later ones win */

@@ -605,5 +605,7 @@ int main(int argc, char **argv)
     };
 
     host_peer_main(argc, argv);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
