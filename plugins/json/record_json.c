@@ -599,17 +599,20 @@ static inline bool next_item(struct record_json *r, char close, bool *more)
     return true;
 }
 
+/* An empty container has nothing on the stack, which may not even exist yet. */
 static struct mr_value close_object(struct record_json *r, size_t base)
 {
-    struct mr_pair *pairs = (struct mr_pair *)(void *)(r->stack + base);
     size_t count = (r->used - base) / 2;
+    struct mr_pair *pairs;
     void *copy;
 
+    if (count == 0)
+        return mr_map(r->arena, 0);
+    pairs = (struct mr_pair *)(void *)(r->stack + base);
     if (count > 1)
         count = count <= FEW_NAMES ? merge_few(pairs, count) : merge_many(r, pairs, count);
     copy = mr_alloc(r->arena, count * sizeof(*pairs));
-    if (count > 0)
-        memcpy(copy, pairs, count * sizeof(*pairs));
+    memcpy(copy, pairs, count * sizeof(*pairs));
     r->used = base;
     return mr_ptr_of(MR_KIND_MAP, copy, count);
 }
@@ -637,10 +640,12 @@ static bool read_object(struct record_json *r, struct mr_value *out)
 static struct mr_value close_array(struct record_json *r, size_t base)
 {
     size_t count = r->used - base;
-    void *copy = mr_alloc(r->arena, count * sizeof(struct mr_value));
+    void *copy;
 
-    if (count > 0)
-        memcpy(copy, r->stack + base, count * sizeof(struct mr_value));
+    if (count == 0)
+        return mr_list(r->arena, 0);
+    copy = mr_alloc(r->arena, count * sizeof(struct mr_value));
+    memcpy(copy, r->stack + base, count * sizeof(struct mr_value));
     r->used = base;
     return mr_ptr_of(MR_KIND_LIST, copy, count);
 }
