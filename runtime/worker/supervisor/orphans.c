@@ -208,20 +208,21 @@ void orphans_adopt(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-static size_t end_child(pid_t pid)
+static void end_child(pid_t pid)
 {
-    siginfo_t info = {0};
+    siginfo_t info;
 
     kill(pid, SIGKILL);
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0 ? 1 : 0;
+    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
 }
 
-/* /proc/self/task/<thread>/children: numbers separated by blanks. */
+/* /proc/self/task/<thread>/children: numbers separated by blanks. It may skip one while others go: a look that found any
+ * is followed by another. */
 static size_t sweep_thread(const char *thread, bool (*ours)(const void *arg, pid_t pid),
                            const void *arg)
 {
     char path[64];
-    size_t left = 0;
+    size_t found = 0;
     long pid;
     FILE *file;
 
@@ -230,16 +231,18 @@ static size_t sweep_thread(const char *thread, bool (*ours)(const void *arg, pid
     if (file == NULL)
         return 0;
     while (fscanf(file, "%ld", &pid) == 1)
-        if (pid > 0 && !ours(arg, (pid_t)pid))
-            left += end_child((pid_t)pid);
+        if (pid > 0 && !ours(arg, (pid_t)pid)) {
+            end_child((pid_t)pid);
+            found++;
+        }
     fclose(file);
-    return left;
+    return found;
 }
 
 size_t orphans_sweep(bool (*ours)(const void *arg, pid_t pid), const void *arg)
 {
     siginfo_t info;
-    size_t left = 0;
+    size_t found = 0;
     struct dirent *entry;
     DIR *dir;
 
@@ -251,7 +254,7 @@ size_t orphans_sweep(bool (*ours)(const void *arg, pid_t pid), const void *arg)
         return 0;
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
-            left += sweep_thread(entry->d_name, ours, arg);
+            found += sweep_thread(entry->d_name, ours, arg);
     closedir(dir);
-    return left;
+    return found;
 }

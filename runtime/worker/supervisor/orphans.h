@@ -18,8 +18,8 @@ int orphans_bury(const char *run_dir, int64_t wait_ms, struct mr_error *err);
  * comes to us is the leftover of a dead one. */
 void orphans_adopt(void);
 
-/* Kill and reap every child of this process that `ours` does not know. Gives how many are left (they are dying).
- * Never blocks. */
+/* Kill every child of this process that `ours` does not know, and reap those that are dead. Gives how many there were: call
+ * again until there is none. Never blocks. */
 size_t orphans_sweep(bool (*ours)(const void *arg, pid_t pid), const void *arg);
 
 #endif

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define ORPHANS_WAIT_MS 3000
-#define SWEEP_MS 100
+#define SWEEP_MS 50
 #define SWEEPS_MAX 100 /* then the next death tries again */
 
 struct supervisor {

@@ -414,8 +414,11 @@ static void on_ready(void *arg)
     struct tenant *tenant = arg;
 
     mr_assert(tenant->magic == TENANT_MAGIC);
-    child_send_take(tenant->child, MSG_WELCOME,
-                    tenant->owner->welcome(tenant->owner->arg, tenant->lock_path));
+    if (child_send_take(tenant->child, MSG_WELCOME,
+                        tenant->owner->welcome(tenant->owner->arg, tenant->lock_path)) != 0) {
+        child_kill(tenant->child, "the worker's properties are too large for the link");
+        return;
+    }
     child_send_take(tenant->child, MSG_LEASE, tenant->owner->lease(tenant->owner->arg));
 }
 
