@@ -119,9 +119,15 @@ struct mr_module {
 };
 
 #if defined(__GNUC__)
-#define MR_EXPORT __attribute__((visibility("default")))
+#define MR_VISIBLE __attribute__((visibility("default")))
 #else
-#define MR_EXPORT
+#define MR_VISIBLE
+#endif
+
+#if defined(__cplusplus)
+#define MR_EXPORT extern "C" MR_VISIBLE
+#else
+#define MR_EXPORT MR_VISIBLE
 #endif
 
 /* Export several plugins: MR_MODULE(&a, &b), each cast to struct mr_plugin by its own macro or by hand. */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The examples as a newcomer meets them: installed headers, their own Makefiles out of the tree, a worker that finds them. */
+#include "support/kafka_run.h"
+#include "support/process.h"
+#include "support/scratch.h"
+#include "support/topic.h"
+#include "support/worker_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLOW_MS 20000
+
+static void run(const char *command)
+{
+    char *output = NULL;
+
+    if (process_shell(command, 120000, &output) != 0)
+        fail_msg("%s\n%s", command, output);
+}
+
+/* Install, copy, make: in the test's folder, with nothing of this tree but what `make install` put there. */
+static void build_examples(void)
+{
+    const char *root = scratch_path("root"), *copy = scratch_path("examples");
+
+    run(scratch_text("env -u MAKEFLAGS -u MAKELEVEL make -s install BUILD=%s DESTDIR=%s PREFIX=/usr", TEST_BUILD, root));
+    run(scratch_text("cp -r examples %s", copy));
+    run(scratch_text("cd %s && for e in hello_source hello_sink hello_cpp; do env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS "
+                     "PKG_CONFIG_SYSROOT_DIR=%s PKG_CONFIG_PATH=%s/usr/lib/pkgconfig make -s -C $e CFLAGS='-O2 -Wall -Wextra "
+                     "-Wshadow -Wno-unused-parameter -Werror' CXXFLAGS='-O2 -Wall -Wextra -Wno-unused-parameter -Werror' || "
+                     "exit 1; done && mkdir plugins && cp */*.so plugins",
+                     copy, root, root));
+}
+
+static void examples_run_as_their_readme_says(void **state)
+{
+    const char *topic = scratch_name("greetings");
+    struct topic_records records;
+    struct worker_run *w;
+
+    (void)state;
+    build_examples();
+    w = worker_run_start(&(struct worker_run_options){
+        .props = scratch_text("plugin.path=%s,%s/plugins\n", scratch_path("examples/plugins"), TEST_BUILD)});
+    worker_run_put(w, "hello", scratch_text("\"connector.class\": \"HelloSource\", \"topic\": \"%s\", \"whom\": \"Ada\", "
+                                            "\"pause.ms\": \"10\", "
+                                            "\"key.converter\": \"org.apache.kafka.connect.storage.StringConverter\", "
+                                            "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"", topic));
+    records = topic_read(w->servers, topic, 3, FLOW_MS);
+    assert_string_equal(records.records[0].key, "Ada");
+    assert_string_equal(records.records[2].value, "3");
+    worker_run_put(w, scratch_name("listen"), scratch_text("\"connector.class\": \"HelloSink\", \"topics\": \"%s\", "
+                                             "\"greeting\": \"good day\", "
+                                             "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"", topic));
+    worker_run_put(w, scratch_name("words"), scratch_text("\"connector.class\": \"HelloCpp\", \"topics\": \"%s\", "
+                                            "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"", topic));
+    wait_until(FLOW_MS, scratch_contains(w->log, "good day, 2"));
+    wait_until(FLOW_MS, scratch_contains(w->log, "2: 1"));
+    assert_int_equal(worker_run_stop(w), 0);
+    assert_false(scratch_contains(w->log, "FAILED"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(examples_run_as_their_readme_says),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
