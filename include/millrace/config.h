@@ -12,26 +12,31 @@ extern "C" {
 #endif
 
 enum mr_config_type {
-    MR_CFG_STRING = 0,      /* text, trimmed */
-    MR_CFG_BOOLEAN = 1,     /* true or false, any case */
-    MR_CFG_INT = 2,         /* 32 bit */
-    MR_CFG_SHORT = 3,       /* 16 bit */
-    MR_CFG_LONG = 4,        /* 64 bit */
+    MR_CFG_STRING = 0,  /* text, trimmed */
+    MR_CFG_BOOLEAN = 1, /* true or false, any case */
+    MR_CFG_INT = 2,     /* 32 bit */
+    MR_CFG_SHORT = 3,   /* 16 bit */
+    MR_CFG_LONG = 4,    /* 64 bit */
     MR_CFG_DOUBLE = 5,
-    MR_CFG_LIST = 6,        /* separated by commas, blanks around items dropped */
-    MR_CFG_CLASS = 7,       /* a plugin's class name or alias */
-    MR_CFG_PASSWORD = 8     /* never printed; read with mr_config_secret only */
+    MR_CFG_LIST = 6,    /* separated by commas, blanks around items dropped */
+    MR_CFG_CLASS = 7,   /* a plugin's class name or alias */
+    MR_CFG_PASSWORD = 8 /* never printed; read with mr_config_secret only */
 };
 
 /* Flags; combine with |. */
 enum mr_config_flag {
-    MR_CFG_REQUIRED = 1,    /* no default: absence is an error */
-    MR_CFG_NON_EMPTY = 2,   /* STRING, LIST: empty is an error */
-    MR_CFG_INTERNAL = 4     /* not shown */
+    MR_CFG_REQUIRED = 1,  /* no default: absence is an error */
+    MR_CFG_NON_EMPTY = 2, /* STRING, LIST: empty is an error */
+    MR_CFG_INTERNAL = 4   /* not shown */
 };
 
 enum mr_config_importance { MR_CFG_LOW = 0, MR_CFG_MEDIUM = 1, MR_CFG_HIGH = 2 };
-enum mr_config_width { MR_CFG_WIDTH_NONE = 0, MR_CFG_WIDTH_SHORT = 1, MR_CFG_WIDTH_MEDIUM = 2, MR_CFG_WIDTH_LONG = 3 };
+enum mr_config_width {
+    MR_CFG_WIDTH_NONE = 0,
+    MR_CFG_WIDTH_SHORT = 1,
+    MR_CFG_WIDTH_MEDIUM = 2,
+    MR_CFG_WIDTH_LONG = 3
+};
 
 /* One key. An array of them ends with a zeroed entry; all text is static UTF-8.
  *

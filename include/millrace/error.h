@@ -25,22 +25,22 @@ extern "C" {
  * Spec: reference of error classes in Kafka Connect (RetriableException, DataException, ConnectException, ConfigException). */
 enum mr_code {
     MR_OK = 0,
-    MR_AGAIN = 1,           /* poll: nothing more now; set through mr_again_in and mr_again_on_fd only */
-    MR_ERR_RETRY = -1,      /* the same call may succeed later; the framework repeats it */
-    MR_ERR_DATA = -2,       /* this record is bad; errors.tolerance decides */
-    MR_ERR_CONFIG = -3,     /* a configuration value is wrong; text names key and remedy */
-    MR_ERR_FATAL = -4,      /* the task or connector fails */
+    MR_AGAIN = 1,      /* poll: nothing more now; set through mr_again_in and mr_again_on_fd only */
+    MR_ERR_RETRY = -1, /* the same call may succeed later; the framework repeats it */
+    MR_ERR_DATA = -2,  /* this record is bad; errors.tolerance decides */
+    MR_ERR_CONFIG = -3, /* a configuration value is wrong; text names key and remedy */
+    MR_ERR_FATAL = -4,  /* the task or connector fails */
     MR_ERR_UNSUPPORTED = -5,
     MR_ERR_NOT_FOUND = -6,
     MR_ERR_EXISTS = -7,
-    MR_ERR_STATE = -8,      /* not allowed in the present state */
+    MR_ERR_STATE = -8, /* not allowed in the present state */
     MR_ERR_NOMEM = -9,
-    MR_ERR_IO = -10,        /* file, socket or broker failed */
-    MR_ERR_FULL = -11,      /* a bounded queue or budget is full: nothing was taken */
-    MR_ERR_CLOSED = -12,    /* the other side is gone */
+    MR_ERR_IO = -10,     /* file, socket or broker failed */
+    MR_ERR_FULL = -11,   /* a bounded queue or budget is full: nothing was taken */
+    MR_ERR_CLOSED = -12, /* the other side is gone */
     MR_ERR_TIMEOUT = -13,
     MR_ERR_TOO_LARGE = -14,
-    MR_ERR_PROTOCOL = -15   /* foreign bytes broke the rules of their format */
+    MR_ERR_PROTOCOL = -15 /* foreign bytes broke the rules of their format */
 };
 
 /* code            enum mr_code, 0 while nothing failed

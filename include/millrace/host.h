@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-#define MR_ABI_MAJOR 0      /* until sources, sinks, emitting sinks, converters and transforms all stand on it */
+#define MR_ABI_MAJOR \
+    0 /* until sources, sinks, emitting sinks, converters and transforms all stand on it */
 #define MR_ABI_MINOR 1
 
 struct mr_arena;
@@ -24,7 +25,7 @@ struct mr_task_list;
 struct mr_source_partition;
 
 struct mr_host {
-    uint32_t size;          /* bytes of this table */
+    uint32_t size; /* bytes of this table */
     uint16_t abi_major;
     uint16_t abi_minor;
 
@@ -36,10 +37,13 @@ struct mr_host {
     int (*batch_again)(struct mr_batch *batch, int64_t ms, int fd);
     void (*record_key)(struct mr_record *rec, struct mr_value v);
     void (*record_value)(struct mr_record *rec, struct mr_value v);
-    void (*record_header)(struct mr_record *rec, const char *name, const struct mr_schema *schema, struct mr_value v);
-    void (*record_offset)(struct mr_record *rec, const struct mr_source_partition *part, const char *key, int64_t next);
+    void (*record_header)(struct mr_record *rec, const char *name, const struct mr_schema *schema,
+                          struct mr_value v);
+    void (*record_offset)(struct mr_record *rec, const struct mr_source_partition *part,
+                          const char *key, int64_t next);
 
-    const struct mr_schema *(*schema_make)(const struct mr_schema_spec *spec, size_t spec_size, struct mr_error *err);
+    const struct mr_schema *(*schema_make)(const struct mr_schema_spec *spec, size_t spec_size,
+                                           struct mr_error *err);
 
     const char *(*config_text)(const struct mr_task *task, const char *key);
     int64_t (*config_long)(const struct mr_task *task, const char *key);
@@ -55,10 +59,10 @@ struct mr_host {
     int (*task_add)(struct mr_task_list *list);
     void (*task_set)(struct mr_task_list *list, const char *key, const char *value);
 
-    const struct mr_source_partition *(*source_partition)(const struct mr_host *host, const char *key,
-                                                          const char *value);
-    int (*offset_long)(struct mr_task *task, const struct mr_source_partition *part, const char *key, int64_t fallback,
-                       int64_t *out, struct mr_error *err);
+    const struct mr_source_partition *(*source_partition)(const struct mr_host *host,
+                                                          const char *key, const char *value);
+    int (*offset_long)(struct mr_task *task, const struct mr_source_partition *part,
+                       const char *key, int64_t fallback, int64_t *out, struct mr_error *err);
 
     struct mr_value (*text_from)(struct mr_arena *arena, const void *bytes, size_t len);
 };

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define MR_MODULE_MAGIC 0x3152524du     /* "MRR1" in memory, little endian */
+#define MR_MODULE_MAGIC 0x3152524du /* "MRR1" in memory, little endian */
 
 enum mr_plugin_kind { MR_PLUGIN_SOURCE = 1, MR_PLUGIN_SINK = 2, MR_PLUGIN_CONVERTER = 3 };
 
@@ -32,15 +32,15 @@ enum mr_plugin_kind { MR_PLUGIN_SOURCE = 1, MR_PLUGIN_SINK = 2, MR_PLUGIN_CONVER
  * doc         one sentence
  * keys        its configuration, ended by a zeroed entry; key_size bytes apart; NULL = no key of its own
  * state_size  bytes of `self`: allocated zeroed by the host for each instance, and freed by it after stop */
-#define MR_PLUGIN_HEAD                                                                                                 \
-    uint32_t size;                                                                                                     \
-    uint32_t kind;                                                                                                     \
-    const char *name;                                                                                                  \
-    const char *version;                                                                                               \
-    size_t key_size;                                                                                                   \
-    const struct mr_config_key *keys;                                                                                  \
-    size_t state_size;                                                                                                 \
-    const char *const *aliases;                                                                                        \
+#define MR_PLUGIN_HEAD \
+    uint32_t size; \
+    uint32_t kind; \
+    const char *name; \
+    const char *version; \
+    size_t key_size; \
+    const struct mr_config_key *keys; \
+    size_t state_size; \
+    const char *const *aliases; \
     const char *doc;
 
 struct mr_plugin {
@@ -68,7 +68,8 @@ struct mr_source {
     int (*committed)(void *self, struct mr_error *err);
     void (*interrupt)(void *self);
     void (*stop)(void *self);
-    int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list, struct mr_error *err);
+    int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list,
+                 struct mr_error *err);
 };
 
 /* A sink connector and its task.
@@ -86,7 +87,8 @@ struct mr_sink {
     int (*flush)(void *self, struct mr_error *err);
     void (*interrupt)(void *self);
     void (*stop)(void *self);
-    int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list, struct mr_error *err);
+    int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list,
+                 struct mr_error *err);
 };
 
 /* A converter between values and the bytes in a topic; one instance per task and role.
@@ -102,18 +104,20 @@ struct mr_sink {
 struct mr_converter {
     MR_PLUGIN_HEAD
     int (*start)(void *self, struct mr_task *task, struct mr_error *err);
-    int (*from_connect)(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
-                        struct mr_value value, const void **data, size_t *len, struct mr_error *err);
-    int (*to_connect)(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
-                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err);
+    int (*from_connect)(void *self, struct mr_arena *arena, const char *topic,
+                        const struct mr_schema *schema, struct mr_value value, const void **data,
+                        size_t *len, struct mr_error *err);
+    int (*to_connect)(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                      size_t len, const struct mr_schema **schema, struct mr_value *value,
+                      struct mr_error *err);
     void (*stop)(void *self);
 };
 
 struct mr_module {
-    uint32_t magic;         /* MR_MODULE_MAGIC */
-    uint32_t size;          /* bytes of this struct, as the plugin was compiled */
-    uint16_t abi_major;     /* must equal the host's */
-    uint16_t abi_minor;     /* must not be above the host's */
+    uint32_t magic;     /* MR_MODULE_MAGIC */
+    uint32_t size;      /* bytes of this struct, as the plugin was compiled */
+    uint16_t abi_major; /* must equal the host's */
+    uint16_t abi_minor; /* must not be above the host's */
     uint32_t plugin_count;
     const struct mr_plugin *const *plugins;
 };
@@ -131,48 +135,53 @@ struct mr_module {
 #endif
 
 /* Export several plugins: MR_MODULE(&a, &b), each cast to struct mr_plugin by its own macro or by hand. */
-#define MR_MODULE(...)                                                                                                 \
-    MR_EXPORT const struct mr_module *millrace_module(void);                                                           \
-    MR_EXPORT const struct mr_module *millrace_module(void)                                                            \
-    {                                                                                                                  \
-        static const struct mr_plugin *const mr_plugins[] = {__VA_ARGS__};                                             \
-        static const struct mr_module mr_module_data = {                                                               \
-            MR_MODULE_MAGIC, sizeof(struct mr_module), MR_ABI_MAJOR, MR_ABI_MINOR,                                     \
-            sizeof(mr_plugins) / sizeof(mr_plugins[0]), mr_plugins};                                                   \
-        return &mr_module_data;                                                                                        \
+#define MR_MODULE(...) \
+    MR_EXPORT const struct mr_module *millrace_module(void); \
+    MR_EXPORT const struct mr_module *millrace_module(void) \
+    { \
+        static const struct mr_plugin *const mr_plugins[] = {__VA_ARGS__}; \
+        static const struct mr_module mr_module_data = {MR_MODULE_MAGIC, \
+                                                        sizeof(struct mr_module), \
+                                                        MR_ABI_MAJOR, \
+                                                        MR_ABI_MINOR, \
+                                                        sizeof(mr_plugins) / \
+                                                            sizeof(mr_plugins[0]), \
+                                                        mr_plugins}; \
+        return &mr_module_data; \
     }
 
 /* A descriptor's initialiser, for a library whose plugins stand in files of their own: such a file defines
  *     const struct mr_source ticks_plugin = MR_DESCRIPTOR(mr_source, MR_PLUGIN_SOURCE, "Ticks", "1.0", .poll = ...);
  * the file with MR_MODULE(MR_PLUGIN(ticks), ...) sees it by `extern`. C only: C++ fills the structs by position. */
-#define MR_DESCRIPTOR(type, plugin_kind, class_name, release, ...)                                                     \
-    {                                                                                                                  \
-        .size = sizeof(struct type), .kind = plugin_kind, .name = class_name, .version = release,                      \
-        .key_size = sizeof(struct mr_config_key), __VA_ARGS__                                                          \
+#define MR_DESCRIPTOR(type, plugin_kind, class_name, release, ...) \
+    { \
+        .size = sizeof(struct type), .kind = plugin_kind, .name = class_name, .version = release, \
+        .key_size = sizeof(struct mr_config_key), __VA_ARGS__ \
     }
 
 /* Define a static descriptor called <id>_plugin; use with MR_MODULE(MR_PLUGIN(<id>), ...). */
-#define MR_DESCRIBE(type, plugin_kind, id, class_name, release, ...)                                                   \
-    static const struct type id##_plugin = MR_DESCRIPTOR(type, plugin_kind, class_name, release, __VA_ARGS__)
+#define MR_DESCRIBE(type, plugin_kind, id, class_name, release, ...) \
+    static const struct type id##_plugin = \
+        MR_DESCRIPTOR(type, plugin_kind, class_name, release, __VA_ARGS__)
 
-#define MR_DEFINE_SOURCE(id, class_name, release, ...)                                                                 \
+#define MR_DEFINE_SOURCE(id, class_name, release, ...) \
     MR_DESCRIBE(mr_source, MR_PLUGIN_SOURCE, id, class_name, release, __VA_ARGS__)
-#define MR_DEFINE_SINK(id, class_name, release, ...)                                                                   \
+#define MR_DEFINE_SINK(id, class_name, release, ...) \
     MR_DESCRIBE(mr_sink, MR_PLUGIN_SINK, id, class_name, release, __VA_ARGS__)
-#define MR_DEFINE_CONVERTER(id, class_name, release, ...)                                                              \
+#define MR_DEFINE_CONVERTER(id, class_name, release, ...) \
     MR_DESCRIBE(mr_converter, MR_PLUGIN_CONVERTER, id, class_name, release, __VA_ARGS__)
 
 #define MR_PLUGIN(id) ((const struct mr_plugin *)&id##_plugin)
 
 /* A library with one plugin: MR_SOURCE(Ticks, "1.0", .keys = ticks_keys, .poll = ticks_poll) */
-#define MR_SOURCE(id, release, ...)                                                                                    \
-    MR_DEFINE_SOURCE(id, #id, release, __VA_ARGS__);                                                                   \
+#define MR_SOURCE(id, release, ...) \
+    MR_DEFINE_SOURCE(id, #id, release, __VA_ARGS__); \
     MR_MODULE(MR_PLUGIN(id))
-#define MR_SINK(id, release, ...)                                                                                      \
-    MR_DEFINE_SINK(id, #id, release, __VA_ARGS__);                                                                     \
+#define MR_SINK(id, release, ...) \
+    MR_DEFINE_SINK(id, #id, release, __VA_ARGS__); \
     MR_MODULE(MR_PLUGIN(id))
-#define MR_CONVERTER(id, release, ...)                                                                                 \
-    MR_DEFINE_CONVERTER(id, #id, release, __VA_ARGS__);                                                                \
+#define MR_CONVERTER(id, release, ...) \
+    MR_DEFINE_CONVERTER(id, #id, release, __VA_ARGS__); \
     MR_MODULE(MR_PLUGIN(id))
 
 #ifdef __cplusplus

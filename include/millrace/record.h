@@ -13,19 +13,19 @@ extern "C" {
 /* Bump memory, freed as a whole with the batch it belongs to. Thread: the one that was handed the batch. */
 struct mr_arena {
     const struct mr_host *host;
-    char *next;             /* first free byte, aligned to 8 */
+    char *next; /* first free byte, aligned to 8 */
     char *end;
 };
 
 struct mr_header {
-    const char *name;       /* name_len bytes, NUL-terminated too */
+    const char *name; /* name_len bytes, NUL-terminated too */
     size_t name_len;
-    const struct mr_schema *schema;     /* NULL = schemaless */
+    const struct mr_schema *schema; /* NULL = schemaless */
     struct mr_value value;
 };
 
-#define MR_NO_PARTITION (-1)    /* the producer chooses, by key as Java does */
-#define MR_NO_TIMESTAMP (-1)    /* the time of sending */
+#define MR_NO_PARTITION (-1) /* the producer chooses, by key as Java does */
+#define MR_NO_TIMESTAMP (-1) /* the time of sending */
 
 /* One record. Sinks read it, sources fill it through mr_record_*.
  *
@@ -56,12 +56,15 @@ struct mr_record {
 struct mr_batch {
     const struct mr_host *host;
     struct mr_arena *arena;
-    char *records;          /* the first struct mr_record */
-    size_t record_size;     /* bytes from one record to the next */
+    char *records;      /* the first struct mr_record */
+    size_t record_size; /* bytes from one record to the next */
     size_t count;
 };
 
-static inline size_t mr_batch_count(const struct mr_batch *batch) { return batch->count; }
+static inline size_t mr_batch_count(const struct mr_batch *batch)
+{
+    return batch->count;
+}
 
 /* Record i of 0 to count - 1. */
 static inline struct mr_record *mr_record_at(const struct mr_batch *batch, size_t i)
@@ -69,12 +72,19 @@ static inline struct mr_record *mr_record_at(const struct mr_batch *batch, size_
     return (struct mr_record *)(void *)(batch->records + i * batch->record_size);
 }
 
-static inline struct mr_value mr_key(const struct mr_record *rec) { return rec->key; }
-static inline struct mr_value mr_value(const struct mr_record *rec) { return rec->value; }
+static inline struct mr_value mr_key(const struct mr_record *rec)
+{
+    return rec->key;
+}
+static inline struct mr_value mr_value(const struct mr_record *rec)
+{
+    return rec->value;
+}
 
 static inline const struct mr_header *mr_header_at(const struct mr_record *rec, size_t i)
 {
-    return (const struct mr_header *)(const void *)((const char *)rec->headers + i * rec->header_size);
+    return (const struct mr_header *)(const void *)((const char *)rec->headers +
+                                                    i * rec->header_size);
 }
 
 /* size bytes of zero or old content, aligned to 8, valid as long as the arena's batch. Never NULL: when memory or the
@@ -117,7 +127,8 @@ static inline bool mr_is_ascii(const void *bytes, size_t len)
  * malformed part, as Java's decoder counts them. */
 static inline struct mr_value mr_text_from(struct mr_arena *arena, const void *bytes, size_t len)
 {
-    return mr_is_ascii(bytes, len) ? mr_text((const char *)bytes, len) : arena->host->text_from(arena, bytes, len);
+    return mr_is_ascii(bytes, len) ? mr_text((const char *)bytes, len)
+                                   : arena->host->text_from(arena, bytes, len);
 }
 
 /* A LIST of n items, a MAP of n pairs, a STRUCT with empty slots: fill what mr_items, mr_pairs, mr_slots point to. */
@@ -147,9 +158,18 @@ static inline struct mr_value mr_struct_new(struct mr_arena *arena, const struct
     return mr_ptr_of(MR_KIND_STRUCT, s, schema->field_count);
 }
 
-static inline struct mr_value *mr_items(struct mr_value v) { return (struct mr_value *)(uintptr_t)v.u.p; }
-static inline struct mr_pair *mr_pairs(struct mr_value v) { return (struct mr_pair *)(uintptr_t)v.u.p; }
-static inline struct mr_value *mr_slots(struct mr_value v) { return ((struct mr_struct *)(uintptr_t)v.u.p)->slots; }
+static inline struct mr_value *mr_items(struct mr_value v)
+{
+    return (struct mr_value *)(uintptr_t)v.u.p;
+}
+static inline struct mr_pair *mr_pairs(struct mr_value v)
+{
+    return (struct mr_pair *)(uintptr_t)v.u.p;
+}
+static inline struct mr_value *mr_slots(struct mr_value v)
+{
+    return ((struct mr_struct *)(uintptr_t)v.u.p)->slots;
+}
 
 /* The text that Java's toString gives a value, NUL-terminated in the arena, *len bytes ("null" for null).
  * Text values come back as they are, not copied and not terminated. */
@@ -167,34 +187,46 @@ static inline struct mr_record *mr_batch_add(struct mr_batch *batch, const char 
 }
 
 /* The framework has as much as it wants in one batch; adding more is allowed but not wise. */
-static inline bool mr_batch_full(const struct mr_batch *batch) { return batch->host->batch_full(batch); }
+static inline bool mr_batch_full(const struct mr_batch *batch)
+{
+    return batch->host->batch_full(batch);
+}
 
 /* Values may point into the batch's arena, which is free of cost; anything else is copied there now. */
-static inline void mr_record_key(struct mr_record *rec, struct mr_value v) { rec->host->record_key(rec, v); }
-static inline void mr_record_value(struct mr_record *rec, struct mr_value v) { rec->host->record_value(rec, v); }
+static inline void mr_record_key(struct mr_record *rec, struct mr_value v)
+{
+    rec->host->record_key(rec, v);
+}
+static inline void mr_record_value(struct mr_record *rec, struct mr_value v)
+{
+    rec->host->record_value(rec, v);
+}
 
 /* Schemas of key and value; NULL = schemaless, which is what a record starts with. */
-static inline void mr_record_schema(struct mr_record *rec, const struct mr_schema *key, const struct mr_schema *value)
+static inline void mr_record_schema(struct mr_record *rec, const struct mr_schema *key,
+                                    const struct mr_schema *value)
 {
     rec->key_schema = key;
     rec->value_schema = value;
 }
 
-static inline void mr_record_header(struct mr_record *rec, const char *name, const struct mr_schema *schema,
-                                    struct mr_value v)
+static inline void mr_record_header(struct mr_record *rec, const char *name,
+                                    const struct mr_schema *schema, struct mr_value v)
 {
     rec->host->record_header(rec, name, schema, v);
 }
 
 /* Where the source stands after this record: partition {"name": name}, offset {key: next}. Kafka Connect's source
  * offset; it is stored once this record and all before it have been delivered. */
-static inline void mr_record_offset(struct mr_record *rec, const char *name, const char *key, int64_t next)
+static inline void mr_record_offset(struct mr_record *rec, const char *name, const char *key,
+                                    int64_t next)
 {
     rec->host->record_offset(rec, rec->host->source_partition(rec->host, "name", name), key, next);
 }
 
 /* The general form, for a partition made by mr_source_partition. */
-static inline void mr_record_offset_in(struct mr_record *rec, const struct mr_source_partition *part, const char *key,
+static inline void mr_record_offset_in(struct mr_record *rec,
+                                       const struct mr_source_partition *part, const char *key,
                                        int64_t next)
 {
     rec->host->record_offset(rec, part, key, next);
@@ -203,7 +235,10 @@ static inline void mr_record_offset_in(struct mr_record *rec, const struct mr_so
 /* What a poll returns when there is nothing more to hand over: the records added so far are sent now, and the next poll
  * comes after ms milliseconds, or when fd is readable (whichever is first; ms < 0 waits for fd alone), or never after a
  * stop. The framework waits; the plugin needs no loop. */
-static inline int mr_again_in(struct mr_batch *batch, int64_t ms) { return batch->host->batch_again(batch, ms, -1); }
+static inline int mr_again_in(struct mr_batch *batch, int64_t ms)
+{
+    return batch->host->batch_again(batch, ms, -1);
+}
 
 static inline int mr_again_on_fd(struct mr_batch *batch, int fd, int64_t ms)
 {

@@ -20,12 +20,14 @@ struct mr_task {
  * A key that was not declared, or of another type, is the plugin's mistake: the task fails and its error names the key;
  * the reader gives NULL, 0 or false.
  * Thread: any. */
-static inline const char *mr_config_str(const struct mr_task *task, const char *key)    /* STRING, CLASS; may be NULL */
+static inline const char *mr_config_str(const struct mr_task *task,
+                                        const char *key) /* STRING, CLASS; may be NULL */
 {
     return task->host->config_text(task, key);
 }
 
-static inline int64_t mr_config_long(const struct mr_task *task, const char *key)       /* INT, SHORT, LONG */
+static inline int64_t mr_config_long(const struct mr_task *task,
+                                     const char *key) /* INT, SHORT, LONG */
 {
     return task->host->config_long(task, key);
 }
@@ -81,15 +83,21 @@ static inline void mr_log(const struct mr_task *task, int level, const char *fmt
 
 /* A descriptor that becomes readable when the task must stop: for plugins with a poll loop. Never read, close or keep
  * it. System calls that block also end with EINTR then. Thread: any. */
-static inline int mr_stop_fd(const struct mr_task *task) { return task->host->stop_fd(task); }
+static inline int mr_stop_fd(const struct mr_task *task)
+{
+    return task->host->stop_fd(task);
+}
 
 /* End the wait that the last poll asked for by mr_again_in or mr_again_on_fd. Thread: any, until stop returned. */
-static inline void mr_wake(struct mr_task *task) { task->host->wake(task); }
+static inline void mr_wake(struct mr_task *task)
+{
+    task->host->wake(task);
+}
 
 /* A source partition of one text member, {key: value} (value NULL: {key: null}); the same pair gives the same pointer,
  * valid until the process ends. Thread: any. */
-static inline const struct mr_source_partition *mr_source_partition(const struct mr_task *task, const char *key,
-                                                                    const char *value)
+static inline const struct mr_source_partition *
+mr_source_partition(const struct mr_task *task, const char *key, const char *value)
 {
     return task->host->source_partition(task->host, key, value);
 }
@@ -97,29 +105,31 @@ static inline const struct mr_source_partition *mr_source_partition(const struct
 /* The stored offset member `key` of partition {"name": name}, or fallback when nothing is stored. Blocks until the
  * offsets are read. MR_ERR_DATA when what is stored is no integer; MR_ERR_CLOSED when the task is stopping.
  * Thread: the task's, in start or poll. */
-static inline int mr_offset_long(struct mr_task *task, const char *name, const char *key, int64_t fallback,
-                                 int64_t *out, struct mr_error *err)
+static inline int mr_offset_long(struct mr_task *task, const char *name, const char *key,
+                                 int64_t fallback, int64_t *out, struct mr_error *err)
 {
-    return task->host->offset_long(task, task->host->source_partition(task->host, "name", name), key, fallback, out,
-                                   err);
+    return task->host->offset_long(task, task->host->source_partition(task->host, "name", name),
+                                   key, fallback, out, err);
 }
 
-static inline int mr_offset_long_in(struct mr_task *task, const struct mr_source_partition *part, const char *key,
-                                    int64_t fallback, int64_t *out, struct mr_error *err)
+static inline int mr_offset_long_in(struct mr_task *task, const struct mr_source_partition *part,
+                                    const char *key, int64_t fallback, int64_t *out,
+                                    struct mr_error *err)
 {
     return task->host->offset_long(task, part, key, fallback, out, err);
 }
 
 /* Intern a schema. spec is borrowed. NULL with err filled (MR_ERR_DATA) when it breaks a rule of SchemaBuilder.
  * Thread: any. */
-static inline const struct mr_schema *mr_schema_make(const struct mr_task *task, const struct mr_schema_spec *spec,
-                                                     struct mr_error *err)
+static inline const struct mr_schema *
+mr_schema_make(const struct mr_task *task, const struct mr_schema_spec *spec, struct mr_error *err)
 {
     return task->host->schema_make(spec, sizeof(*spec), err);
 }
 
 /* The schema of a kind without attributes. */
-static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, uint8_t kind, bool optional)
+static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, uint8_t kind,
+                                                   bool optional)
 {
     struct mr_schema_spec spec;
 
@@ -136,8 +146,8 @@ static inline int mr_task_add(const struct mr_task *connector, struct mr_task_li
     return connector->host->task_add(list);
 }
 
-static inline void mr_task_set(const struct mr_task *connector, struct mr_task_list *list, const char *key,
-                               const char *value)
+static inline void mr_task_set(const struct mr_task *connector, struct mr_task_list *list,
+                               const char *key, const char *value)
 {
     connector->host->task_set(list, key, value);
 }

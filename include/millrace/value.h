@@ -16,31 +16,32 @@ extern "C" {
  * Spec: org.apache.kafka.connect.data.Schema.Type and the four logical types of the same package. */
 enum mr_kind {
     MR_KIND_NULL = 0,
-    MR_KIND_BOOL = 1,       /* i: 0 or 1 */
-    MR_KIND_INT8 = 2,       /* i, as all integers */
+    MR_KIND_BOOL = 1, /* i: 0 or 1 */
+    MR_KIND_INT8 = 2, /* i, as all integers */
     MR_KIND_INT16 = 3,
     MR_KIND_INT32 = 4,
     MR_KIND_INT64 = 5,
-    MR_KIND_FLOAT32 = 6,    /* f */
-    MR_KIND_FLOAT64 = 7,    /* d */
-    MR_KIND_STRING = 8,     /* p: len bytes of UTF-8, no NUL at the end, may hold NUL */
-    MR_KIND_BYTES = 9,      /* p: len bytes */
-    MR_KIND_LIST = 10,      /* p: len struct mr_value */
-    MR_KIND_MAP = 11,       /* p: len struct mr_pair, in insertion order */
-    MR_KIND_STRUCT = 12,    /* p: struct mr_struct with len slots */
-    MR_KIND_DECIMAL = 13,   /* p: struct mr_decimal */
-    MR_KIND_DATE = 14,      /* i: days since 1970-01-01 */
-    MR_KIND_TIME = 15,      /* i: ms since midnight */
-    MR_KIND_TIMESTAMP = 16  /* i: ms since 1970-01-01 00:00 UTC */
+    MR_KIND_FLOAT32 = 6,   /* f */
+    MR_KIND_FLOAT64 = 7,   /* d */
+    MR_KIND_STRING = 8,    /* p: len bytes of UTF-8, no NUL at the end, may hold NUL */
+    MR_KIND_BYTES = 9,     /* p: len bytes */
+    MR_KIND_LIST = 10,     /* p: len struct mr_value */
+    MR_KIND_MAP = 11,      /* p: len struct mr_pair, in insertion order */
+    MR_KIND_STRUCT = 12,   /* p: struct mr_struct with len slots */
+    MR_KIND_DECIMAL = 13,  /* p: struct mr_decimal */
+    MR_KIND_DATE = 14,     /* i: days since 1970-01-01 */
+    MR_KIND_TIME = 15,     /* i: ms since midnight */
+    MR_KIND_TIMESTAMP = 16 /* i: ms since 1970-01-01 00:00 UTC */
 };
 
 /* One value. The layout is frozen for ever: it crosses the ABI by value.
- * What p points to is borrowed: it lives as long as the batch (or the arena) it came with. */
+ * What p points to is borrowed: it lives as long as the batch (or the arena) it came with.
+ * Text is UTF-8 but for one thing that Java has too: half of a surrogate pair, escaped in a JSON text, is three bytes. */
 struct mr_value {
-    uint8_t kind;           /* enum mr_kind */
-    uint8_t flags;          /* 0 */
-    uint16_t reserved;      /* 0 */
-    uint32_t len;           /* bytes, items, pairs or slots; 0 for scalars */
+    uint8_t kind;      /* enum mr_kind */
+    uint8_t flags;     /* 0 */
+    uint16_t reserved; /* 0 */
+    uint32_t len;      /* bytes, items, pairs or slots; 0 for scalars */
     union {
         int64_t i;
         double d;
@@ -57,14 +58,14 @@ struct mr_pair {
 struct mr_schema;
 
 struct mr_struct {
-    const struct mr_schema *schema;     /* kind MR_KIND_STRUCT, interned */
-    struct mr_value slots[1];           /* as many as the schema has fields; null = not set */
+    const struct mr_schema *schema; /* kind MR_KIND_STRUCT, interned */
+    struct mr_value slots[1];       /* as many as the schema has fields; null = not set */
 };
 
 struct mr_decimal {
-    int32_t scale;          /* value = unscaled * 10^-scale; may be negative */
-    uint32_t len;           /* bytes of the unscaled integer, at least 1 */
-    uint8_t bytes[1];       /* big-endian two's complement, minimal length */
+    int32_t scale;    /* value = unscaled * 10^-scale; may be negative */
+    uint32_t len;     /* bytes of the unscaled integer, at least 1 */
+    uint8_t bytes[1]; /* big-endian two's complement, minimal length */
 };
 
 #if !defined(__cplusplus)
@@ -97,6 +98,8 @@ static inline struct mr_value mr_ptr_of(uint8_t kind, const void *p, size_t len)
     return v;
 }
 
+/* One line each, so that they read as the table they are. */
+/* clang-format off */
 static inline struct mr_value mr_null(void) { return mr_make(MR_KIND_NULL, 0); }
 static inline struct mr_value mr_bool(bool b) { return mr_int_of(MR_KIND_BOOL, b); }
 static inline struct mr_value mr_int8(int8_t i) { return mr_int_of(MR_KIND_INT8, i); }
@@ -106,6 +109,7 @@ static inline struct mr_value mr_long(int64_t i) { return mr_int_of(MR_KIND_INT6
 static inline struct mr_value mr_date(int32_t days) { return mr_int_of(MR_KIND_DATE, days); }
 static inline struct mr_value mr_time(int32_t ms) { return mr_int_of(MR_KIND_TIME, ms); }
 static inline struct mr_value mr_timestamp(int64_t ms) { return mr_int_of(MR_KIND_TIMESTAMP, ms); }
+/* clang-format on */
 
 static inline struct mr_value mr_float(float f)
 {
@@ -124,12 +128,24 @@ static inline struct mr_value mr_double(double d)
 }
 
 /* Text and bytes are borrowed, not copied: at most 4 GiB - 1, text must be UTF-8. */
-static inline struct mr_value mr_text(const char *p, size_t len) { return mr_ptr_of(MR_KIND_STRING, p, len); }
-static inline struct mr_value mr_str(const char *z) { return mr_text(z, strlen(z)); }
-static inline struct mr_value mr_bytes(const void *p, size_t len) { return mr_ptr_of(MR_KIND_BYTES, p, len); }
+static inline struct mr_value mr_text(const char *p, size_t len)
+{
+    return mr_ptr_of(MR_KIND_STRING, p, len);
+}
+static inline struct mr_value mr_str(const char *z)
+{
+    return mr_text(z, strlen(z));
+}
+static inline struct mr_value mr_bytes(const void *p, size_t len)
+{
+    return mr_ptr_of(MR_KIND_BYTES, p, len);
+}
 
 /* Readers look at kind and range; they return false and leave *out alone when the value is something else. */
-static inline bool mr_is_null(struct mr_value v) { return v.kind == MR_KIND_NULL; }
+static inline bool mr_is_null(struct mr_value v)
+{
+    return v.kind == MR_KIND_NULL;
+}
 
 static inline bool mr_as_long(struct mr_value v, int64_t *out)
 {
