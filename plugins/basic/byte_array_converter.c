@@ -6,7 +6,7 @@
 #include "string_converter.h"
 
 struct byte_array_converter {
-    const struct mr_schema *schema;     /* optional BYTES: what is read */
+    const struct mr_schema *schema; /* optional BYTES: what is read */
 };
 
 static const struct mr_config_key byte_array_keys[] = {
@@ -25,21 +25,25 @@ static int start(void *self, struct mr_task *task, struct mr_error *err)
     return MR_OK;
 }
 
-static int from_connect(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
-                        struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+static int from_connect(void *self, struct mr_arena *arena, const char *topic,
+                        const struct mr_schema *schema, struct mr_value value, const void **data,
+                        size_t *len, struct mr_error *err)
 {
     if (schema != NULL && schema->kind != MR_KIND_BYTES)
-        return mr_fail(err, MR_ERR_DATA, "Invalid schema type for ByteArrayConverter: %s", class_type_name(schema->kind));
+        return mr_fail(err, MR_ERR_DATA, "Invalid schema type for ByteArrayConverter: %s",
+                       class_type_name(schema->kind));
     if (!mr_is_null(value) && value.kind != MR_KIND_BYTES)
-        return mr_fail(err, MR_ERR_DATA, "ByteArrayConverter is not compatible with objects of type class %s",
+        return mr_fail(err, MR_ERR_DATA,
+                       "ByteArrayConverter is not compatible with objects of type class %s",
                        class_name(value));
     *data = mr_is_null(value) ? NULL : value.len == 0 && value.u.p == NULL ? "" : value.u.p;
     *len = value.len;
     return MR_OK;
 }
 
-static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
-                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                      size_t len, const struct mr_schema **schema, struct mr_value *value,
+                      struct mr_error *err)
 {
     struct byte_array_converter *c = (struct byte_array_converter *)self;
 
@@ -48,9 +52,11 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
     return MR_OK;
 }
 
-static const char *const byte_array_aliases[] = {"org.apache.kafka.connect.converters.ByteArrayConverter", NULL};
+static const char *const byte_array_aliases[] = {
+    "org.apache.kafka.connect.converters.ByteArrayConverter", NULL};
 
-MR_DEFINE_CONVERTER(byte_array, "ByteArrayConverter", "4.3.1", .aliases = byte_array_aliases, .keys = byte_array_keys,
-                    .doc = "Bytes as they are", .state_size = sizeof(struct byte_array_converter), .start = start,
+MR_DEFINE_CONVERTER(byte_array, "ByteArrayConverter", "4.3.1", .aliases = byte_array_aliases,
+                    .keys = byte_array_keys, .doc = "Bytes as they are",
+                    .state_size = sizeof(struct byte_array_converter), .start = start,
                     .from_connect = from_connect, .to_connect = to_connect);
 MR_MODULE(MR_PLUGIN(string_converter), MR_PLUGIN(byte_array))

@@ -40,7 +40,9 @@ static const struct special specials[] = {
 
 static size_t unit_of(const char *iconv_name)
 {
-    return strncmp(iconv_name, "UTF-16", 6) == 0 ? 2 : strncmp(iconv_name, "UTF-32", 6) == 0 ? 4 : 1;
+    return strncmp(iconv_name, "UTF-16", 6) == 0   ? 2
+           : strncmp(iconv_name, "UTF-32", 6) == 0 ? 4
+                                                   : 1;
 }
 
 /* Charsets of one and two bytes in EBCDIC, where Java writes a true question mark. */
@@ -188,7 +190,8 @@ static size_t replace_halves(char *to, const char *p, size_t len, const char *by
 }
 
 /* What a plugin hands over as text may be none: make it UTF-8. */
-static struct mr_value proper(const struct charset *cs, struct mr_arena *arena, const char *p, size_t len)
+static struct mr_value proper(const struct charset *cs, struct mr_arena *arena, const char *p,
+                              size_t len)
 {
     struct mr_value text = mr_text_from(arena, p, len);
     char *copy;
@@ -205,8 +208,8 @@ static size_t sequence_len(unsigned char lead)
     return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, size_t len, const void **out,
-                    size_t *out_len)
+void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, size_t len,
+                    const void **out, size_t *out_len)
 {
     struct mr_value text = proper(cs, arena, p, len);
     struct output made = {.arena = arena};
@@ -251,7 +254,8 @@ static iconv_t reader(const struct charset *cs, const unsigned char *p, size_t l
     *mark = 0;
     if (cs->mark == CHARSET_PLAIN || len < n)
         return cs->from;
-    big = n == 2 ? p[0] == 0xfe && p[1] == 0xff : p[0] == 0 && p[1] == 0 && p[2] == 0xfe && p[3] == 0xff;
+    big = n == 2 ? p[0] == 0xfe && p[1] == 0xff
+                 : p[0] == 0 && p[1] == 0 && p[2] == 0xfe && p[3] == 0xff;
     little = p[0] == 0xff && p[1] == 0xfe && (n == 2 || (p[2] == 0 && p[3] == 0));
     if (cs->mark == CHARSET_LITTLE_MARK)
         big = little;
@@ -261,7 +265,8 @@ static iconv_t reader(const struct charset *cs, const unsigned char *p, size_t l
     return big ? cs->from : cs->from_little;
 }
 
-struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena, const void *p, size_t len)
+struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena, const void *p,
+                               size_t len)
 {
     struct output made = {.arena = arena};
     const char *from = (const char *)p;

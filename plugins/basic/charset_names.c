@@ -9,7 +9,7 @@
 struct charset_name {
     const char *java;
     const char *iconv;
-    const char *aliases;                /* separated by blanks */
+    const char *aliases; /* separated by blanks */
 };
 
 static const struct charset_name names[] = {
@@ -18,20 +18,24 @@ static const struct charset_name names[] = {
     {"EUC-JP", "EUC-JP",
      "csEUCPkdFmtjapanese x-euc-jp eucjis"
      " Extended_UNIX_Code_Packed_Format_for_Japanese euc_jp eucjp x-eucjp"},
-    {"EUC-KR", "EUC-KR", "ksc5601-1987 csEUCKR ksc5601_1987 ksc5601 5601 euc_kr ksc_5601 ks_c_5601-1987 euckr"},
+    {"EUC-KR", "EUC-KR",
+     "ksc5601-1987 csEUCKR ksc5601_1987 ksc5601 5601 euc_kr ksc_5601 ks_c_5601-1987 euckr"},
     {"GB18030", "GB18030", "gb18030-2022"},
     {"GB2312", "GB2312", "euc-cn x-EUC-CN euccn EUC_CN gb2312-80 gb2312-1980"},
     {"GBK", "GBK", "CP936 windows-936"},
     {"IBM00858", "CP858", "PC-Multilingual-850+euro ibm858 cp858 858 cp00858 ibm-858 ccsid00858"},
     {"IBM01140", "IBM1140", "ibm1140 ebcdic-us-037+euro cp1140 ibm-1140 1140 cp01140 ccsid01140"},
     {"IBM01141", "IBM1141", "ibm1141 cp01141 ibm-1141 1141 cp1141 ccsid01141 ebcdic-de-273+euro"},
-    {"IBM01142", "IBM1142", "cp01142 ibm1142 ccsid01142 ebcdic-no-277+euro ibm-1142 1142 cp1142 ebcdic-dk-277+euro"},
-    {"IBM01143", "IBM1143", "cp01143 ccsid01143 ibm1143 ebcdic-se-278+euro ibm-1143 1143 cp1143 ebcdic-fi-278+euro"},
+    {"IBM01142", "IBM1142",
+     "cp01142 ibm1142 ccsid01142 ebcdic-no-277+euro ibm-1142 1142 cp1142 ebcdic-dk-277+euro"},
+    {"IBM01143", "IBM1143",
+     "cp01143 ccsid01143 ibm1143 ebcdic-se-278+euro ibm-1143 1143 cp1143 ebcdic-fi-278+euro"},
     {"IBM01144", "IBM1144", "cp01144 ccsid01144 ebcdic-it-280+euro ibm1144 ibm-1144 1144 cp1144"},
     {"IBM01145", "IBM1145", "ccsid01145 ebcdic-es-284+euro ibm1145 ibm-1145 1145 cp01145 cp1145"},
     {"IBM01146", "IBM-1146", "ibm-1146 1146 cp01146 ibm1146 ccsid01146 ebcdic-gb-285+euro cp1146"},
     {"IBM01147", "CP1147", "cp1147 ibm-1147 1147 cp01147 ccsid01147 ebcdic-fr-277+euro ibm1147"},
-    {"IBM01148", "CP1148", "cp1148 ebcdic-international-500+euro ibm-1148 1148 cp01148 ccsid01148 ibm1148"},
+    {"IBM01148", "CP1148",
+     "cp1148 ebcdic-international-500+euro ibm-1148 1148 cp01148 ccsid01148 ibm1148"},
     {"IBM01149", "IBM-1149", "ebcdic-s-871+euro ibm-1149 1149 cp1149 ccsid01149 ibm1149 cp01149"},
     {"IBM037", "IBM037",
      "cp037 ibm-037 csIBM037 ebcdic-cp-us ebcdic-cp-ca ebcdic-cp-nl ebcdic-cp-wt 037"
@@ -75,7 +79,8 @@ static const struct charset_name names[] = {
     {"ISO-8859-15", "ISO-8859-15",
      "csISO885915 Latin-9 ISO8859-15 LATIN0 ISO8859_15_FDIS ISO8859_15 cp923 8859_15"
      " L9 IBM923 csISOlatin9 ISO_8859-15 IBM-923 csISOlatin0 923 LATIN9"},
-    {"ISO-8859-16", "ISO-8859-16", "ISO_8859-16:2001 ISO_8859-16 csISO885916 latin10 iso-ir-226 l10 ISO8859_16"},
+    {"ISO-8859-16", "ISO-8859-16",
+     "ISO_8859-16:2001 ISO_8859-16 csISO885916 latin10 iso-ir-226 l10 ISO8859_16"},
     {"ISO-8859-2", "ISO-8859-2",
      "ISO8859-2 ibm912 l2 ISO_8859-2 8859_2 cp912 ISO_8859-2:1987 iso8859_2"
      " iso-ir-101 latin2 912 csISOLatin2 ibm-912"},

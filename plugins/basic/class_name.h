@@ -33,8 +33,9 @@ static inline const char *class_name(struct mr_value v)
 /* Schema.Type of a schema's kind. */
 static inline const char *class_type_name(uint8_t kind)
 {
-    static const char *const names[] = {"?",       "BOOLEAN", "INT8",   "INT16", "INT32", "INT64", "FLOAT32",
-                                        "FLOAT64", "STRING",  "BYTES",  "ARRAY", "MAP",   "STRUCT"};
+    static const char *const names[] = {"?",     "BOOLEAN", "INT8",    "INT16",  "INT32",
+                                        "INT64", "FLOAT32", "FLOAT64", "STRING", "BYTES",
+                                        "ARRAY", "MAP",     "STRUCT"};
 
     return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "?";
 }

@@ -13,7 +13,7 @@
 struct string_converter {
     struct charset writing;
     struct charset reading;
-    const struct mr_schema *schema;     /* optional STRING: what is read */
+    const struct mr_schema *schema; /* optional STRING: what is read */
 };
 
 static const struct mr_config_key string_keys[] = {
@@ -48,7 +48,8 @@ static const char *encoding_of(const struct mr_task *task, const char *direction
 static int start(void *self, struct mr_task *task, struct mr_error *err)
 {
     struct string_converter *c = (struct string_converter *)self;
-    const char *writing = encoding_of(task, "serializer"), *reading = encoding_of(task, "deserializer");
+    const char *writing = encoding_of(task, "serializer"),
+               *reading = encoding_of(task, "deserializer");
     int rc = charset_open(&c->writing, writing == NULL ? "UTF-8" : writing, err);
 
     if (rc == MR_OK)
@@ -57,8 +58,9 @@ static int start(void *self, struct mr_task *task, struct mr_error *err)
     return rc;
 }
 
-static int from_connect(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
-                        struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+static int from_connect(void *self, struct mr_arena *arena, const char *topic,
+                        const struct mr_schema *schema, struct mr_value value, const void **data,
+                        size_t *len, struct mr_error *err)
 {
     struct string_converter *c = (struct string_converter *)self;
     const char *text;
@@ -74,8 +76,9 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic, c
     return MR_OK;
 }
 
-static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
-                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                      size_t len, const struct mr_schema **schema, struct mr_value *value,
+                      struct mr_error *err)
 {
     struct string_converter *c = (struct string_converter *)self;
 
@@ -92,10 +95,11 @@ static void stop(void *self)
     charset_close(&c->reading);
 }
 
-static const char *const string_aliases[] = {"org.apache.kafka.connect.storage.StringConverter", NULL};
+static const char *const string_aliases[] = {"org.apache.kafka.connect.storage.StringConverter",
+                                             NULL};
 
-const struct mr_converter string_converter_plugin =
-    MR_DESCRIPTOR(mr_converter, MR_PLUGIN_CONVERTER, "StringConverter", "4.3.1", .aliases = string_aliases,
-                  .keys = string_keys, .doc = "Text, in any of Java's character sets",
-                  .state_size = sizeof(struct string_converter), .start = start, .from_connect = from_connect,
-                  .to_connect = to_connect, .stop = stop);
+const struct mr_converter string_converter_plugin = MR_DESCRIPTOR(
+    mr_converter, MR_PLUGIN_CONVERTER, "StringConverter", "4.3.1", .aliases = string_aliases,
+    .keys = string_keys, .doc = "Text, in any of Java's character sets",
+    .state_size = sizeof(struct string_converter), .start = start, .from_connect = from_connect,
+    .to_connect = to_connect, .stop = stop);

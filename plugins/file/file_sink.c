@@ -23,20 +23,20 @@
 #include <unistd.h>
 
 #define BUFFER ((size_t)256 * 1024)
-#define LARGE (BUFFER / 4)              /* a text of this size is written by itself */
+#define LARGE (BUFFER / 4) /* a text of this size is written by itself */
 #define WHOLE_LINES "user.millrace.whole-lines"
 #define WAIT_MS 1000
 
 struct file_sink {
     struct mr_task *task;
-    const char *path;                   /* NULL: stdout */
-    int fd;                             /* -1: not open */
-    struct stat id;                     /* of the open file */
+    const char *path; /* NULL: stdout */
+    int fd;           /* -1: not open */
+    struct stat id;   /* of the open file */
     bool regular;
-    bool dirty;                         /* written to since the last flush */
-    bool created;                       /* its name may not be on the disk yet */
-    int64_t begin;                      /* where this put began; -1: unknown, or no regular file */
-    int64_t written;                    /* bytes of this put so far */
+    bool dirty;      /* written to since the last flush */
+    bool created;    /* its name may not be on the disk yet */
+    int64_t begin;   /* where this put began; -1: unknown, or no regular file */
+    int64_t written; /* bytes of this put so far */
     size_t len;
     char buffer[BUFFER];
 };
@@ -100,9 +100,11 @@ static int mend_end(struct file_sink *s, int reader, int64_t size, struct mr_err
     }
     end = last_line_end(reader, size);
     if (ftruncate(s->fd, end) != 0)
-        return mr_fail(err, MR_ERR_FATAL, "Can't cut half a line off the end of %s: %s", s->path, strerror(errno));
+        return mr_fail(err, MR_ERR_FATAL, "Can't cut half a line off the end of %s: %s", s->path,
+                       strerror(errno));
     mr_log(s->task, MR_LOG_WARN,
-           "Cut %" PRId64 " bytes off %s: half a line, from a run that was killed while it wrote. Its record comes again",
+           "Cut %" PRId64 " bytes off %s: half a line, from a run that was killed while it wrote. "
+                          "Its record comes again",
            size - end, s->path);
     return MR_OK;
 }
@@ -121,7 +123,7 @@ static int check_end(struct file_sink *s, struct mr_error *err)
     if (reader >= 0)
         close(reader);
     if (rc == MR_OK)
-        (void)fsetxattr(s->fd, WHOLE_LINES, "1", 1, 0);         /* where there are none, see mend_end */
+        (void)fsetxattr(s->fd, WHOLE_LINES, "1", 1, 0); /* where there are none, see mend_end */
     return rc;
 }
 
@@ -134,7 +136,8 @@ static int open_file(struct file_sink *s, struct mr_error *err)
     if (s->fd < 0 && errno == EISDIR)
         return mr_fail(err, MR_ERR_FATAL, "%s is a directory: `file` must name a file", s->path);
     if (s->fd < 0 || fstat(s->fd, &s->id) != 0)
-        return mr_fail(err, MR_ERR_FATAL, "Couldn't find or create file '%s' for FileStreamSinkTask: %s", s->path,
+        return mr_fail(err, MR_ERR_FATAL,
+                       "Couldn't find or create file '%s' for FileStreamSinkTask: %s", s->path,
                        strerror(errno));
     s->regular = S_ISREG(s->id.st_mode);
     if (!s->regular)
@@ -157,11 +160,13 @@ static int follow_name(struct file_sink *s, struct mr_error *err)
 {
     struct stat st;
 
-    if (!s->regular || (stat(s->path, &st) == 0 && st.st_dev == s->id.st_dev && st.st_ino == s->id.st_ino))
+    if (!s->regular ||
+        (stat(s->path, &st) == 0 && st.st_dev == s->id.st_dev && st.st_ino == s->id.st_ino))
         return MR_OK;
     mr_log(s->task, MR_LOG_INFO, "%s was renamed or removed: opening it anew", s->path);
     if (s->dirty && fdatasync(s->fd) != 0)
-        return mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path, strerror(errno));
+        return mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path,
+                       strerror(errno));
     close_file(s);
     return open_file(s, err);
 }
@@ -178,7 +183,8 @@ static bool stopping(const struct file_sink *s)
 /* A pipe is full: wait until it is not, or until the task must stop. */
 static void wait_writable(const struct file_sink *s)
 {
-    struct pollfd fds[] = {{.fd = s->fd, .events = POLLOUT}, {.fd = mr_stop_fd(s->task), .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = s->fd, .events = POLLOUT},
+                           {.fd = mr_stop_fd(s->task), .events = POLLIN}};
 
     (void)poll(fds, 2, WAIT_MS);
 }
@@ -243,10 +249,13 @@ static void cut_back(struct file_sink *s)
 
     if (s->begin < 0 || s->written == 0)
         return;
-    if (fstat(s->fd, &st) == 0 && st.st_size == s->begin + s->written && ftruncate(s->fd, s->begin) == 0)
+    if (fstat(s->fd, &st) == 0 && st.st_size == s->begin + s->written &&
+        ftruncate(s->fd, s->begin) == 0)
         return;
-    mr_log(s->task, MR_LOG_ERROR, "%s can't be cut back to byte %" PRId64 " (does another program append to it?): the "
-           "%" PRId64 " bytes behind it will be written again", s->path, s->begin, s->written);
+    mr_log(s->task, MR_LOG_ERROR,
+           "%s can't be cut back to byte %" PRId64 " (does another program append to it?): the "
+           "%" PRId64 " bytes behind it will be written again",
+           s->path, s->begin, s->written);
 }
 
 static int put_lines(struct file_sink *s, struct mr_batch *in, struct mr_error *err)
@@ -298,7 +307,8 @@ static int sync_folder(struct file_sink *s, struct mr_error *err)
     int rc = MR_OK;
 
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL)
-        rc = mr_fail(err, MR_ERR_FATAL, "Can't bring the folder %s to the disk: %s", folder, strerror(errno));
+        rc = mr_fail(err, MR_ERR_FATAL, "Can't bring the folder %s to the disk: %s", folder,
+                     strerror(errno));
     if (fd >= 0)
         close(fd);
     free(folder);
@@ -314,7 +324,8 @@ static int flush(void *self, struct mr_error *err)
     if (!s->dirty || !s->regular)
         return MR_OK;
     if (fdatasync(s->fd) != 0)
-        return mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path, strerror(errno));
+        return mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path,
+                       strerror(errno));
     s->dirty = false;
     return s->created ? sync_folder(s, err) : MR_OK;
 }
@@ -340,9 +351,10 @@ static void stop(void *self)
         close_file(s);
 }
 
-static const char *const sink_aliases[] = {"org.apache.kafka.connect.file.FileStreamSinkConnector", NULL};
+static const char *const sink_aliases[] = {"org.apache.kafka.connect.file.FileStreamSinkConnector",
+                                           NULL};
 
-const struct mr_sink file_sink_plugin =
-    MR_DESCRIPTOR(mr_sink, MR_PLUGIN_SINK, "FileStreamSink", "4.3.1", .aliases = sink_aliases, .keys = sink_keys,
-                  .doc = "The text of each record as a line of a file", .state_size = sizeof(struct file_sink),
-                  .start = start, .put = put, .flush = flush, .stop = stop);
+const struct mr_sink file_sink_plugin = MR_DESCRIPTOR(
+    mr_sink, MR_PLUGIN_SINK, "FileStreamSink", "4.3.1", .aliases = sink_aliases, .keys = sink_keys,
+    .doc = "The text of each record as a line of a file", .state_size = sizeof(struct file_sink),
+    .start = start, .put = put, .flush = flush, .stop = stop);

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 static const struct mr_config_key source_keys[] = {
-    {.name = "file", .doc = "Source filename. If not specified, the standard input will be used.", .importance = MR_CFG_HIGH},
+    {.name = "file",
+     .doc = "Source filename. If not specified, the standard input will be used.",
+     .importance = MR_CFG_HIGH},
     {.name = "topic",
      .flags = MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
      .doc = "The topic to publish data to.",
@@ -18,7 +20,8 @@ static const struct mr_config_key source_keys[] = {
     {.name = "batch.size",
      .type = MR_CFG_INT,
      .fallback = "2000",
-     .doc = "The maximum number of records the source task can read from the file each time it is polled."},
+     .doc = "The maximum number of records the source task can read from the file each time it is "
+            "polled."},
     {.name = "millrace.file.truncated",
      .flags = MR_CFG_INTERNAL,
      .fallback = "fail",
@@ -35,7 +38,8 @@ static const struct mr_config_key source_keys[] = {
     {0},
 };
 
-void file_source_add(struct file_source *s, struct mr_batch *out, const char *line, size_t len, int64_t next)
+void file_source_add(struct file_source *s, struct mr_batch *out, const char *line, size_t len,
+                     int64_t next)
 {
     struct mr_record *rec = mr_batch_add(out, s->topic);
 
@@ -71,7 +75,9 @@ static int start(void *self, struct mr_task *task, struct mr_error *err)
     }
     rc = mr_offset_long_in(task, s->partition, "position", 0, &s->tail.position, err);
     if (rc == MR_OK && s->tail.position < 0)
-        rc = mr_fail(err, MR_ERR_DATA, "The stored position in %s is negative: reset the connector's offsets", s->path);
+        rc = mr_fail(err, MR_ERR_DATA,
+                     "The stored position in %s is negative: reset the connector's offsets",
+                     s->path);
     if (rc == MR_OK)
         file_watch_start(&s->watch, task, s->path);
     return rc;
@@ -99,17 +105,18 @@ static void stop(void *self)
     struct file_source *s = (struct file_source *)self;
 
     if (s->task == NULL)
-        return;                         /* never started */
+        return; /* never started */
     file_watch_stop(&s->watch);
     file_tail_close(&s->tail);
     file_stream_close(&s->stream);
 }
 
-static const char *const source_aliases[] = {"org.apache.kafka.connect.file.FileStreamSourceConnector", NULL};
+static const char *const source_aliases[] = {
+    "org.apache.kafka.connect.file.FileStreamSourceConnector", NULL};
 
-const struct mr_source file_source_plugin =
-    MR_DESCRIPTOR(mr_source, MR_PLUGIN_SOURCE, "FileStreamSource", "4.3.1", .aliases = source_aliases,
-                  .keys = source_keys, .doc = "Each line of a file as a record",
-                  .state_size = sizeof(struct file_source), .start = start, .poll = poll_lines, .stop = stop);
+const struct mr_source file_source_plugin = MR_DESCRIPTOR(
+    mr_source, MR_PLUGIN_SOURCE, "FileStreamSource", "4.3.1", .aliases = source_aliases,
+    .keys = source_keys, .doc = "Each line of a file as a record",
+    .state_size = sizeof(struct file_source), .start = start, .poll = poll_lines, .stop = stop);
 
 MR_MODULE(MR_PLUGIN(file_source), MR_PLUGIN(file_sink))

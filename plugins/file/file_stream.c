@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define CHUNK ((size_t)64 * 1024)
-#define KEEP ((size_t)1024 * 1024)      /* of an empty buffer */
+#define KEEP ((size_t)1024 * 1024) /* of an empty buffer */
 #define IDLE_MS 60000
 
 void file_stream_close(struct file_stream *stream)
@@ -37,12 +37,14 @@ static int make_room(struct file_source *s, struct mr_error *err)
     if (stream->cap - stream->len >= CHUNK)
         return MR_OK;
     if (stream->len > s->line_max)
-        return mr_fail(err, MR_ERR_FATAL,
-                       "A line of %s is longer than %zu bytes: end it, or raise millrace.file.line.max.bytes",
-                       s->path == NULL ? "stdin" : s->path, s->line_max);
+        return mr_fail(
+            err, MR_ERR_FATAL,
+            "A line of %s is longer than %zu bytes: end it, or raise millrace.file.line.max.bytes",
+            s->path == NULL ? "stdin" : s->path, s->line_max);
     data = realloc(stream->data, cap);
     if (data == NULL)
-        return mr_fail(err, MR_ERR_FATAL, "Out of memory for a line of more than %zu bytes", stream->len);
+        return mr_fail(err, MR_ERR_FATAL, "Out of memory for a line of more than %zu bytes",
+                       stream->len);
     stream->data = data;
     stream->cap = cap;
     return MR_OK;
@@ -64,7 +66,8 @@ static int fill(struct file_source *s, struct mr_error *err)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return MR_AGAIN;
     if (n < 0)
-        return mr_fail(err, MR_ERR_FATAL, "Can't read %s: %s", s->path == NULL ? "stdin" : s->path, strerror(errno));
+        return mr_fail(err, MR_ERR_FATAL, "Can't read %s: %s", s->path == NULL ? "stdin" : s->path,
+                       strerror(errno));
     stream->len += (size_t)n;
     stream->ended = n == 0;
     if (stream->ended)

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #define CHUNK ((int64_t)64 * 1024)
-#define LOOK_MS 1000                    /* at least so often, whatever inotify says */
-#define REPLACED_MS 500                 /* a writer may still finish with the file that was renamed */
+#define LOOK_MS 1000    /* at least so often, whatever inotify says */
+#define REPLACED_MS 500 /* a writer may still finish with the file that was renamed */
 
 static int64_t now_ms(void)
 {
@@ -76,14 +76,16 @@ static int open_file(struct file_source *s, struct mr_error *err)
 
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
         if (!s->missing)
-            mr_log(s->task, MR_LOG_WARN, "Couldn't find file %s for FileStreamSourceTask, waiting for it to be created",
+            mr_log(s->task, MR_LOG_WARN,
+                   "Couldn't find file %s for FileStreamSourceTask, waiting for it to be created",
                    s->path);
         s->missing = true;
         file_watch_folder(&s->watch, s->path);
         return MR_AGAIN;
     }
     if (fd < 0)
-        return mr_fail(err, MR_ERR_FATAL, "Can't open %s for reading: %s", s->path, strerror(errno));
+        return mr_fail(err, MR_ERR_FATAL, "Can't open %s for reading: %s", s->path,
+                       strerror(errno));
     if (fstat(fd, &tail->id) != 0 || S_ISDIR(tail->id.st_mode)) {
         close(fd);
         return fail_directory(s, err);
@@ -95,7 +97,8 @@ static int open_file(struct file_source *s, struct mr_error *err)
     tail->replaced_ms = 0;
     tail->seen = tail->position;
     file_watch_file(&s->watch, fd);
-    mr_log(s->task, MR_LOG_INFO, "Opened %s for reading, from byte %" PRId64, s->path, tail->position);
+    mr_log(s->task, MR_LOG_INFO, "Opened %s for reading, from byte %" PRId64, s->path,
+           tail->position);
     return MR_OK;
 }
 
@@ -109,7 +112,8 @@ static int fail_read(const struct file_source *s, struct mr_error *err)
 static int fail_long(const struct file_source *s, struct mr_error *err)
 {
     return mr_fail(err, MR_ERR_FATAL,
-                   "The line at byte %" PRId64 " of %s is longer than %zu bytes: end it, or raise millrace.file.line.max.bytes",
+                   "The line at byte %" PRId64
+                   " of %s is longer than %zu bytes: end it, or raise millrace.file.line.max.bytes",
                    s->tail.position, s->path, s->line_max);
 }
 
@@ -117,10 +121,15 @@ static int truncated(struct file_source *s, int64_t size, struct mr_error *err)
 {
     if (!s->restart)
         return mr_fail(err, MR_ERR_FATAL,
-                       "%s has %" PRId64 " bytes, but %" PRId64 " of it were read before: it was truncated or written anew. "
-                       "Reset the connector's offsets or give it another name, or set millrace.file.truncated=restart to "
-                       "read such a file from its beginning", s->path, size, s->tail.position);
-    mr_log(s->task, MR_LOG_WARN, "%s shrank from at least %" PRId64 " to %" PRId64 " bytes: reading it from its beginning",
+                       "%s has %" PRId64 " bytes, but %" PRId64
+                       " of it were read before: it was truncated or written anew. "
+                       "Reset the connector's offsets or give it another name, or set "
+                       "millrace.file.truncated=restart to "
+                       "read such a file from its beginning",
+                       s->path, size, s->tail.position);
+    mr_log(s->task, MR_LOG_WARN,
+           "%s shrank from at least %" PRId64 " to %" PRId64
+           " bytes: reading it from its beginning",
            s->path, s->tail.position, size);
     s->tail.position = s->tail.seen = 0;
     return MR_OK;
@@ -149,7 +158,7 @@ static int scan_line(struct file_source *s, int64_t size, int64_t *end, struct m
         }
         len = line_split_seen(s->scan, (size_t)n);
         if (len == 0)
-            return MR_OK;               /* a '\r' is the last byte there is */
+            return MR_OK; /* a '\r' is the last byte there is */
         tail->seen += (int64_t)len;
         if (tail->seen - tail->position > (int64_t)s->line_max)
             return fail_long(s, err);
@@ -253,7 +262,8 @@ static int look_for_successor(struct file_source *s, struct mr_batch *out, struc
     if (stat(s->path, &st) != 0) {
         tail->replaced_ms = 0;
         if (!s->missing)
-            mr_log(s->task, MR_LOG_WARN, "%s is gone (%s): waiting for another", s->path, strerror(errno));
+            mr_log(s->task, MR_LOG_WARN, "%s is gone (%s): waiting for another", s->path,
+                   strerror(errno));
         s->missing = true;
         file_watch_folder(&s->watch, s->path);
         return MR_AGAIN;
@@ -272,7 +282,8 @@ static int look_for_successor(struct file_source *s, struct mr_batch *out, struc
     rc = take_rest(s, out, err);
     if (rc != MR_OK)
         return rc;
-    mr_log(s->task, MR_LOG_INFO, "%s was replaced: read the old file to its end at byte %" PRId64 ", now the new one",
+    mr_log(s->task, MR_LOG_INFO,
+           "%s was replaced: read the old file to its end at byte %" PRId64 ", now the new one",
            s->path, tail->position);
     file_tail_close(tail);
     tail->position = tail->seen = 0;
@@ -292,7 +303,7 @@ int file_tail_poll(struct file_source *s, struct mr_batch *out, struct mr_error 
     if (rc == MR_OK) {
         rc = read_lines(s, out, err);
         if (s->tail.position != position)
-            s->tail.replaced_ms = 0;    /* it still grows */
+            s->tail.replaced_ms = 0; /* it still grows */
         if (rc == MR_AGAIN)
             rc = look_for_successor(s, out, err);
     }

@@ -24,8 +24,9 @@ void file_watch_folder(struct file_watch *watch, const char *path)
         return;
     memcpy(folder, path, len);
     folder[len] = '\0';
-    watch->folder = inotify_add_watch(watch->fd, len == 0 ? "." : folder,
-                                      IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR);
+    watch->folder =
+        inotify_add_watch(watch->fd, len == 0 ? "." : folder,
+                          IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR);
 }
 
 void file_watch_start(struct file_watch *watch, const struct mr_task *task, const char *path)
@@ -34,7 +35,8 @@ void file_watch_start(struct file_watch *watch, const struct mr_task *task, cons
     watch->file = -1;
     watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (watch->fd < 0)
-        mr_log(task, MR_LOG_WARN, "No inotify (%s): %s is looked at once a second instead", strerror(errno), path);
+        mr_log(task, MR_LOG_WARN, "No inotify (%s): %s is looked at once a second instead",
+               strerror(errno), path);
     file_watch_folder(watch, path);
 }
 
@@ -56,7 +58,8 @@ void file_watch_file(struct file_watch *watch, int fd)
     watch->file = -1;
     if (fd < 0)
         return;
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);       /* the file itself, whatever its name is by now */
+    snprintf(name, sizeof(name), "/proc/self/fd/%d",
+             fd); /* the file itself, whatever its name is by now */
     watch->file = inotify_add_watch(watch->fd, name, IN_MODIFY | IN_ATTRIB);
 }
 

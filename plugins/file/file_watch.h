@@ -6,8 +6,8 @@
 #include <millrace/task.h>
 
 struct file_watch {
-    int fd;                 /* inotify; readable when something changed. -1: none to be had, poll instead */
-    int folder;             /* watch descriptors, -1 none */
+    int fd;     /* inotify; readable when something changed. -1: none to be had, poll instead */
+    int folder; /* watch descriptors, -1 none */
     int file;
 };
 

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 struct line_split {
-    const char *p;          /* the next line begins here */
+    const char *p; /* the next line begins here */
     const char *end;
-    const char *newline;    /* the next '\n' and '\r' from p on; end: none */
+    const char *newline; /* the next '\n' and '\r' from p on; end: none */
     const char *carriage;
 };
 

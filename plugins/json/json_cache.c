@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#define ENVELOPE_BYTES ((size_t)16 * 1024 * 1024)       /* all entries together */
+#define ENVELOPE_BYTES ((size_t)16 * 1024 * 1024) /* all entries together */
 
 /* --- envelopes ------------------------------------------------------------------------------------------------------------- */
 
@@ -76,17 +76,20 @@ static size_t prefix_length(const char *data, size_t len)
     return p < end ? (size_t)(p - data) : 0;
 }
 
-static struct json_envelope *envelope_slot(const struct json_envelopes *set, uint64_t hash, const char *bytes, size_t len)
+static struct json_envelope *envelope_slot(const struct json_envelopes *set, uint64_t hash,
+                                           const char *bytes, size_t len)
 {
     size_t at = hash & (set->size - 1);
 
-    while (set->slots[at].bytes != NULL && !(set->slots[at].hash == hash && set->slots[at].len == len &&
-                                             memcmp(set->slots[at].bytes, bytes, len) == 0))
+    while (set->slots[at].bytes != NULL &&
+           !(set->slots[at].hash == hash && set->slots[at].len == len &&
+             memcmp(set->slots[at].bytes, bytes, len) == 0))
         at = (at + 1) & (set->size - 1);
     return &set->slots[at];
 }
 
-const struct json_envelope *json_envelopes_match(struct json_envelopes *set, const char *data, size_t len)
+const struct json_envelope *json_envelopes_match(struct json_envelopes *set, const char *data,
+                                                 size_t len)
 {
     const struct json_envelope *entry = set->last;
 
@@ -137,14 +140,16 @@ static bool envelopes_room(struct json_envelopes *set)
         return false;
     for (size_t i = 0; i < set->size; i++)
         if (set->slots[i].bytes != NULL)
-            *envelope_slot(&bigger, set->slots[i].hash, set->slots[i].bytes, set->slots[i].len) = set->slots[i];
+            *envelope_slot(&bigger, set->slots[i].hash, set->slots[i].bytes, set->slots[i].len) =
+                set->slots[i];
     free(set->slots);
     bigger.last = NULL;
     *set = bigger;
     return true;
 }
 
-void json_envelopes_add(struct json_envelopes *set, const char *bytes, size_t len, const struct mr_schema *schema)
+void json_envelopes_add(struct json_envelopes *set, const char *bytes, size_t len,
+                        const struct mr_schema *schema)
 {
     uint64_t hash = hash_bytes(bytes, len);
     struct json_envelope *entry;
@@ -169,7 +174,8 @@ void json_envelopes_add(struct json_envelopes *set, const char *bytes, size_t le
 
 static size_t plan_slot(const struct json_plans *plans, const struct mr_schema *schema)
 {
-    size_t at = (size_t)(((uint64_t)(uintptr_t)schema * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (plans->size - 1);
+    size_t at = (size_t)(((uint64_t)(uintptr_t)schema * UINT64_C(0x9e3779b97f4a7c15)) >> 32) &
+                (plans->size - 1);
 
     while (plans->slots[at] != NULL && plans->slots[at]->schema != schema)
         at = (at + 1) & (plans->size - 1);
@@ -236,7 +242,8 @@ static struct json_plan *plan_add(struct json_plans *plans, const struct mr_sche
     if (plan == NULL)
         return NULL;
     plan->schema = schema;
-    if ((schema->field_count > 0 && !plan_fields(plan)) || (2 * (plans->count + 1) > plans->size && !plans_grow(plans))) {
+    if ((schema->field_count > 0 && !plan_fields(plan)) ||
+        (2 * (plans->count + 1) > plans->size && !plans_grow(plans))) {
         plan_free(plan);
         return NULL;
     }

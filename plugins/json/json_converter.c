@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
-static const char need_envelope[] =
-    "JsonConverter with schemas.enable requires \"schema\" and \"payload\" fields and may not contain additional fields. "
-    "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration.";
+static const char need_envelope[] = "JsonConverter with schemas.enable requires \"schema\" and "
+                                    "\"payload\" fields and may not contain additional fields. "
+                                    "If you are trying to deserialize plain JSON data, set "
+                                    "schemas.enable=false in your converter configuration.";
 
 static const struct mr_config_key json_keys[] = {
     {.name = "converter.type",
@@ -39,7 +40,8 @@ static const struct mr_config_key json_keys[] = {
      .width = MR_CFG_WIDTH_MEDIUM,
      .display_name = "Schema Cache Size"},
     {.name = "schema.content",
-     .doc = "When set, this is the schema of all messages that are read, which then hold the payload alone. "
+     .doc = "When set, this is the schema of all messages that are read, which then hold the "
+            "payload alone. "
             "Otherwise the schema is expected in the content of each message.",
      .importance = MR_CFG_HIGH,
      .group = "Schemas",
@@ -48,7 +50,8 @@ static const struct mr_config_key json_keys[] = {
      .display_name = "Schema Content"},
     {.name = "decimal.format",
      .fallback = "BASE64",
-     .doc = "How decimals are written: BASE64, the base64 of the unscaled bytes, or NUMERIC, a JSON number. Both are read.",
+     .doc = "How decimals are written: BASE64, the base64 of the unscaled bytes, or NUMERIC, a "
+            "JSON number. Both are read.",
      .choices = "~NUMERIC|BASE64",
      .group = "Serialization",
      .order = 0,
@@ -84,8 +87,9 @@ struct envelope {
     struct mr_value payload;
     bool has_schema;
     bool has_payload;
-    bool other;                         /* a member of another name */
-    const char *payload_at;             /* where it begins, while members came once and in Java's order; else NULL */
+    bool other; /* a member of another name */
+    const char
+        *payload_at; /* where it begins, while members came once and in Java's order; else NULL */
 };
 
 static bool is_name(const struct mr_value *name, const char *z)
@@ -132,14 +136,16 @@ static bool envelope_read(struct record_json *r, struct envelope *e)
         if (c == '}')
             return true;
         if (c != ',')
-            return record_json_fail(r, r->p, c < 0 ? "the document ends in an object" : "expected a comma or } after a member");
+            return record_json_fail(r, r->p,
+                                    c < 0 ? "the document ends in an object"
+                                          : "expected a comma or } after a member");
         r->p++;
     }
 }
 
 /* A document whose beginning is known: only the payload is read. false: it goes on in some other way, read all of it. */
-static bool read_known(struct json_converter *c, struct mr_arena *arena, const char *data, size_t len,
-                       const struct json_envelope **known, struct mr_value *payload)
+static bool read_known(struct json_converter *c, struct mr_arena *arena, const char *data,
+                       size_t len, const struct json_envelope **known, struct mr_value *payload)
 {
     struct record_json *r = &c->reader;
 
@@ -153,8 +159,8 @@ static bool read_known(struct json_converter *c, struct mr_arena *arena, const c
 }
 
 /* Without a schema the reader has made the value itself, unless the document was empty. */
-static int finish(struct json_converter *c, struct mr_arena *arena, const struct mr_schema *schema, struct mr_value tree,
-                  struct mr_value *value, struct mr_error *err)
+static int finish(struct json_converter *c, struct mr_arena *arena, const struct mr_schema *schema,
+                  struct mr_value tree, struct mr_value *value, struct mr_error *err)
 {
     if (schema != NULL)
         return json_to_connect(c, arena, schema, tree, value, err);
@@ -162,8 +168,9 @@ static int finish(struct json_converter *c, struct mr_arena *arena, const struct
     return MR_OK;
 }
 
-static int read_enveloped(struct json_converter *c, struct mr_arena *arena, const char *data, size_t len,
-                          const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+static int read_enveloped(struct json_converter *c, struct mr_arena *arena, const char *data,
+                          size_t len, const struct mr_schema **schema, struct mr_value *value,
+                          struct mr_error *err)
 {
     struct record_json *r = &c->reader;
     const struct json_envelope *known;
@@ -205,8 +212,9 @@ static int read_bare(struct json_converter *c, struct mr_arena *arena, const cha
     return finish(c, arena, schema, tree, value, err);
 }
 
-static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
-                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                      size_t len, const struct mr_schema **schema, struct mr_value *value,
+                      struct mr_error *err)
 {
     struct json_converter *c = (struct json_converter *)self;
     const struct mr_schema *made = NULL;
@@ -233,7 +241,8 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
 /* --- the way out ------------------------------------------------------------------------------------------------------------------ */
 
 /* {"schema":…,"payload": into the plan, when a schema is written for the first time. */
-static int plan_prefix(struct json_converter *c, struct mr_arena *arena, struct json_plan *plan, struct mr_error *err)
+static int plan_prefix(struct json_converter *c, struct mr_arena *arena, struct json_plan *plan,
+                       struct mr_error *err)
 {
     struct json_out out = {0};
     int rc;
@@ -248,11 +257,13 @@ static int plan_prefix(struct json_converter *c, struct mr_arena *arena, struct 
         plan->prefix_len = out.len;
     }
     json_out_free(&out);
-    return rc != MR_OK || plan->prefix != NULL ? rc : mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema's JSON");
+    return rc != MR_OK || plan->prefix != NULL
+               ? rc
+               : mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema's JSON");
 }
 
-static int write_envelope(struct json_converter *c, struct mr_arena *arena, const struct mr_schema *schema,
-                          struct mr_error *err)
+static int write_envelope(struct json_converter *c, struct mr_arena *arena,
+                          const struct mr_schema *schema, struct mr_error *err)
 {
     struct json_plan *plan;
     int rc = MR_OK;
@@ -263,7 +274,8 @@ static int write_envelope(struct json_converter *c, struct mr_arena *arena, cons
     }
     plan = json_plan_get(&c->plans, schema);
     if (plan == NULL)
-        return mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema of %u fields", schema->field_count);
+        return mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema of %u fields",
+                       schema->field_count);
     if (plan->prefix == NULL)
         rc = plan_prefix(c, arena, plan, err);
     if (rc == MR_OK)
@@ -271,8 +283,9 @@ static int write_envelope(struct json_converter *c, struct mr_arena *arena, cons
     return rc;
 }
 
-static int from_connect(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
-                        struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+static int from_connect(void *self, struct mr_arena *arena, const char *topic,
+                        const struct mr_schema *schema, struct mr_value value, const void **data,
+                        size_t *len, struct mr_error *err)
 {
     struct json_converter *c = (struct json_converter *)self;
     int rc = MR_OK;
@@ -294,7 +307,9 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic, c
     if (rc != MR_OK)
         return rc;
     if (c->out.failed)
-        return mr_fail(err, MR_ERR_DATA, "the value's JSON is larger than %zu bytes, or memory is short", JSON_OUT_MAX);
+        return mr_fail(err, MR_ERR_DATA,
+                       "the value's JSON is larger than %zu bytes, or memory is short",
+                       JSON_OUT_MAX);
     copy = mr_alloc(arena, c->out.len);
     memcpy(copy, c->out.p, c->out.len);
     *data = copy;
@@ -311,8 +326,8 @@ static bool is_blank(const char *z)
 
 /* schema.content is read before the first batch, so its tree stands in an arena of its own for a moment. */
 struct scratch {
-    struct mr_host table;               /* only arena_more */
-    struct mr_arena arena;              /* arena.host points to table */
+    struct mr_host table;  /* only arena_more */
+    struct mr_arena arena; /* arena.host points to table */
     void *blocks[64];
     size_t count;
 };
@@ -320,11 +335,12 @@ struct scratch {
 static void *scratch_more(struct mr_arena *arena, size_t size)
 {
     struct scratch *s = (struct scratch *)(void *)((char *)arena - offsetof(struct scratch, arena));
-    size_t rounded = (size + 7) & ~(size_t)7, block = (size_t)65536 << (s->count < 16 ? s->count : 16);
+    size_t rounded = (size + 7) & ~(size_t)7,
+           block = (size_t)65536 << (s->count < 16 ? s->count : 16);
     char *p = malloc(rounded > block ? rounded : block);
 
     if (p == NULL || s->count == sizeof(s->blocks) / sizeof(s->blocks[0]))
-        abort();                        /* out of memory at the start of a task */
+        abort(); /* out of memory at the start of a task */
     s->blocks[s->count++] = p;
     arena->next = p + rounded;
     arena->end = p + (rounded > block ? rounded : block);
@@ -346,7 +362,8 @@ static int read_content(struct json_converter *c, const char *text, struct mr_er
         rc = json_schema_read(c, &s->arena, tree, &c->content, err);
     else
         rc = mr_fail(err, MR_ERR_CONFIG,
-                     "Failed to parse schema in converter config due to serialization error: %s at byte %td of schema.content",
+                     "Failed to parse schema in converter config due to serialization error: %s at "
+                     "byte %td of schema.content",
                      c->reader.problem, c->reader.problem_at - c->reader.start);
     while (s->count > 0)
         free(s->blocks[--s->count]);
@@ -383,5 +400,5 @@ static const char *const json_aliases[] = {"org.apache.kafka.connect.json.JsonCo
 
 MR_CONVERTER(JsonConverter, "4.3.1", .aliases = json_aliases, .keys = json_keys,
              .doc = "Values as JSON, with their schema in an envelope or without",
-             .state_size = sizeof(struct json_converter), .start = start, .from_connect = from_connect,
-             .to_connect = to_connect, .stop = stop)
+             .state_size = sizeof(struct json_converter), .start = start,
+             .from_connect = from_connect, .to_connect = to_connect, .stop = stop)

@@ -10,7 +10,7 @@ enum encoding { UTF8, UTF16_BE, UTF16_LE, UTF32_BE, UTF32_LE, UNKNOWN };
 
 struct found {
     enum encoding encoding;
-    size_t skip;                        /* of a mark */
+    size_t skip; /* of a mark */
 };
 
 static enum encoding from_zeros16(uint32_t two)
@@ -100,10 +100,12 @@ static uint32_t next16(const unsigned char *p, size_t len, bool big, size_t *use
         return 0xfffd;
     *used = len < 4 ? len : 4;
     low = len < 4 ? 0 : unit16(p + 2, big);
-    return low >= 0xdc00 && low <= 0xdfff ? 0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00)) : 0xfffd;
+    return low >= 0xdc00 && low <= 0xdfff ? 0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00))
+                                          : 0xfffd;
 }
 
-static int rewrite16(struct mr_arena *arena, const unsigned char *p, size_t len, bool big, const char **data, size_t *out)
+static int rewrite16(struct mr_arena *arena, const unsigned char *p, size_t len, bool big,
+                     const char **data, size_t *out)
 {
     char *copy = (char *)mr_alloc(arena, len / 2 * 3 + 8), *to = copy;
     size_t used;
@@ -115,8 +117,8 @@ static int rewrite16(struct mr_arena *arena, const unsigned char *p, size_t len,
     return MR_OK;
 }
 
-static int rewrite32(struct mr_arena *arena, const unsigned char *p, size_t len, bool big, const char **data, size_t *out,
-                     struct mr_error *err)
+static int rewrite32(struct mr_arena *arena, const unsigned char *p, size_t len, bool big,
+                     const char **data, size_t *out, struct mr_error *err)
 {
     char *copy = (char *)mr_alloc(arena, len + 8), *to = copy;
 
@@ -135,7 +137,8 @@ static int rewrite32(struct mr_arena *arena, const unsigned char *p, size_t len,
     return MR_OK;
 }
 
-int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len, bool *wide, struct mr_error *err)
+int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len, bool *wide,
+                         struct mr_error *err)
 {
     const unsigned char *p = (const unsigned char *)*data;
     struct found found;
@@ -160,6 +163,8 @@ int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len,
     case UTF32_LE:
         return rewrite32(arena, p, left, found.encoding == UTF32_BE, data, len, err);
     default:
-        return mr_fail(err, MR_ERR_DATA, "the document is in an encoding that JSON does not have (2143 or 3412 order)");
+        return mr_fail(
+            err, MR_ERR_DATA,
+            "the document is in an encoding that JSON does not have (2143 or 3412 order)");
     }
 }

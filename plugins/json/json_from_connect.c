@@ -12,7 +12,7 @@
 /* What a conversion carries along. */
 struct way_out {
     struct json_converter *c;
-    struct mr_arena *arena;             /* for the texts of fractions */
+    struct mr_arena *arena; /* for the texts of fractions */
     struct json_out *out;
     int depth;
     struct mr_error *err;
@@ -23,17 +23,19 @@ static int write_value(struct way_out *w, const struct mr_schema *schema, struct
 static int wrong_class(struct way_out *w, const struct mr_schema *schema, struct mr_value v)
 {
     if (schema->kind == MR_KIND_BYTES)
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid type for bytes type: class %s", json_class_name(v));
-    return mr_fail(w->err, MR_ERR_DATA, "Invalid type for %s: class %s", json_type_name(schema->kind),
-                   json_class_name(v));
+        return mr_fail(w->err, MR_ERR_DATA, "Invalid type for bytes type: class %s",
+                       json_class_name(v));
+    return mr_fail(w->err, MR_ERR_DATA, "Invalid type for %s: class %s",
+                   json_type_name(schema->kind), json_class_name(v));
 }
 
 /* --- logical types ------------------------------------------------------------------------------------------------------------- */
 
-static int wrong_logical(struct way_out *w, const char *type, const char *expected, struct mr_value v)
+static int wrong_logical(struct way_out *w, const char *type, const char *expected,
+                         struct mr_value v)
 {
-    return mr_fail(w->err, MR_ERR_DATA, "Invalid type for %s, expected %s but was class %s", type, expected,
-                   json_class_name(v));
+    return mr_fail(w->err, MR_ERR_DATA, "Invalid type for %s, expected %s but was class %s", type,
+                   expected, json_class_name(v));
 }
 
 static int write_decimal(struct way_out *w, const struct mr_schema *schema, struct mr_value v)
@@ -56,8 +58,10 @@ static int write_decimal(struct way_out *w, const struct mr_schema *schema, stru
         return rc;
     if (scale != d->scale)
         return mr_fail(w->err, MR_ERR_DATA,
-                       "Decimal value has mismatching scale for given Decimal schema. Schema has scale %d, value has "
-                       "scale %d.", scale, d->scale);
+                       "Decimal value has mismatching scale for given Decimal schema. Schema has "
+                       "scale %d, value has "
+                       "scale %d.",
+                       scale, d->scale);
     json_out_base64(w->out, d->bytes, d->len);
     return MR_OK;
 }
@@ -78,8 +82,9 @@ static int write_date(struct way_out *w, const struct mr_schema *schema, struct 
     if (!instant_of(v, &ms))
         return wrong_logical(w, "Date", "Date", v);
     if (ms % DAY_MS != 0)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Kafka Connect Date type should not have any time fields set to non-zero values.");
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "Kafka Connect Date type should not have any time fields set to non-zero values.");
     json_out_long(w->out, (int32_t)(ms / DAY_MS));
     return MR_OK;
 }
@@ -91,8 +96,9 @@ static int write_time(struct way_out *w, const struct mr_schema *schema, struct 
     if (!instant_of(v, &ms))
         return wrong_logical(w, "Time", "Date", v);
     if (ms < 0 || ms > DAY_MS)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Kafka Connect Time type should not have any date fields set to non-zero values.");
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "Kafka Connect Time type should not have any date fields set to non-zero values.");
     json_out_long(w->out, ms);
     return MR_OK;
 }
@@ -202,7 +208,8 @@ static int write_name(struct way_out *w, const struct mr_schema *schema, struct 
     return rc;
 }
 
-static int write_object(struct way_out *w, const struct mr_schema *key, const struct mr_schema *value, struct mr_value v)
+static int write_object(struct way_out *w, const struct mr_schema *key,
+                        const struct mr_schema *value, struct mr_value v)
 {
     int rc = MR_OK;
 
@@ -219,7 +226,8 @@ static int write_object(struct way_out *w, const struct mr_schema *key, const st
     return rc;
 }
 
-static int write_tuples(struct way_out *w, const struct mr_schema *key, const struct mr_schema *value, struct mr_value v)
+static int write_tuples(struct way_out *w, const struct mr_schema *key,
+                        const struct mr_schema *value, struct mr_value v)
 {
     int rc = MR_OK;
 
@@ -254,7 +262,8 @@ static int write_struct(struct way_out *w, const struct mr_schema *schema, struc
         return mr_fail(w->err, MR_ERR_DATA, "Mismatching schema.");
     plan = json_plan_get(&w->c->plans, schema);
     if (plan == NULL)
-        return mr_fail(w->err, MR_ERR_NOMEM, "out of memory for a schema of %u fields", schema->field_count);
+        return mr_fail(w->err, MR_ERR_NOMEM, "out of memory for a schema of %u fields",
+                       schema->field_count);
     json_out_putc(w->out, '{');
     for (uint32_t i = 0; i < schema->field_count && rc == MR_OK; i++) {
         uint32_t comma = i == 0;
@@ -272,22 +281,14 @@ typedef int (*write_fn)(struct way_out *w, const struct mr_schema *schema, struc
 
 /* By the value's kind without a schema; by what the schema takes with one. */
 static const write_fn writers[] = {
-    [MR_KIND_BOOL] = write_bool,
-    [MR_KIND_INT8] = write_integer,
-    [MR_KIND_INT16] = write_integer,
-    [MR_KIND_INT32] = write_integer,
-    [MR_KIND_INT64] = write_integer,
-    [MR_KIND_FLOAT32] = write_floating,
-    [MR_KIND_FLOAT64] = write_floating,
-    [MR_KIND_STRING] = write_text,
-    [MR_KIND_BYTES] = write_bytes,
-    [MR_KIND_LIST] = write_list,
-    [MR_KIND_MAP] = write_map,
-    [MR_KIND_STRUCT] = write_struct,
-    [MR_KIND_DECIMAL] = write_decimal,
-    [MR_KIND_DATE] = write_date,
-    [MR_KIND_TIME] = write_time,
-    [MR_KIND_TIMESTAMP] = write_timestamp,
+    [MR_KIND_BOOL] = write_bool,        [MR_KIND_INT8] = write_integer,
+    [MR_KIND_INT16] = write_integer,    [MR_KIND_INT32] = write_integer,
+    [MR_KIND_INT64] = write_integer,    [MR_KIND_FLOAT32] = write_floating,
+    [MR_KIND_FLOAT64] = write_floating, [MR_KIND_STRING] = write_text,
+    [MR_KIND_BYTES] = write_bytes,      [MR_KIND_LIST] = write_list,
+    [MR_KIND_MAP] = write_map,          [MR_KIND_STRUCT] = write_struct,
+    [MR_KIND_DECIMAL] = write_decimal,  [MR_KIND_DATE] = write_date,
+    [MR_KIND_TIME] = write_time,        [MR_KIND_TIMESTAMP] = write_timestamp,
 };
 
 static int write_null(struct way_out *w, const struct mr_schema *schema)
@@ -295,8 +296,9 @@ static int write_null(struct way_out *w, const struct mr_schema *schema)
     if (schema != NULL && schema->has_default && w->c->defaults)
         return write_value(w, schema, schema->default_value);
     if (schema != NULL && !schema->optional)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Conversion error: null value for field that is required and has no default value");
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "Conversion error: null value for field that is required and has no default value");
     json_out_add(w->out, "null", 4);
     return MR_OK;
 }
@@ -320,9 +322,11 @@ static int write_value(struct way_out *w, const struct mr_schema *schema, struct
     if (v.kind > MR_KIND_TIMESTAMP)
         return mr_fail(w->err, MR_ERR_DATA, "a value has the unknown kind %u", v.kind);
     if (schema != NULL && schema->logical != v.kind)
-        return schema->logical < MR_KIND_DECIMAL ? wrong_class(w, schema, v) : writers[schema->logical](w, schema, v);
+        return schema->logical < MR_KIND_DECIMAL ? wrong_class(w, schema, v)
+                                                 : writers[schema->logical](w, schema, v);
     if (schema == NULL && v.kind >= MR_KIND_DECIMAL)
-        return mr_fail(w->err, MR_ERR_DATA, "Java class class %s does not have corresponding schema type.",
+        return mr_fail(w->err, MR_ERR_DATA,
+                       "Java class class %s does not have corresponding schema type.",
                        json_class_name(v));
     if (v.kind >= MR_KIND_LIST && v.kind <= MR_KIND_STRUCT)
         return write_inner(w, schema, v);

@@ -13,7 +13,7 @@
 /* What a number consists of. */
 struct parts {
     bool negative;
-    const char *digits;                 /* integer digits, without leading zeros */
+    const char *digits; /* integer digits, without leading zeros */
     size_t whole;
     const char *fraction;
     size_t fraction_len;
@@ -84,8 +84,9 @@ static double slow(const struct parts *parts, bool single)
 /* An integer below 2^53 times or divided by a power of ten up to 10^22 is rounded once. */
 static bool easy(const struct parts *parts, double *out)
 {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     size_t digits = parts->whole + parts->fraction_len;
     int64_t exp = parts->exp - (int64_t)parts->fraction_len;
     uint64_t value = 0;
@@ -124,19 +125,21 @@ int64_t record_json_long(const char *p, size_t len)
 {
     struct parts parts = parts_of(p, len);
     size_t digits = parts.whole + parts.fraction_len;
-    int64_t places = (int64_t)parts.whole + parts.exp;          /* digits before the point once the exponent is applied */
+    int64_t places =
+        (int64_t)parts.whole + parts.exp; /* digits before the point once the exponent is applied */
     uint64_t value = 0;
 
-    if (places <= 0 || places > (int64_t)digits + 64)           /* 10^64 is a multiple of 2^64 */
+    if (places <= 0 || places > (int64_t)digits + 64) /* 10^64 is a multiple of 2^64 */
         return 0;
     for (int64_t i = 0; i < places; i++)
-        value = value * 10 + (i < (int64_t)digits ? (uint64_t)(digit_at(&parts, (size_t)i) - '0') : 0);
+        value =
+            value * 10 + (i < (int64_t)digits ? (uint64_t)(digit_at(&parts, (size_t)i) - '0') : 0);
     return (int64_t)(parts.negative ? 0 - value : value);
 }
 
 /* --- decimals --------------------------------------------------------------------------------------------------------------- */
 
-#define WORDS (RECORD_JSON_MAX_NUMBER / 19 + 2)         /* 10^19 < 2^64 */
+#define WORDS (RECORD_JSON_MAX_NUMBER / 19 + 2) /* 10^19 < 2^64 */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -154,7 +157,8 @@ static void multiply_add(uint64_t *words, size_t *count, uint64_t factor, uint64
 }
 
 /* Words, lowest first, as big-endian two's complement of the least length; at least one byte. */
-static struct mr_value make_decimal(struct mr_arena *arena, uint64_t *words, size_t count, bool negative, int32_t scale)
+static struct mr_value make_decimal(struct mr_arena *arena, uint64_t *words, size_t count,
+                                    bool negative, int32_t scale)
 {
     unsigned char bytes[8 * WORDS + 1];
     size_t len = 8 * count + 1, skip = 0, size;

@@ -50,8 +50,10 @@ void json_out_puts(struct json_out *out, const char *z)
 
 void json_out_long(struct json_out *out, int64_t i)
 {
-    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-                                "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    static const char pairs[] = "000102030405060708091011121314151617181920212223242526272829303132"
+                                "3334353637383940414243444546474849"
+                                "505152535455565758596061626364656667686970717273747576777879808182"
+                                "8384858687888990919293949596979899";
     uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
     char text[24], *p = text + sizeof(text);
 
@@ -89,8 +91,10 @@ static inline size_t copy_plain(char *to, const char *p, size_t len)
     for (; i + 8 <= len; i += 8) {
         memcpy(&word, p + i, sizeof(word));
         memcpy(to + i, &word, sizeof(word));
-        marks = (((word - ones * 0x20) | ((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones)) & ~word & highs) |
-                (word & highs);         /* the lowest mark is never a false one */
+        marks =
+            (((word - ones * 0x20) | ((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones)) &
+             ~word & highs) |
+            (word & highs); /* the lowest mark is never a false one */
         if (marks != 0)
             return i + (size_t)(__builtin_ctzll(marks) >> 3);
     }
@@ -140,7 +144,8 @@ static size_t put_sequence(char *to, const unsigned char *p, size_t len, size_t 
     if (need == 3 && p[0] == 0xed && p[1] >= 0xa0)
         return put_unit(to, 0xd000u | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
     if (need == 4) {
-        code = ((p[0] & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu)) - 0x10000u;
+        code = ((p[0] & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu)) -
+               0x10000u;
         put_unit(to, 0xd800u | code >> 10);
         return 6 + put_unit(to + 6, 0xdc00u | (code & 0x3ffu));
     }
@@ -199,7 +204,8 @@ void json_out_base64(struct json_out *out, const unsigned char *p, size_t len)
     out->len += size;
     *to++ = '"';
     for (; len > 0; p += 3, to += 4) {
-        unsigned bits = (unsigned)p[0] << 16 | (len > 1 ? (unsigned)p[1] << 8 : 0) | (len > 2 ? p[2] : 0u);
+        unsigned bits =
+            (unsigned)p[0] << 16 | (len > 1 ? (unsigned)p[1] << 8 : 0) | (len > 2 ? p[2] : 0u);
 
         to[0] = abc[bits >> 18];
         to[1] = abc[bits >> 12 & 63];

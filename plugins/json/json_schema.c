@@ -13,10 +13,18 @@ static const struct {
     const char *type;
     uint8_t kind;
 } types[] = {
-    {"boolean", "BOOLEAN", MR_KIND_BOOL}, {"int8", "INT8", MR_KIND_INT8},       {"int16", "INT16", MR_KIND_INT16},
-    {"int32", "INT32", MR_KIND_INT32},    {"int64", "INT64", MR_KIND_INT64},    {"float", "FLOAT32", MR_KIND_FLOAT32},
-    {"double", "FLOAT64", MR_KIND_FLOAT64}, {"string", "STRING", MR_KIND_STRING}, {"bytes", "BYTES", MR_KIND_BYTES},
-    {"array", "ARRAY", MR_KIND_LIST},     {"map", "MAP", MR_KIND_MAP},          {"struct", "STRUCT", MR_KIND_STRUCT},
+    {"boolean", "BOOLEAN", MR_KIND_BOOL},
+    {"int8", "INT8", MR_KIND_INT8},
+    {"int16", "INT16", MR_KIND_INT16},
+    {"int32", "INT32", MR_KIND_INT32},
+    {"int64", "INT64", MR_KIND_INT64},
+    {"float", "FLOAT32", MR_KIND_FLOAT32},
+    {"double", "FLOAT64", MR_KIND_FLOAT64},
+    {"string", "STRING", MR_KIND_STRING},
+    {"bytes", "BYTES", MR_KIND_BYTES},
+    {"array", "ARRAY", MR_KIND_LIST},
+    {"map", "MAP", MR_KIND_MAP},
+    {"struct", "STRUCT", MR_KIND_STRUCT},
 };
 
 #define TYPES (sizeof(types) / sizeof(types[0]))
@@ -69,7 +77,9 @@ int json_decimal_scale(const struct mr_schema *schema, int32_t *scale, struct mr
         value = value * 10 + (*digits - '0');
     value = *text == '-' ? -value : value;
     if (*digits != '\0' || digits[-(digits > text)] < '0' || value < INT32_MIN || value > INT32_MAX)
-        return mr_fail(err, MR_ERR_DATA, "Invalid scale parameter found in Decimal schema: \"%.50s\" is no integer", text);
+        return mr_fail(err, MR_ERR_DATA,
+                       "Invalid scale parameter found in Decimal schema: \"%.50s\" is no integer",
+                       text);
     *scale = (int32_t)value;
     return MR_OK;
 }
@@ -80,13 +90,15 @@ int json_decimal_scale(const struct mr_schema *schema, int32_t *scale, struct mr
 static const struct mr_value *member(struct mr_value tree, const char *name)
 {
     const struct record_json_members members = {.pairs = mr_pairs(tree), .count = tree.len};
-    const struct mr_pair *pair = tree.kind == MR_KIND_MAP ? record_json_member(&members, name, 0) : NULL;
+    const struct mr_pair *pair =
+        tree.kind == MR_KIND_MAP ? record_json_member(&members, name, 0) : NULL;
 
     return pair == NULL ? NULL : &pair->value;
 }
 
 /* Text as schemas hold it: NUL-terminated, in the arena. */
-static int text_of(struct mr_arena *arena, struct mr_value v, const char **out, struct mr_error *err)
+static int text_of(struct mr_arena *arena, struct mr_value v, const char **out,
+                   struct mr_error *err)
 {
     char *copy;
 
@@ -100,8 +112,8 @@ static int text_of(struct mr_arena *arena, struct mr_value v, const char **out, 
     return MR_OK;
 }
 
-static int optional_text(struct mr_arena *arena, struct mr_value tree, const char *name, const char **out,
-                         struct mr_error *err)
+static int optional_text(struct mr_arena *arena, struct mr_value tree, const char *name,
+                         const char **out, struct mr_error *err)
 {
     const struct mr_value *v = member(tree, name);
 
@@ -115,16 +127,17 @@ static int read_kind(struct mr_value tree, uint8_t *kind, struct mr_error *err)
     if (type == NULL || type->kind != MR_KIND_STRING)
         return mr_fail(err, MR_ERR_DATA, "Schema must contain 'type' field");
     for (size_t i = 0; i < TYPES; i++)
-        if (type->len == strlen(types[i].json) && memcmp(type->u.p, types[i].json, type->len) == 0) {
+        if (type->len == strlen(types[i].json) &&
+            memcmp(type->u.p, types[i].json, type->len) == 0) {
             *kind = types[i].kind;
             return MR_OK;
         }
-    return mr_fail(err, MR_ERR_DATA, "Unknown schema type: %.*s", type->len > 200 ? 200 : (int)type->len,
-                   (const char *)type->u.p);
+    return mr_fail(err, MR_ERR_DATA, "Unknown schema type: %.*s",
+                   type->len > 200 ? 200 : (int)type->len, (const char *)type->u.p);
 }
 
-static int read_array(struct json_converter *c, struct mr_arena *arena, struct mr_value tree, struct mr_schema_spec *spec,
-                      struct mr_error *err)
+static int read_array(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,
+                      struct mr_schema_spec *spec, struct mr_error *err)
 {
     const struct mr_value *items = member(tree, "items");
 
@@ -133,8 +146,8 @@ static int read_array(struct json_converter *c, struct mr_arena *arena, struct m
     return json_schema_read(c, arena, *items, &spec->value, err);
 }
 
-static int read_map(struct json_converter *c, struct mr_arena *arena, struct mr_value tree, struct mr_schema_spec *spec,
-                    struct mr_error *err)
+static int read_map(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,
+                    struct mr_schema_spec *spec, struct mr_error *err)
 {
     const struct mr_value *keys = member(tree, "keys"), *values = member(tree, "values");
     int rc;
@@ -147,8 +160,8 @@ static int read_map(struct json_converter *c, struct mr_arena *arena, struct mr_
     return rc == MR_OK ? json_schema_read(c, arena, *values, &spec->value, err) : rc;
 }
 
-static int read_fields(struct json_converter *c, struct mr_arena *arena, struct mr_value tree, struct mr_schema_spec *spec,
-                       struct mr_error *err)
+static int read_fields(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,
+                       struct mr_schema_spec *spec, struct mr_error *err)
 {
     const struct mr_value *list = member(tree, "fields");
     struct mr_schema_field *fields;
@@ -173,7 +186,8 @@ static int read_fields(struct json_converter *c, struct mr_arena *arena, struct 
     return rc;
 }
 
-static int read_params(struct mr_arena *arena, struct mr_value tree, struct mr_schema_spec *spec, struct mr_error *err)
+static int read_params(struct mr_arena *arena, struct mr_value tree, struct mr_schema_spec *spec,
+                       struct mr_error *err)
 {
     const struct mr_value *object = member(tree, "parameters");
     struct mr_param *params;
@@ -203,10 +217,12 @@ static bool is_integral(uint8_t kind)
 
 static int32_t int_of(struct mr_value v)
 {
-    return (int32_t)(v.kind == MR_KIND_INT64 ? v.u.i : record_json_long((const char *)v.u.p, v.len));
+    return (int32_t)(v.kind == MR_KIND_INT64 ? v.u.i
+                                             : record_json_long((const char *)v.u.p, v.len));
 }
 
-static int read_attributes(struct mr_arena *arena, struct mr_value tree, struct mr_schema_spec *spec, struct mr_error *err)
+static int read_attributes(struct mr_arena *arena, struct mr_value tree,
+                           struct mr_schema_spec *spec, struct mr_error *err)
 {
     const struct mr_value *optional = member(tree, "optional"), *version = member(tree, "version");
     int rc;
@@ -222,7 +238,8 @@ static int read_attributes(struct mr_arena *arena, struct mr_value tree, struct 
 
 /* The default is read by the schema as it is without one. */
 static int read_default(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,
-                        struct mr_schema_spec *spec, const struct mr_schema **schema, struct mr_error *err)
+                        struct mr_schema_spec *spec, const struct mr_schema **schema,
+                        struct mr_error *err)
 {
     const struct mr_value *value = member(tree, "default");
     int rc;
@@ -233,9 +250,12 @@ static int read_default(struct json_converter *c, struct mr_arena *arena, struct
     if (rc != MR_OK || spec->default_value.kind == MR_KIND_NULL)
         return rc != MR_OK || spec->optional
                    ? rc
-                   : mr_fail(err, MR_ERR_DATA, "Invalid default value: Invalid value: null used for required value, "
-                             "schema type: %s", json_type_name(spec->kind));
-    if (spec->kind == MR_KIND_STRUCT)   /* in Java the value's schema is the unfinished one, which equals no other */
+                   : mr_fail(err, MR_ERR_DATA,
+                             "Invalid default value: Invalid value: null used for required value, "
+                             "schema type: %s",
+                             json_type_name(spec->kind));
+    if (spec->kind ==
+        MR_KIND_STRUCT) /* in Java the value's schema is the unfinished one, which equals no other */
         return mr_fail(err, MR_ERR_DATA, "Invalid default value: Struct schemas do not match.");
     spec->has_default = true;
     *schema = mr_schema_make(c->task, spec, err);
@@ -293,7 +313,8 @@ static int write_fields(struct json_converter *c, struct mr_arena *arena, struct
     for (uint32_t i = 0; i < schema->field_count && rc == MR_OK; i++) {
         if (i > 0)
             json_out_putc(out, ',');
-        rc = json_schema_write(c, arena, out, schema->fields[i].schema, schema->fields[i].name, err);
+        rc =
+            json_schema_write(c, arena, out, schema->fields[i].schema, schema->fields[i].name, err);
     }
     json_out_putc(out, ']');
     return rc;

@@ -10,11 +10,12 @@
 struct way_in {
     struct json_converter *c;
     struct mr_arena *arena;
-    bool made_null;                     /* a STRING or BYTES came out null from something that was not null */
+    bool made_null; /* a STRING or BYTES came out null from something that was not null */
     struct mr_error *err;
 };
 
-static int convert(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out);
+static int convert(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_value *out);
 
 /* JsonNodeType. */
 static const char *node_type(uint8_t kind)
@@ -73,7 +74,8 @@ static int sextet(unsigned char c)
 static bool base64(struct mr_arena *arena, struct mr_value text, struct mr_value *out)
 {
     const unsigned char *p = (const unsigned char *)text.u.p, *end = p + text.len;
-    unsigned char *copy = (unsigned char *)mr_alloc(arena, (size_t)text.len / 4 * 3 + 3), *to = copy;
+    unsigned char *copy = (unsigned char *)mr_alloc(arena, (size_t)text.len / 4 * 3 + 3),
+                  *to = copy;
 
     for (;;) {
         unsigned bits = 0;
@@ -104,10 +106,11 @@ static bool base64(struct mr_arena *arena, struct mr_value text, struct mr_value
 /* --- logical types ---------------------------------------------------------------------------------------------------------------- */
 
 #define DAY_MS 86400000
-#define MAX_DECIMAL 16384u              /* bytes; the host refuses longer ones */
+#define MAX_DECIMAL 16384u /* bytes; the host refuses longer ones */
 
 /* Big-endian two's complement made minimal. */
-static int decimal_of_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_value bytes, struct mr_value *out)
+static int decimal_of_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_value bytes,
+                            struct mr_value *out)
 {
     const unsigned char *p = (const unsigned char *)bytes.u.p;
     struct mr_error cause;
@@ -119,11 +122,14 @@ static int decimal_of_bytes(struct way_in *w, const struct mr_schema *schema, st
     if (json_decimal_scale(schema, &scale, &cause) != MR_OK)
         return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field: %s", cause.text);
     if (len == 0)
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field: Zero length BigInteger");
+        return mr_fail(w->err, MR_ERR_DATA,
+                       "Invalid bytes for Decimal field: Zero length BigInteger");
     for (; len > 1 && p[0] == (p[1] & 0x80 ? 0xff : 0x00); len--)
         p++;
     if (len > MAX_DECIMAL)
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field: %zu bytes, more than %u", len, MAX_DECIMAL);
+        return mr_fail(w->err, MR_ERR_DATA,
+                       "Invalid bytes for Decimal field: %zu bytes, more than %u", len,
+                       MAX_DECIMAL);
     size = sizeof(*d) + len;
     d = (struct mr_decimal *)mr_alloc(w->arena, size);
     memset(d, 0, size);
@@ -134,7 +140,8 @@ static int decimal_of_bytes(struct way_in *w, const struct mr_schema *schema, st
     return MR_OK;
 }
 
-static int to_decimal(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_decimal(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                      struct mr_value *out)
 {
     struct mr_value bytes;
 
@@ -144,7 +151,8 @@ static int to_decimal(struct way_in *w, const struct mr_schema *schema, struct m
         *out = record_json_decimal(w->arena, (const char *)tree.u.p, tree.len);
     else if (tree.kind != MR_KIND_STRING)
         return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid type for Decimal, underlying representation should be numeric or bytes but was %s",
+                       "Invalid type for Decimal, underlying representation should be numeric or "
+                       "bytes but was %s",
                        node_type(tree.kind));
     else if (!base64(w->arena, tree, &bytes))
         return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field: broken base64");
@@ -157,14 +165,16 @@ static int to_decimal(struct way_in *w, const struct mr_schema *schema, struct m
 static int int_of(struct way_in *w, const char *type, struct mr_value tree, int32_t *out)
 {
     if (tree.kind != MR_KIND_INT64 || tree.u.i < INT32_MIN || tree.u.i > INT32_MAX)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid type for %s, underlying representation should be integer but was %s", type,
-                       node_type(tree.kind));
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "Invalid type for %s, underlying representation should be integer but was %s", type,
+            node_type(tree.kind));
     *out = (int32_t)tree.u.i;
     return MR_OK;
 }
 
-static int to_date(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_date(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_value *out)
 {
     int32_t days = 0;
     int rc = int_of(w, "Date", tree, &days);
@@ -174,7 +184,8 @@ static int to_date(struct way_in *w, const struct mr_schema *schema, struct mr_v
     return rc;
 }
 
-static int to_time(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_time(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_value *out)
 {
     int32_t ms = 0;
     int rc = int_of(w, "Time", tree, &ms);
@@ -182,25 +193,29 @@ static int to_time(struct way_in *w, const struct mr_schema *schema, struct mr_v
     if (rc != MR_OK)
         return rc;
     if (ms < 0 || ms > DAY_MS)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Time values must use number of milliseconds greater than 0 and less than 86400000");
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "Time values must use number of milliseconds greater than 0 and less than 86400000");
     *out = mr_time(ms);
     return MR_OK;
 }
 
-static int to_timestamp(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_timestamp(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                        struct mr_value *out)
 {
     if (!is_integral(tree.kind))
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid type for Timestamp, underlying representation should be integral but was %s",
-                       node_type(tree.kind));
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "Invalid type for Timestamp, underlying representation should be integral but was %s",
+            node_type(tree.kind));
     *out = mr_timestamp(long_of(tree));
     return MR_OK;
 }
 
 /* --- primitives -------------------------------------------------------------------------------------------------------------------- */
 
-static int to_integer(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_integer(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                      struct mr_value *out)
 {
     int64_t i = long_of(tree);
 
@@ -211,38 +226,45 @@ static int to_integer(struct way_in *w, const struct mr_schema *schema, struct m
     return MR_OK;
 }
 
-static int to_float(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_float(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                    struct mr_value *out)
 {
     if (tree.kind == MR_KIND_INT64)
         *out = mr_float((float)tree.u.i);
     else
-        *out = mr_float(is_number(tree.kind) ? record_json_float((const char *)tree.u.p, tree.len) : 0.0F);
+        *out = mr_float(is_number(tree.kind) ? record_json_float((const char *)tree.u.p, tree.len)
+                                             : 0.0F);
     return MR_OK;
 }
 
-static int to_double(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_double(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                     struct mr_value *out)
 {
     if (tree.kind == MR_KIND_INT64)
         *out = mr_double((double)tree.u.i);
     else
-        *out = mr_double(is_number(tree.kind) ? record_json_double((const char *)tree.u.p, tree.len) : 0.0);
+        *out = mr_double(is_number(tree.kind) ? record_json_double((const char *)tree.u.p, tree.len)
+                                              : 0.0);
     return MR_OK;
 }
 
-static int to_bool(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_bool(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_value *out)
 {
     *out = mr_bool(tree.kind == MR_KIND_BOOL && tree.u.i != 0);
     return MR_OK;
 }
 
-static int to_text(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_text(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_value *out)
 {
     *out = tree.kind == MR_KIND_STRING ? tree : mr_null();
     w->made_null = w->made_null || tree.kind != MR_KIND_STRING;
     return MR_OK;
 }
 
-static int to_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                    struct mr_value *out)
 {
     if (tree.kind != MR_KIND_STRING)
         return to_text(w, schema, tree, out);
@@ -254,7 +276,8 @@ static int to_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_
 /* --- containers ---------------------------------------------------------------------------------------------------------------------- */
 
 /* An object's values are taken like an array's; a scalar is an empty list. */
-static int to_list(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_list(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_value *out)
 {
     bool object = tree.kind == MR_KIND_MAP;
     uint32_t count = object || tree.kind == MR_KIND_LIST ? tree.len : 0;
@@ -262,19 +285,22 @@ static int to_list(struct way_in *w, const struct mr_schema *schema, struct mr_v
     int rc = MR_OK;
 
     for (uint32_t i = 0; i < count && rc == MR_OK; i++)
-        rc = convert(w, schema->value, object ? mr_pairs(tree)[i].value : mr_items(tree)[i], &mr_items(list)[i]);
+        rc = convert(w, schema->value, object ? mr_pairs(tree)[i].value : mr_items(tree)[i],
+                     &mr_items(list)[i]);
     if (rc == MR_OK)
         *out = list;
     return rc;
 }
 
-static int to_text_map(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_text_map(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                       struct mr_value *out)
 {
     struct mr_value map;
     int rc = MR_OK;
 
     if (tree.kind != MR_KIND_MAP)
-        return mr_fail(w->err, MR_ERR_DATA, "Maps with string fields should be encoded as JSON objects, but found %s",
+        return mr_fail(w->err, MR_ERR_DATA,
+                       "Maps with string fields should be encoded as JSON objects, but found %s",
                        node_type(tree.kind));
     map = mr_map(w->arena, tree.len);
     for (uint32_t i = 0; i < tree.len && rc == MR_OK; i++) {
@@ -394,19 +420,23 @@ static uint32_t merge_keys(struct mr_arena *arena, struct mr_pair *pairs, uint32
     return kept;
 }
 
-static int to_pair(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_pair *out)
+static int to_pair(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_pair *out)
 {
     int rc;
 
     if (tree.kind != MR_KIND_LIST)
-        return mr_fail(w->err, MR_ERR_DATA, "Found invalid map entry instead of array tuple: %s", node_type(tree.kind));
+        return mr_fail(w->err, MR_ERR_DATA, "Found invalid map entry instead of array tuple: %s",
+                       node_type(tree.kind));
     if (tree.len != 2)
-        return mr_fail(w->err, MR_ERR_DATA, "Found invalid map entry, expected length 2 but found :%u", tree.len);
+        return mr_fail(w->err, MR_ERR_DATA,
+                       "Found invalid map entry, expected length 2 but found :%u", tree.len);
     rc = convert(w, schema->key, mr_item(tree, 0), &out->key);
     return rc == MR_OK ? convert(w, schema->value, mr_item(tree, 1), &out->value) : rc;
 }
 
-static int to_map(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_map(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                  struct mr_value *out)
 {
     struct mr_value map;
     int rc = MR_OK;
@@ -414,9 +444,10 @@ static int to_map(struct way_in *w, const struct mr_schema *schema, struct mr_va
     if (schema->key == NULL || schema->key->kind == MR_KIND_STRING)
         return to_text_map(w, schema, tree, out);
     if (tree.kind != MR_KIND_LIST)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Maps with non-string fields should be encoded as JSON array of tuples, but found %s",
-                       node_type(tree.kind));
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "Maps with non-string fields should be encoded as JSON array of tuples, but found %s",
+            node_type(tree.kind));
     map = mr_map(w->arena, tree.len);
     for (uint32_t i = 0; i < tree.len && rc == MR_OK; i++)
         rc = to_pair(w, schema, mr_items(tree)[i], &mr_pairs(map)[i]);
@@ -430,15 +461,18 @@ static int to_map(struct way_in *w, const struct mr_schema *schema, struct mr_va
 
 /* Struct.put refuses a null where the schema has none, in the field itself and inside lists and maps. place is what the text
  * names, from the outside in. */
-static int refuse_nulls(struct way_in *w, const struct mr_schema *schema, struct mr_value v, const char *place)
+static int refuse_nulls(struct way_in *w, const struct mr_schema *schema, struct mr_value v,
+                        const char *place)
 {
     char inner[256];
     int rc = MR_OK;
 
     if (v.kind == MR_KIND_NULL)
-        return schema->optional ? MR_OK
-                                : mr_fail(w->err, MR_ERR_DATA, "Invalid value: null used for required %s, schema type: %s",
-                                          place, json_type_name(schema->kind));
+        return schema->optional
+                   ? MR_OK
+                   : mr_fail(w->err, MR_ERR_DATA,
+                             "Invalid value: null used for required %s, schema type: %s", place,
+                             json_type_name(schema->kind));
     if (v.kind == MR_KIND_LIST) {
         snprintf(inner, sizeof(inner), "element of array %.230s", place);
         for (uint32_t i = 0; i < v.len && rc == MR_OK; i++)
@@ -454,7 +488,8 @@ static int refuse_nulls(struct way_in *w, const struct mr_schema *schema, struct
     return rc;
 }
 
-static int to_field(struct way_in *w, const struct mr_schema_field *field, struct mr_value tree, struct mr_value *out)
+static int to_field(struct way_in *w, const struct mr_schema_field *field, struct mr_value tree,
+                    struct mr_value *out)
 {
     bool before = w->made_null;
     char place[256];
@@ -470,7 +505,8 @@ static int to_field(struct way_in *w, const struct mr_schema_field *field, struc
     return rc;
 }
 
-static int to_struct(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int to_struct(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                     struct mr_value *out)
 {
     struct record_json_members members;
     const struct mr_pair *pair;
@@ -479,7 +515,8 @@ static int to_struct(struct way_in *w, const struct mr_schema *schema, struct mr
     int rc = MR_OK;
 
     if (tree.kind != MR_KIND_MAP)
-        return mr_fail(w->err, MR_ERR_DATA, "Structs should be encoded as JSON objects, but found %s",
+        return mr_fail(w->err, MR_ERR_DATA,
+                       "Structs should be encoded as JSON objects, but found %s",
                        node_type(tree.kind));
     made = mr_struct_new(w->arena, schema);
     record_json_members(&members, w->arena, tree);
@@ -487,7 +524,8 @@ static int to_struct(struct way_in *w, const struct mr_schema *schema, struct mr
         pair = record_json_member(&members, schema->fields[i].name, hint);
         if (pair != NULL)
             hint = (uint32_t)(pair - members.pairs) + 1;
-        rc = to_field(w, &schema->fields[i], pair == NULL ? mr_null() : pair->value, &mr_slots(made)[i]);
+        rc = to_field(w, &schema->fields[i], pair == NULL ? mr_null() : pair->value,
+                      &mr_slots(made)[i]);
     }
     if (rc == MR_OK)
         *out = made;
@@ -496,25 +534,16 @@ static int to_struct(struct way_in *w, const struct mr_schema *schema, struct mr
 
 /* --- the whole ------------------------------------------------------------------------------------------------------------------------ */
 
-typedef int (*convert_fn)(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out);
+typedef int (*convert_fn)(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                          struct mr_value *out);
 
 /* By what the schema takes: a logical type's name counts, whatever the type under it. */
 static const convert_fn converters[] = {
-    [MR_KIND_BOOL] = to_bool,
-    [MR_KIND_INT8] = to_integer,
-    [MR_KIND_INT16] = to_integer,
-    [MR_KIND_INT32] = to_integer,
-    [MR_KIND_INT64] = to_integer,
-    [MR_KIND_FLOAT32] = to_float,
-    [MR_KIND_FLOAT64] = to_double,
-    [MR_KIND_STRING] = to_text,
-    [MR_KIND_BYTES] = to_bytes,
-    [MR_KIND_LIST] = to_list,
-    [MR_KIND_MAP] = to_map,
-    [MR_KIND_STRUCT] = to_struct,
-    [MR_KIND_DECIMAL] = to_decimal,
-    [MR_KIND_DATE] = to_date,
-    [MR_KIND_TIME] = to_time,
+    [MR_KIND_BOOL] = to_bool,           [MR_KIND_INT8] = to_integer,  [MR_KIND_INT16] = to_integer,
+    [MR_KIND_INT32] = to_integer,       [MR_KIND_INT64] = to_integer, [MR_KIND_FLOAT32] = to_float,
+    [MR_KIND_FLOAT64] = to_double,      [MR_KIND_STRING] = to_text,   [MR_KIND_BYTES] = to_bytes,
+    [MR_KIND_LIST] = to_list,           [MR_KIND_MAP] = to_map,       [MR_KIND_STRUCT] = to_struct,
+    [MR_KIND_DECIMAL] = to_decimal,     [MR_KIND_DATE] = to_date,     [MR_KIND_TIME] = to_time,
     [MR_KIND_TIMESTAMP] = to_timestamp,
 };
 
@@ -533,7 +562,8 @@ static void without_schema(struct mr_value *v)
         without_schema(&mr_pairs(*v)[i].value);
 }
 
-static int convert(struct way_in *w, const struct mr_schema *schema, struct mr_value tree, struct mr_value *out)
+static int convert(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
+                   struct mr_value *out)
 {
     if (schema == NULL) {
         without_schema(&tree);
@@ -547,12 +577,14 @@ static int convert(struct way_in *w, const struct mr_schema *schema, struct mr_v
     else if (schema->optional)
         *out = mr_null();
     else
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid null value for required %s field", json_type_name(schema->kind));
+        return mr_fail(w->err, MR_ERR_DATA, "Invalid null value for required %s field",
+                       json_type_name(schema->kind));
     return MR_OK;
 }
 
-int json_to_connect(struct json_converter *c, struct mr_arena *arena, const struct mr_schema *schema,
-                    struct mr_value tree, struct mr_value *out, struct mr_error *err)
+int json_to_connect(struct json_converter *c, struct mr_arena *arena,
+                    const struct mr_schema *schema, struct mr_value tree, struct mr_value *out,
+                    struct mr_error *err)
 {
     struct way_in w = {.c = c, .arena = arena, .err = err};
 

@@ -16,9 +16,9 @@
 #include <emmintrin.h>
 #endif
 
-#define FEW_NAMES 16u                   /* compared one by one up to here */
+#define FEW_NAMES 16u /* compared one by one up to here */
 #define STACK_FIRST 256u
-#define STACK_KEEP 65536u               /* values; more is given back after the document */
+#define STACK_KEEP 65536u /* values; more is given back after the document */
 
 bool record_json_fail(struct record_json *r, const char *at, const char *problem)
 {
@@ -74,8 +74,8 @@ static inline bool push(struct record_json *r, const struct mr_value *v)
 
 static inline bool same_text(const struct mr_value *a, const struct mr_value *b)
 {
-    return a->len == b->len &&
-           (a->len == 0 || (*(const char *)a->u.p == *(const char *)b->u.p && memcmp(a->u.p, b->u.p, a->len) == 0));
+    return a->len == b->len && (a->len == 0 || (*(const char *)a->u.p == *(const char *)b->u.p &&
+                                                memcmp(a->u.p, b->u.p, a->len) == 0));
 }
 
 static uint32_t hash_text(const char *p, size_t len)
@@ -117,7 +117,8 @@ static uint32_t *table_new(struct mr_arena *arena, size_t count, size_t *size)
 }
 
 /* The slot of a name: its own, or the free one where it belongs. */
-static uint32_t *table_slot(uint32_t *slots, size_t size, const struct mr_pair *pairs, const struct mr_value *name)
+static uint32_t *table_slot(uint32_t *slots, size_t size, const struct mr_pair *pairs,
+                            const struct mr_value *name)
 {
     size_t at = hash_text((const char *)name->u.p, name->len) & (size - 1);
 
@@ -141,7 +142,8 @@ static size_t merge_many(struct record_json *r, struct mr_pair *pairs, size_t co
     return kept;
 }
 
-void record_json_members(struct record_json_members *members, struct mr_arena *arena, struct mr_value tree)
+void record_json_members(struct record_json_members *members, struct mr_arena *arena,
+                         struct mr_value tree)
 {
     members->pairs = mr_pairs(tree);
     members->count = tree.len;
@@ -154,7 +156,8 @@ void record_json_members(struct record_json_members *members, struct mr_arena *a
         *table_slot(members->slots, members->size, members->pairs, &members->pairs[i].key) = i + 1;
 }
 
-const struct mr_pair *record_json_member(const struct record_json_members *members, const char *name, uint32_t hint)
+const struct mr_pair *record_json_member(const struct record_json_members *members,
+                                         const char *name, uint32_t hint)
 {
     const struct mr_value wanted = mr_str(name);
     const struct mr_pair *pairs = members->pairs;
@@ -178,13 +181,16 @@ const struct mr_pair *record_json_member(const struct record_json_members *membe
 #if defined(__SSE2__)
 static inline const char *skip_blocks(const char *p, const char *end)
 {
-    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1f);
+    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'),
+                  control = _mm_set1_epi8(0x1f);
 
     for (; end - p >= 16; p += 16) {
         __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, slash)),
-                                     _mm_cmpeq_epi8(_mm_min_epu8(block, control), block));
-        unsigned marks = (unsigned)_mm_movemask_epi8(_mm_or_si128(found, block));       /* block: its high bits */
+        __m128i found =
+            _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, slash)),
+                         _mm_cmpeq_epi8(_mm_min_epu8(block, control), block));
+        unsigned marks =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(found, block)); /* block: its high bits */
 
         if (marks != 0)
             return p + __builtin_ctz(marks);
@@ -199,8 +205,10 @@ static inline const char *skip_blocks(const char *p, const char *end)
 
     for (; end - p >= 8; p += 8) {
         memcpy(&word, p, sizeof(word));
-        marks = (((word - ones * 0x20) | ((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones)) & ~word & highs) |
-                (word & highs);         /* the lowest mark is never a false one */
+        marks =
+            (((word - ones * 0x20) | ((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones)) &
+             ~word & highs) |
+            (word & highs); /* the lowest mark is never a false one */
         if (marks != 0)
             break;
     }
@@ -211,7 +219,8 @@ static inline const char *skip_blocks(const char *p, const char *end)
 static inline const char *skip_plain(const char *p, const char *end)
 {
     p = skip_blocks(p, end);
-    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' && *p != '\\')
+    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
+           *p != '\\')
         p++;
     return p;
 }
@@ -221,7 +230,10 @@ static inline const char *skip_plain(const char *p, const char *end)
 static int32_t decode(const unsigned char *p, const char *end, int *len)
 {
     ptrdiff_t left = end - (const char *)p;
-    int need = (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : (p[0] & 0xf8) == 0xf0 ? 4 : 0;
+    int need = (p[0] & 0xe0) == 0xc0   ? 2
+               : (p[0] & 0xf0) == 0xe0 ? 3
+               : (p[0] & 0xf8) == 0xf0 ? 4
+                                       : 0;
     int32_t code;
 
     if (need == 0 || left < need)
@@ -282,7 +294,9 @@ static int32_t hex4(const char *p, const char *end)
         return -1;
     for (int i = 0; i < 4; i++) {
         int c = p[i] | 0x20;
-        int digit = p[i] >= '0' && p[i] <= '9' ? p[i] - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        int digit = p[i] >= '0' && p[i] <= '9' ? p[i] - '0'
+                    : c >= 'a' && c <= 'f'     ? c - 'a' + 10
+                                               : -1;
 
         if (digit < 0)
             return -1;
@@ -300,7 +314,8 @@ static bool unicode_escape(struct record_json *r, char **to, bool name)
     if (code < 0)
         return record_json_fail(r, r->p, "expected four hexadecimal digits after \\u");
     r->p += 4;
-    if (code >= 0xd800 && code < 0xdc00 && r->end - r->p >= 6 && r->p[0] == '\\' && r->p[1] == 'u') {
+    if (code >= 0xd800 && code < 0xdc00 && r->end - r->p >= 6 && r->p[0] == '\\' &&
+        r->p[1] == 'u') {
         low = hex4(r->p + 2, r->end);
         if (low >= 0xdc00 && low < 0xe000) {
             r->p += 6;
@@ -355,7 +370,8 @@ static bool string_copy(struct record_json *r, const char *begin, bool name, str
 
     if (!string_end(begin, r->p, r->end, &quote))
         return record_json_fail(r, r->end, "the document ends in a string");
-    copy = (char *)mr_alloc(r->arena, (size_t)(quote - begin) / 2 * 3 + 8);      /* put_wild makes 6 bytes of 4 */
+    copy = (char *)mr_alloc(r->arena,
+                            (size_t)(quote - begin) / 2 * 3 + 8); /* put_wild makes 6 bytes of 4 */
     to = copy + (r->p - begin);
     memcpy(copy, begin, (size_t)(r->p - begin));
     for (;;) {
@@ -414,7 +430,8 @@ static inline bool read_string(struct record_json *r, bool name, struct mr_value
             r->p++;
             break;
         }
-        code = (unsigned char)*r->p >= 0x80 ? decode((const unsigned char *)r->p, r->end, &len) : -1;
+        code =
+            (unsigned char)*r->p >= 0x80 ? decode((const unsigned char *)r->p, r->end, &len) : -1;
         if (code < 0 || !is_proper(code, len)) {
             if (!string_copy(r, begin, name, out))
                 return false;
@@ -457,9 +474,11 @@ static bool exponent_fits(const char *p, size_t digits, bool negative, int64_t f
 }
 
 /* A number such as 12.34 is an integer divided by a power of ten, rounded once. */
-static inline bool short_fraction(struct record_json *r, bool negative, uint64_t value, size_t digits, struct mr_value *out)
+static inline bool short_fraction(struct record_json *r, bool negative, uint64_t value,
+                                  size_t digits, struct mr_value *out)
 {
-    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     const char *p = r->p + 1, *mark = p;
     double d;
 
@@ -476,7 +495,8 @@ static inline bool short_fraction(struct record_json *r, bool negative, uint64_t
 }
 
 /* The rest of a number behind its integer digits: point and exponent. */
-static bool read_fraction(struct record_json *r, const char *begin, size_t digits, struct mr_value *out)
+static bool read_fraction(struct record_json *r, const char *begin, size_t digits,
+                          struct mr_value *out)
 {
     const char *mark = r->p;
     size_t fraction = 0, exponent = 0;
@@ -524,7 +544,8 @@ static inline bool read_number(struct record_json *r, struct mr_value *out)
         value = value * 10 + (uint64_t)(*r->p - '0');
     digits = (size_t)(r->p - first);
     if (r->p < r->end && (*r->p == '.' || (*r->p | 0x20) == 'e'))
-        return (r->plain && short_fraction(r, *begin == '-', value, digits, out)) || read_fraction(r, begin, digits, out);
+        return (r->plain && short_fraction(r, *begin == '-', value, digits, out)) ||
+               read_fraction(r, begin, digits, out);
     if (digits > RECORD_JSON_MAX_NUMBER)
         return record_json_fail(r, begin, "a number is longer than 1000 digits");
     if (digits > 18 && !r->plain)
@@ -539,11 +560,12 @@ static bool word_goes_on(const struct record_json *r)
 {
     unsigned char c = r->p < r->end ? (unsigned char)*r->p : ' ';
 
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c >= 0x7f;
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' ||
+           c >= 0x7f;
 }
 
-static inline bool read_literal(struct record_json *r, const char *word, size_t len, struct mr_value value,
-                                struct mr_value *out)
+static inline bool read_literal(struct record_json *r, const char *word, size_t len,
+                                struct mr_value value, struct mr_value *out)
 {
 
     if ((size_t)(r->end - r->p) < len || memcmp(r->p, word, len) != 0)
@@ -591,9 +613,10 @@ static inline bool next_item(struct record_json *r, char close, bool *more)
     int c = peek(r);
 
     if (c != ',' && c != close)
-        return record_json_fail(r, r->p, c < 0 ? "the document ends in an object or array"
-                                        : close == '}' ? "expected a comma or } after a member"
-                                                       : "expected a comma or ] after an item");
+        return record_json_fail(r, r->p,
+                                c < 0          ? "the document ends in an object or array"
+                                : close == '}' ? "expected a comma or } after a member"
+                                               : "expected a comma or ] after an item");
     r->p++;
     *more = c == ',';
     return true;
@@ -630,7 +653,8 @@ static bool read_object(struct record_json *r, struct mr_value *out)
         more = false;
     }
     while (more)
-        if (!read_name(r, &v) || !push(r, &v) || !read_value(r, &v) || !push(r, &v) || !next_item(r, '}', &more))
+        if (!read_name(r, &v) || !push(r, &v) || !read_value(r, &v) || !push(r, &v) ||
+            !next_item(r, '}', &more))
             return false;
     r->depth--;
     *out = close_object(r, base);
@@ -722,7 +746,8 @@ static void stack_trim(struct record_json *r)
     r->cap = 0;
 }
 
-void record_json_open(struct record_json *r, struct mr_arena *arena, const char *data, size_t len, bool plain)
+void record_json_open(struct record_json *r, struct mr_arena *arena, const char *data, size_t len,
+                      bool plain)
 {
     stack_trim(r);
     r->start = r->p = data;
@@ -740,8 +765,8 @@ bool record_json_value(struct record_json *r, struct mr_value *out)
     return read_value(r, out);
 }
 
-bool record_json_read(struct record_json *r, struct mr_arena *arena, const char *data, size_t len, bool plain,
-                      struct mr_value *out)
+bool record_json_read(struct record_json *r, struct mr_arena *arena, const char *data, size_t len,
+                      bool plain, struct mr_value *out)
 {
     bool number;
     int c;

@@ -61,20 +61,24 @@ struct bytes {
 };
 
 /* Write a value and read that again; false: it can't be written, such as a decimal of another scale than its schema's. */
-static bool turn(struct instance *inst, struct mr_arena *arena, const struct mr_schema **schema, struct mr_value *value,
-                 struct bytes *out)
+static bool turn(struct instance *inst, struct mr_arena *arena, const struct mr_schema **schema,
+                 struct mr_value *value, struct bytes *out)
 {
     const struct mr_converter *json = &inst->plugin->converter;
 
-    if (json->from_connect(inst->self, arena, "t", *schema, *value, &out->data, &out->len, NULL) != 0 || out->data == NULL)
+    if (json->from_connect(inst->self, arena, "t", *schema, *value, &out->data, &out->len, NULL) !=
+            0 ||
+        out->data == NULL)
         return false;
-    require(json->to_connect(inst->self, arena, "t", out->data, out->len, schema, value, NULL) == 0);
+    require(json->to_connect(inst->self, arena, "t", out->data, out->len, schema, value, NULL) ==
+            0);
     require(values_check(*value, NULL) == 0);
     return true;
 }
 
 /* What is written reads back as what is written again. Not at the first turn: "-0.0" and "NaN" read as 0.0, as in Java. */
-static void round_trip(struct instance *inst, struct mr_arena *arena, const struct mr_schema *schema, struct mr_value value)
+static void round_trip(struct instance *inst, struct mr_arena *arena,
+                       const struct mr_schema *schema, struct mr_value value)
 {
     struct bytes first, second, third;
 
@@ -99,9 +103,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         start();
     inst = &fuzz.converters[data[0] % SETTINGS];
     batch = batch_pool_take(fuzz.pool);
-    copy = malloc(size);                /* so that a read behind the end is seen */
+    copy = malloc(size); /* so that a read behind the end is seen */
     memcpy(copy, data + 1, size - 1);
-    rc = inst->plugin->converter.to_connect(inst->self, &batch->arena, "t", copy, size - 1, &schema, &value, &err);
+    rc = inst->plugin->converter.to_connect(inst->self, &batch->arena, "t", copy, size - 1, &schema,
+                                            &value, &err);
     require(rc == 0 || (err.code < 0 && err.text[0] != '\0'));
     if (rc == 0) {
         require(values_check(value, &err) == 0);

@@ -28,7 +28,7 @@ struct node {
 
 struct tree {
     _Atomic(struct node *) buckets[BUCKETS];
-    pthread_mutex_t lock;               /* for writers */
+    pthread_mutex_t lock; /* for writers */
     atomic_size_t count;
     size_t bytes;
 };
@@ -61,7 +61,8 @@ static uint64_t hash_pointer(const void *p)
 
 static uint64_t hash_spec(const struct mr_schema_spec *s)
 {
-    uint64_t hash = mix(s->kind, (uint64_t)s->optional << 2 | (uint64_t)s->has_version << 1 | (uint64_t)s->has_default);
+    uint64_t hash = mix(s->kind, (uint64_t)s->optional << 2 | (uint64_t)s->has_version << 1 |
+                                     (uint64_t)s->has_default);
     uint64_t params = 0;
 
     hash = mix(hash, (uint32_t)s->version);
@@ -81,7 +82,8 @@ static bool texts_equal(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static const struct mr_param *param_find(const struct mr_param *params, uint32_t count, const char *name)
+static const struct mr_param *param_find(const struct mr_param *params, uint32_t count,
+                                         const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
         if (texts_equal(params[i].name, name))
@@ -103,7 +105,8 @@ static bool params_equal(const struct mr_schema *schema, const struct mr_schema_
     return true;
 }
 
-static bool fields_equal(const struct mr_schema_field *a, const struct mr_schema_field *b, uint32_t count)
+static bool fields_equal(const struct mr_schema_field *a, const struct mr_schema_field *b,
+                         uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (a[i].schema != b[i].schema || strcmp(a[i].name, b[i].name) != 0)
@@ -115,16 +118,19 @@ static bool is_schema(const struct mr_schema *schema, const struct mr_schema_spe
 {
     return schema->kind == spec->kind && schema->optional == spec->optional &&
            schema->has_version == spec->has_version && schema->version == spec->version &&
-           schema->has_default == spec->has_default && schema->key == spec->key && schema->value == spec->value &&
-           schema->param_count == spec->param_count && schema->field_count == spec->field_count &&
-           texts_equal(schema->name, spec->name) && texts_equal(schema->doc, spec->doc) &&
-           fields_equal(schema->fields, spec->fields, spec->field_count) && params_equal(schema, spec) &&
+           schema->has_default == spec->has_default && schema->key == spec->key &&
+           schema->value == spec->value && schema->param_count == spec->param_count &&
+           schema->field_count == spec->field_count && texts_equal(schema->name, spec->name) &&
+           texts_equal(schema->doc, spec->doc) &&
+           fields_equal(schema->fields, spec->fields, spec->field_count) &&
+           params_equal(schema, spec) &&
            (!spec->has_default || values_equal(schema->default_value, spec->default_value));
 }
 
 static const struct mr_schema *find(const struct mr_schema_spec *spec, uint64_t hash)
 {
-    const struct node *node = atomic_load_explicit(&tree.buckets[hash % BUCKETS], memory_order_acquire);
+    const struct node *node =
+        atomic_load_explicit(&tree.buckets[hash % BUCKETS], memory_order_acquire);
 
     for (; node != NULL; node = node->next)
         if (node->hash == hash && is_schema(&node->schema, spec))
@@ -164,7 +170,8 @@ static int check_duplicates(const struct mr_schema_spec *spec, struct mr_error *
     if (size > sizeof(small) / sizeof(small[0]))
         slots = malloc(size * sizeof(*slots));
     if (slots == NULL)
-        return mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema of %u fields", spec->field_count);
+        return mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema of %u fields",
+                       spec->field_count);
     memset(slots, 0, size * sizeof(*slots));
     for (uint32_t i = 0; i < spec->field_count && rc == MR_OK; i++) {
         const char *name = spec->fields[i].name;
@@ -172,7 +179,8 @@ static int check_duplicates(const struct mr_schema_spec *spec, struct mr_error *
 
         for (; slots[at] != 0 && rc == MR_OK; at = (at + 1) & (size - 1))
             if (strcmp(spec->fields[slots[at] - 1].name, name) == 0)
-                rc = mr_fail(err, MR_ERR_DATA, "Cannot create field because of field name duplication %.200s", name);
+                rc = mr_fail(err, MR_ERR_DATA,
+                             "Cannot create field because of field name duplication %.200s", name);
         slots[at] = i + 1;
     }
     if (slots != small)
@@ -185,14 +193,17 @@ static int check_fields(const struct mr_schema_spec *spec, struct mr_error *err)
     if (spec->field_count == 0)
         return MR_OK;
     if (spec->kind != MR_KIND_STRUCT)
-        return mr_fail(err, MR_ERR_DATA, "Cannot create fields on type %s", values_type_name(spec->kind));
+        return mr_fail(err, MR_ERR_DATA, "Cannot create fields on type %s",
+                       values_type_name(spec->kind));
     if (spec->fields == NULL)
-        return mr_fail(err, MR_ERR_DATA, "a schema of %u fields gives none of them", spec->field_count);
+        return mr_fail(err, MR_ERR_DATA, "a schema of %u fields gives none of them",
+                       spec->field_count);
     for (uint32_t i = 0; i < spec->field_count; i++) {
         if (spec->fields[i].name == NULL || spec->fields[i].name[0] == '\0')
             return mr_fail(err, MR_ERR_DATA, "fieldName cannot be null.");
         if (spec->fields[i].schema == NULL)
-            return mr_fail(err, MR_ERR_DATA, "fieldSchema for field %.200s cannot be null.", spec->fields[i].name);
+            return mr_fail(err, MR_ERR_DATA, "fieldSchema for field %.200s cannot be null.",
+                           spec->fields[i].name);
     }
     return MR_OK;
 }
@@ -206,14 +217,16 @@ static int check_members(const struct mr_schema_spec *spec, struct mr_error *err
     if ((list || map) && spec->value == NULL)
         return mr_fail(err, MR_ERR_DATA, "valueSchema cannot be null.");
     if ((!map && spec->key != NULL) || (!list && !map && spec->value != NULL))
-        return mr_fail(err, MR_ERR_DATA, "a schema of type %s has no key or value schema", values_type_name(spec->kind));
+        return mr_fail(err, MR_ERR_DATA, "a schema of type %s has no key or value schema",
+                       values_type_name(spec->kind));
     return MR_OK;
 }
 
 static int check_params(const struct mr_schema_spec *spec, struct mr_error *err)
 {
     if (spec->param_count > 0 && spec->params == NULL)
-        return mr_fail(err, MR_ERR_DATA, "a schema of %u parameters gives none of them", spec->param_count);
+        return mr_fail(err, MR_ERR_DATA, "a schema of %u parameters gives none of them",
+                       spec->param_count);
     for (uint32_t i = 0; i < spec->param_count; i++)
         if (spec->params[i].name == NULL || spec->params[i].value == NULL)
             return mr_fail(err, MR_ERR_DATA, "Schema parameters must have string values.");
@@ -237,7 +250,8 @@ static int fit_default(const struct mr_schema_spec *spec, struct mr_error *err)
     if (spec->default_value.kind != MR_KIND_STRUCT || spec->kind != MR_KIND_STRUCT)
         return values_validate(&schema, spec->default_value, err);
     inner = ((const struct mr_struct *)spec->default_value.u.p)->schema;
-    if (inner->field_count != spec->field_count || !fields_equal(inner->fields, spec->fields, spec->field_count))
+    if (inner->field_count != spec->field_count ||
+        !fields_equal(inner->fields, spec->fields, spec->field_count))
         return mr_fail(err, MR_ERR_DATA, "Struct schemas do not match.");
     return values_validate(inner, spec->default_value, err);
 }
@@ -339,7 +353,8 @@ static struct node *node_new(const struct mr_schema_spec *spec, uint64_t hash, s
     node->schema.name = copy_text(spec->name, &to);
     node->schema.doc = copy_text(spec->doc, &to);
     for (uint32_t i = 0; i < spec->field_count; i++)
-        fields[i] = (struct mr_schema_field){copy_text(spec->fields[i].name, &to), spec->fields[i].schema};
+        fields[i] =
+            (struct mr_schema_field){copy_text(spec->fields[i].name, &to), spec->fields[i].schema};
     for (uint32_t i = 0; i < spec->param_count; i++) {
         params[i].name = copy_text(spec->params[i].name, &to);
         params[i].value = copy_text(spec->params[i].value, &to);
@@ -347,7 +362,8 @@ static struct node *node_new(const struct mr_schema_spec *spec, uint64_t hash, s
     return node;
 }
 
-static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uint64_t hash, struct mr_error *err)
+static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uint64_t hash,
+                                          struct mr_error *err)
 {
     const struct mr_schema *known = find(spec, hash);
     size_t bytes = spec_bytes(spec);
@@ -357,8 +373,10 @@ static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uin
         return known;
     if (atomic_load(&tree.count) >= SCHEMA_TREE_MAX || bytes > SCHEMA_TREE_MAX_BYTES - tree.bytes) {
         mr_fail(err, MR_ERR_FULL,
-                "%zu different schemas were made in this process, no more are allowed: does a plugin or a topic make "
-                "a new one for each record?", atomic_load(&tree.count));
+                "%zu different schemas were made in this process, no more are allowed: does a "
+                "plugin or a topic make "
+                "a new one for each record?",
+                atomic_load(&tree.count));
         return NULL;
     }
     node = node_new(spec, hash, bytes);
@@ -387,7 +405,8 @@ static struct mr_schema_spec spec_normal(const struct mr_schema_spec *from, size
     return spec;
 }
 
-const struct mr_schema *schema_tree_make(const struct mr_schema_spec *from, size_t spec_size, struct mr_error *err)
+const struct mr_schema *schema_tree_make(const struct mr_schema_spec *from, size_t spec_size,
+                                         struct mr_error *err)
 {
     struct mr_schema_spec spec = spec_normal(from, spec_size);
     const struct mr_schema *schema;

@@ -8,7 +8,7 @@
 
 #include <millrace/schema.h>
 
-#define SCHEMA_TREE_MAX 100000                          /* schemas in one process */
+#define SCHEMA_TREE_MAX 100000 /* schemas in one process */
 #define SCHEMA_TREE_MAX_BYTES ((size_t)256 * 1024 * 1024)
 
 /* The schema that spec describes; borrowed by the caller for ever.
@@ -19,8 +19,9 @@
  *
  * NULL with err: MR_ERR_DATA and SchemaBuilder's text when a rule is broken, MR_ERR_FULL at the caps above (a plugin that
  * makes a new schema for each record), MR_ERR_NOMEM. No lock is taken for a schema that is known. */
-const struct mr_schema *schema_tree_make(const struct mr_schema_spec *spec, size_t spec_size, struct mr_error *err);
+const struct mr_schema *schema_tree_make(const struct mr_schema_spec *spec, size_t spec_size,
+                                         struct mr_error *err);
 
-size_t schema_tree_count(void);         /* how many there are; for tests and metrics */
+size_t schema_tree_count(void); /* how many there are; for tests and metrics */
 
 #endif

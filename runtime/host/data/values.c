@@ -12,7 +12,7 @@
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
 struct kind_names {
-    const char *type;                   /* as a schema's type; NULL: no schema has it */
+    const char *type; /* as a schema's type; NULL: no schema has it */
     const char *class_name;
 };
 
@@ -79,7 +79,8 @@ static bool items_equal(const struct mr_value *a, const struct mr_value *b, uint
     return true;
 }
 
-static bool pair_is_in(const struct mr_pair *pair, const struct mr_pair *pairs, uint32_t count, uint32_t first)
+static bool pair_is_in(const struct mr_pair *pair, const struct mr_pair *pairs, uint32_t count,
+                       uint32_t first)
 {
     for (uint32_t n = 0; n < count; n++) {
         const struct mr_pair *other = &pairs[(first + n) % count];
@@ -130,7 +131,7 @@ bool values_equal(struct mr_value a, struct mr_value b)
     case MR_KIND_DECIMAL:
         return decimals_equal(a.u.p, b.u.p);
     default:
-        return true;                    /* null */
+        return true; /* null */
     }
 }
 
@@ -273,7 +274,8 @@ static int check_range(struct mr_value v, int64_t min, int64_t max, struct mr_er
 {
     if (v.u.i >= min && v.u.i <= max)
         return MR_OK;
-    return mr_fail(err, MR_ERR_DATA, "a value of class %s holds %" PRId64 ", which is outside its range",
+    return mr_fail(err, MR_ERR_DATA,
+                   "a value of class %s holds %" PRId64 ", which is outside its range",
                    values_class_name(v), v.u.i);
 }
 
@@ -302,8 +304,8 @@ static int check_decimal(struct mr_value v, struct mr_error *err)
     if (d == NULL || d->len == 0)
         return mr_fail(err, MR_ERR_DATA, "a decimal value has no digits");
     if (d->len > VALUES_MAX_DECIMAL)
-        return mr_fail(err, MR_ERR_DATA, "a decimal value of %" PRIu32 " bytes is longer than %u", d->len,
-                       VALUES_MAX_DECIMAL);
+        return mr_fail(err, MR_ERR_DATA, "a decimal value of %" PRIu32 " bytes is longer than %u",
+                       d->len, VALUES_MAX_DECIMAL);
     return MR_OK;
 }
 
@@ -311,8 +313,11 @@ static int check_struct(struct mr_value v, struct mr_error *err)
 {
     const struct mr_struct *s = v.u.p;
 
-    if (s == NULL || s->schema == NULL || s->schema->kind != MR_KIND_STRUCT || s->schema->field_count != v.len)
-        return mr_fail(err, MR_ERR_DATA, "a struct value of %" PRIu32 " slots has no schema of as many fields", v.len);
+    if (s == NULL || s->schema == NULL || s->schema->kind != MR_KIND_STRUCT ||
+        s->schema->field_count != v.len)
+        return mr_fail(err, MR_ERR_DATA,
+                       "a struct value of %" PRIu32 " slots has no schema of as many fields",
+                       v.len);
     return MR_OK;
 }
 
@@ -323,7 +328,8 @@ static int check_inner(struct mr_value v, int depth, struct mr_error *err)
     int rc = MR_OK;
 
     if (depth >= VALUES_MAX_DEPTH)
-        return mr_fail(err, MR_ERR_DATA, "a value is nested deeper than %d levels", VALUES_MAX_DEPTH);
+        return mr_fail(err, MR_ERR_DATA, "a value is nested deeper than %d levels",
+                       VALUES_MAX_DEPTH);
     for (size_t i = 0; i < count && rc == MR_OK; i++)
         rc = check(items[i], depth + 1, err);
     return rc;
@@ -334,7 +340,8 @@ static int check(struct mr_value v, int depth, struct mr_error *err)
     int rc = MR_OK;
 
     if (v.kind >= KINDS || v.flags != 0 || v.reserved != 0)
-        return mr_fail(err, MR_ERR_DATA, "a value has the unknown kind %u (flags %u)", v.kind, v.flags);
+        return mr_fail(err, MR_ERR_DATA, "a value has the unknown kind %u (flags %u)", v.kind,
+                       v.flags);
     if (is_integral(v.kind))
         return check_integral(v, err);
     if (v.kind == MR_KIND_DECIMAL)
@@ -344,7 +351,8 @@ static int check(struct mr_value v, int depth, struct mr_error *err)
     if (v.kind == MR_KIND_STRUCT)
         rc = check_struct(v, err);
     else if (v.len > 0 && v.u.p == NULL)
-        rc = mr_fail(err, MR_ERR_DATA, "a value of class %s has a length of %" PRIu32 " and no content",
+        rc = mr_fail(err, MR_ERR_DATA,
+                     "a value of class %s has a length of %" PRIu32 " and no content",
                      values_class_name(v), v.len);
     if (rc != MR_OK || v.kind < MR_KIND_LIST)
         return rc;
@@ -361,7 +369,7 @@ int values_check(struct mr_value v, struct mr_error *err)
 /* Where in the value we are: what the text ends with, read from the innermost place outwards. */
 struct place {
     const struct place *outer;
-    const char *what;                   /* "element of array " …, or NULL: a field or the value itself */
+    const char *what; /* "element of array " …, or NULL: a field or the value itself */
     const char *field;
 };
 
@@ -380,15 +388,17 @@ static void place_text(const struct place *place, char *out, size_t size)
     }
 }
 
-static int validate(const struct mr_schema *schema, struct mr_value v, const struct place *place, struct mr_error *err);
+static int validate(const struct mr_schema *schema, struct mr_value v, const struct place *place,
+                    struct mr_error *err);
 
-static int fail_null(const struct mr_schema *schema, const struct place *place, struct mr_error *err)
+static int fail_null(const struct mr_schema *schema, const struct place *place,
+                     struct mr_error *err)
 {
     char where[512];
 
     place_text(place, where, sizeof(where));
-    return mr_fail(err, MR_ERR_DATA, "Invalid value: null used for required %s, schema type: %s", where,
-                   values_type_name(schema->kind));
+    return mr_fail(err, MR_ERR_DATA, "Invalid value: null used for required %s, schema type: %s",
+                   where, values_type_name(schema->kind));
 }
 
 static int fail_class(const struct mr_schema *schema, struct mr_value v, const struct place *place,
@@ -398,9 +408,10 @@ static int fail_class(const struct mr_schema *schema, struct mr_value v, const s
     char where[512];
 
     place_text(place, where, sizeof(where));
-    return mr_fail(err, MR_ERR_DATA, "Invalid Java object for schema%s%.200s%s with type %s: class %s for %s",
-                   named ? " \"" : "", named ? schema->name : "", named ? "\"" : "", values_type_name(schema->kind),
-                   values_class_name(v), where);
+    return mr_fail(err, MR_ERR_DATA,
+                   "Invalid Java object for schema%s%.200s%s with type %s: class %s for %s",
+                   named ? " \"" : "", named ? schema->name : "", named ? "\"" : "",
+                   values_type_name(schema->kind), values_class_name(v), where);
 }
 
 /* All three kinds of time are java.util.Date, so each fits where another is asked for. */
@@ -421,14 +432,15 @@ static int validate_struct(const struct mr_schema *schema, struct mr_value v, st
     for (uint32_t i = 0; i < v.len && rc == MR_OK; i++) {
         const struct mr_schema_field *field = &schema->fields[i];
 
-        if (s->slots[i].kind != MR_KIND_NULL || !(field->schema->optional || field->schema->has_default))
+        if (s->slots[i].kind != MR_KIND_NULL ||
+            !(field->schema->optional || field->schema->has_default))
             rc = validate(field->schema, s->slots[i], &(struct place){.field = field->name}, err);
     }
     return rc;
 }
 
-static int validate_list(const struct mr_schema *schema, struct mr_value v, const struct place *place,
-                         struct mr_error *err)
+static int validate_list(const struct mr_schema *schema, struct mr_value v,
+                         const struct place *place, struct mr_error *err)
 {
     const struct place inside = {.outer = place, .what = "element of array "};
     int rc = MR_OK;
@@ -438,8 +450,8 @@ static int validate_list(const struct mr_schema *schema, struct mr_value v, cons
     return rc;
 }
 
-static int validate_map(const struct mr_schema *schema, struct mr_value v, const struct place *place,
-                        struct mr_error *err)
+static int validate_map(const struct mr_schema *schema, struct mr_value v,
+                        const struct place *place, struct mr_error *err)
 {
     const struct place key = {.outer = place, .what = "key of map "};
     const struct place value = {.outer = place, .what = "value of map "};
@@ -453,7 +465,8 @@ static int validate_map(const struct mr_schema *schema, struct mr_value v, const
     return rc;
 }
 
-static int validate(const struct mr_schema *schema, struct mr_value v, const struct place *place, struct mr_error *err)
+static int validate(const struct mr_schema *schema, struct mr_value v, const struct place *place,
+                    struct mr_error *err)
 {
     char where[512];
 
@@ -465,8 +478,10 @@ static int validate(const struct mr_schema *schema, struct mr_value v, const str
         return schema->optional ? MR_OK : fail_null(schema, place, err);
     if (!kind_fits(schema->logical, v.kind))
         return fail_class(schema, v, place, err);
-    if (schema->kind >= MR_KIND_LIST && schema->logical != schema->kind)        /* a list that is named Date */
-        return mr_fail(err, MR_ERR_DATA, "class %s cannot be cast to the class of a schema of type %s",
+    if (schema->kind >= MR_KIND_LIST &&
+        schema->logical != schema->kind) /* a list that is named Date */
+        return mr_fail(err, MR_ERR_DATA,
+                       "class %s cannot be cast to the class of a schema of type %s",
                        values_class_name(v), values_type_name(schema->kind));
     switch (v.kind) {
     case MR_KIND_STRUCT:
@@ -485,7 +500,8 @@ int values_validate(const struct mr_schema *schema, struct mr_value v, struct mr
     return validate(schema, v, &(struct place){0}, err);
 }
 
-int values_validate_field(const char *field, const struct mr_schema *schema, struct mr_value v, struct mr_error *err)
+int values_validate_field(const char *field, const struct mr_schema *schema, struct mr_value v,
+                          struct mr_error *err)
 {
     return validate(schema, v, &(struct place){.field = field}, err);
 }

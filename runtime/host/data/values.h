@@ -9,17 +9,19 @@
 #include <millrace/record.h>
 
 #define VALUES_MAX_DEPTH 1000
-#define VALUES_MAX_DECIMAL 16384u       /* bytes of an unscaled integer; its text takes time by the square */
+#define VALUES_MAX_DECIMAL \
+    16384u /* bytes of an unscaled integer; its text takes time by the square */
 
 /* Java's toString; in the arena, NUL-terminated, except a top-level STRING, which comes back as it is. BYTES, whose text
  * in Java is an identity, are base64. Deeper than VALUES_MAX_DEPTH stands "...". */
 const char *values_text(struct mr_arena *arena, struct mr_value v, size_t *len);
-size_t values_double_text(double d, char out[32]);      /* Double.toString, shortest digits; gives the length */
+size_t values_double_text(double d,
+                          char out[32]); /* Double.toString, shortest digits; gives the length */
 size_t values_float_text(float f, char out[32]);
 
 /* By content and kind: INT32 1 is not INT64 1, NaN equals NaN, 0.0 is not -0.0, 1.0 is not 1.00, maps have no order. */
 bool values_equal(struct mr_value a, struct mr_value b);
-uint64_t values_hash(struct mr_value v);                /* equal values, equal hashes */
+uint64_t values_hash(struct mr_value v); /* equal values, equal hashes */
 
 /* Copy v into memory at *to, which moves on; values_size bytes are needed, 8-aligned. Both want a checked value. */
 size_t values_size(struct mr_value v);
@@ -31,9 +33,10 @@ int values_check(struct mr_value v, struct mr_error *err);
 
 /* Does v fit the schema? MR_ERR_DATA with Java's text. field: what the text names; NULL = "value". */
 int values_validate(const struct mr_schema *schema, struct mr_value v, struct mr_error *err);
-int values_validate_field(const char *field, const struct mr_schema *schema, struct mr_value v, struct mr_error *err);
+int values_validate_field(const char *field, const struct mr_schema *schema, struct mr_value v,
+                          struct mr_error *err);
 
-const char *values_type_name(uint8_t schema_kind);      /* "INT8" … "STRUCT", "ARRAY": Schema.Type */
-const char *values_class_name(struct mr_value v);       /* "java.lang.Byte" …, as in Java's texts */
+const char *values_type_name(uint8_t schema_kind); /* "INT8" … "STRUCT", "ARRAY": Schema.Type */
+const char *values_class_name(struct mr_value v);  /* "java.lang.Byte" …, as in Java's texts */
 
 #endif

@@ -52,7 +52,7 @@ static void text_puts(struct text *t, const char *z)
 struct digits {
     char d[20];
     int count;
-    int exp;                            /* of d1: the number is d1.d2…dn × 10^exp */
+    int exp; /* of d1: the number is d1.d2…dn × 10^exp */
 };
 
 static void digits_trim(struct digits *out)
@@ -170,7 +170,7 @@ static size_t put_zeros(char *out, size_t at, int count)
 /* Java's layout: plain from 10^-3 up to below 10^7, else d.dddEx; always at least one digit after the point. */
 static size_t digits_layout(char *out, size_t at, const struct digits *g)
 {
-    int whole = g->exp + 1;             /* digits before the point, in plain layout */
+    int whole = g->exp + 1; /* digits before the point, in plain layout */
 
     if (g->exp < -3 || g->exp >= 7) {
         at = put(out, at, g->d, 1);
@@ -219,7 +219,7 @@ size_t values_float_text(float f, char out[32])
 
 /* --- decimals ----------------------------------------------------------------------------------------------------------- */
 
-#define LIMB UINT64_C(1000000000000000000)      /* 10^18 */
+#define LIMB UINT64_C(1000000000000000000) /* 10^18 */
 #define MAX_WORDS (VALUES_MAX_DECIMAL / 8 + 1)
 
 /* The magnitude of big-endian two's complement as words, lowest first; gives how many. */
@@ -277,7 +277,8 @@ static char *unscaled_digits(uint64_t *words, size_t count, char *end)
 }
 
 /* BigDecimal.toString of n digits with a scale. */
-static void decimal_layout(struct text *t, bool negative, const char *digits, size_t n, int32_t scale)
+static void decimal_layout(struct text *t, bool negative, const char *digits, size_t n,
+                           int32_t scale)
 {
     int64_t exp = (int64_t)n - 1 - scale;
     char tail[24];
@@ -312,7 +313,7 @@ static void decimal_layout(struct text *t, bool negative, const char *digits, si
 static void add_decimal(struct text *t, const struct mr_decimal *d)
 {
     uint64_t small[8], *words = small;
-    size_t room = ((size_t)d->len * 5) / 2 + 20;        /* a byte is 2.41 digits */
+    size_t room = ((size_t)d->len * 5) / 2 + 20; /* a byte is 2.41 digits */
     char few[192], *digits = few, *first;
 
     if (d->len > VALUES_MAX_DECIMAL) {
@@ -333,11 +334,11 @@ static void add_decimal(struct text *t, const struct mr_decimal *d)
 
 struct calendar {
     int64_t year;
-    int month;                          /* 0 to 11 */
+    int month; /* 0 to 11 */
     int day;
 };
 
-#define GREGORIAN_START (-141427)       /* 1582-10-15, in days since 1970-01-01 */
+#define GREGORIAN_START (-141427) /* 1582-10-15, in days since 1970-01-01 */
 
 /* Both calendars count years from March, so that the leap day comes last. days is since 1 March of year 0. */
 static void from_march(struct calendar *c, int64_t year, int64_t day_of_year)
@@ -389,9 +390,10 @@ static void add_date(struct text *t, int64_t ms)
     else
         julian(&c, days);
     if (c.year <= 0)
-        c.year = 1 - c.year;            /* Java leaves the era away */
+        c.year = 1 - c.year; /* Java leaves the era away */
     snprintf(out, sizeof(out), "%.3s %.3s %02d %02d:%02d:%02d UTC %" PRId64, week + 3 * weekday,
-             months + 3 * (size_t)c.month, c.day, (int)(seconds / 3600), (int)(seconds / 60 % 60), (int)(seconds % 60), c.year);
+             months + 3 * (size_t)c.month, c.day, (int)(seconds / 3600), (int)(seconds / 60 % 60),
+             (int)(seconds % 60), c.year);
     text_puts(t, out);
 }
 
@@ -404,7 +406,8 @@ static void add_base64(struct text *t, const unsigned char *p, size_t len)
 
     t->len += (len + 2) / 3 * 4;
     for (; len > 0; p += 3, out += 4) {
-        unsigned bits = (unsigned)p[0] << 16 | (len > 1 ? (unsigned)p[1] << 8 : 0) | (len > 2 ? p[2] : 0u);
+        unsigned bits =
+            (unsigned)p[0] << 16 | (len > 1 ? (unsigned)p[1] << 8 : 0) | (len > 2 ? p[2] : 0u);
 
         out[0] = abc[bits >> 18];
         out[1] = abc[bits >> 12 & 63];

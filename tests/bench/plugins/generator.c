@@ -36,5 +36,5 @@ static int generator_poll(void *self, struct mr_batch *out, struct mr_error *err
     return g->next < g->count ? MR_OK : mr_again_in(out, 1000);
 }
 
-MR_SOURCE(Generator, "1", .keys = generator_keys, .state_size = sizeof(struct generator), .start = generator_start,
-          .poll = generator_poll)
+MR_SOURCE(Generator, "1", .keys = generator_keys, .state_size = sizeof(struct generator),
+          .start = generator_start, .poll = generator_poll)

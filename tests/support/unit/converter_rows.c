@@ -55,7 +55,8 @@ static bool from_connect(struct plugin_host *h, const json_t *row)
         return oracle_wrong(data == NULL ? "null" : "not null");
     return data == NULL || (len == expected_len && memcmp(data, expected, len) == 0) ||
            same_json(data, len, expected, expected_len) ||
-           oracle_wrong("%.*s where Java has %.*s", (int)len, (const char *)data, (int)expected_len, expected);
+           oracle_wrong("%.*s where Java has %.*s", (int)len, (const char *)data, (int)expected_len,
+                        expected);
 }
 
 static bool to_connect(struct plugin_host *h, const json_t *row)
@@ -79,12 +80,14 @@ static bool to_connect(struct plugin_host *h, const json_t *row)
         return oracle_wrong("the row's output can't be made: %s", h->err.text);
     if (schema != expected_schema)
         return oracle_wrong("another schema");
-    return values_equal(v, expected) || oracle_wrong("%s where Java has %s", show(h, v), show(h, expected));
+    return values_equal(v, expected) ||
+           oracle_wrong("%s where Java has %s", show(h, v), show(h, expected));
 }
 
 bool converter_row(const json_t *row, void *name)
 {
-    const char *keys[40] = {"converter.type", json_is_true(json_object_get(row, "isKey")) ? "key" : "value"};
+    const char *keys[40] = {"converter.type",
+                            json_is_true(json_object_get(row, "isKey")) ? "key" : "value"};
     bool from = strcmp(json_string_value(json_object_get(row, "op")), "fromConnectData") == 0;
     struct plugin_host h = {.stored = -1};
     const char *key;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARK "\xee\xa3\xbf"             /* U+E8FF */
+#define MARK "\xee\xa3\xbf" /* U+E8FF */
 
 static char wrong[2048];
 
@@ -201,8 +201,9 @@ struct mr_value oracle_text(struct mr_arena *arena, const json_t *from)
 
 static uint8_t kind_of(const char *type)
 {
-    static const char *const types[] = {"",        "BOOLEAN", "INT8",   "INT16", "INT32", "INT64", "FLOAT32",
-                                        "FLOAT64", "STRING",  "BYTES",  "ARRAY", "MAP",   "STRUCT"};
+    static const char *const types[] = {"",      "BOOLEAN", "INT8",    "INT16",  "INT32",
+                                        "INT64", "FLOAT32", "FLOAT64", "STRING", "BYTES",
+                                        "ARRAY", "MAP",     "STRUCT"};
 
     for (uint8_t i = 1; i < sizeof(types) / sizeof(types[0]); i++)
         if (strcmp(types[i], type) == 0)
@@ -217,7 +218,8 @@ static const char *optional_text(struct mr_arena *arena, const json_t *from, con
     return json_is_string(text) ? oracle_text(arena, text).u.p : NULL;
 }
 
-static bool read_fields(struct mr_arena *arena, const json_t *list, struct mr_schema_spec *spec, struct mr_error *err)
+static bool read_fields(struct mr_arena *arena, const json_t *list, struct mr_schema_spec *spec,
+                        struct mr_error *err)
 {
     size_t count = json_array_size(list);
     struct mr_schema_field *fields = mr_alloc(arena, count * sizeof(*fields) + 1);
@@ -259,7 +261,8 @@ static bool read_default(struct mr_arena *arena, const json_t *from, struct mr_s
     return oracle_value(arena, from, plain, &spec->default_value);
 }
 
-bool oracle_schema(struct mr_arena *arena, const json_t *from, const struct mr_schema **out, struct mr_error *err)
+bool oracle_schema(struct mr_arena *arena, const json_t *from, const struct mr_schema **out,
+                   struct mr_error *err)
 {
     struct mr_schema_spec spec = {0};
     const json_t *value;
@@ -276,7 +279,8 @@ bool oracle_schema(struct mr_arena *arena, const json_t *from, const struct mr_s
     spec.version = (int32_t)json_integer_value(value);
     if (!oracle_schema(arena, json_object_get(from, "items"), &spec.value, err) ||
         !oracle_schema(arena, json_object_get(from, "keys"), &spec.key, err) ||
-        (spec.value == NULL && !oracle_schema(arena, json_object_get(from, "values"), &spec.value, err)) ||
+        (spec.value == NULL &&
+         !oracle_schema(arena, json_object_get(from, "values"), &spec.value, err)) ||
         !read_fields(arena, json_object_get(from, "fields"), &spec, err))
         return false;
     if (json_object_size(json_object_get(from, "parameters")) > 0)
@@ -339,18 +343,21 @@ static bool read_date(const json_t *from, const struct mr_schema *schema, struct
     return true;
 }
 
-static bool read_list(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema, struct mr_value *out)
+static bool read_list(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema,
+                      struct mr_value *out)
 {
     bool typed = schema != NULL && schema->kind == MR_KIND_LIST;
 
     *out = mr_list(arena, json_array_size(from));
     for (size_t i = 0; i < json_array_size(from); i++)
-        if (!oracle_value(arena, json_array_get(from, i), typed ? schema->value : NULL, &mr_items(*out)[i]))
+        if (!oracle_value(arena, json_array_get(from, i), typed ? schema->value : NULL,
+                          &mr_items(*out)[i]))
             return false;
     return true;
 }
 
-static bool read_map(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema, struct mr_value *out)
+static bool read_map(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema,
+                     struct mr_value *out)
 {
     bool typed = schema != NULL && schema->kind == MR_KIND_MAP;
 
@@ -358,14 +365,17 @@ static bool read_map(struct mr_arena *arena, const json_t *from, const struct mr
     for (size_t i = 0; i < json_array_size(from); i++) {
         const json_t *pair = json_array_get(from, i);
 
-        if (!oracle_value(arena, json_array_get(pair, 0), typed ? schema->key : NULL, &mr_pairs(*out)[i].key) ||
-            !oracle_value(arena, json_array_get(pair, 1), typed ? schema->value : NULL, &mr_pairs(*out)[i].value))
+        if (!oracle_value(arena, json_array_get(pair, 0), typed ? schema->key : NULL,
+                          &mr_pairs(*out)[i].key) ||
+            !oracle_value(arena, json_array_get(pair, 1), typed ? schema->value : NULL,
+                          &mr_pairs(*out)[i].value))
             return false;
     }
     return true;
 }
 
-static bool read_struct(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema, struct mr_value *out)
+static bool read_struct(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema,
+                        struct mr_value *out)
 {
     const json_t *own = json_object_get(from, "schema"), *slots = json_object_get(from, "struct");
 
@@ -377,13 +387,15 @@ static bool read_struct(struct mr_arena *arena, const json_t *from, const struct
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const json_t *slot = json_object_get(slots, schema->fields[i].name);
 
-        if (slot != NULL && !oracle_value(arena, slot, schema->fields[i].schema, &mr_slots(*out)[i]))
+        if (slot != NULL &&
+            !oracle_value(arena, slot, schema->fields[i].schema, &mr_slots(*out)[i]))
             return false;
     }
     return true;
 }
 
-bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema, struct mr_value *out)
+bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema,
+                  struct mr_value *out)
 {
     static const char *const integers[] = {"int8", "int16", "int32", "int64"};
     const json_t *v;
@@ -404,12 +416,14 @@ bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_sc
         *out = mr_bool(json_is_true(v));
     else if ((v = json_object_get(from, "string")) != NULL)
         *out = oracle_text(arena, v);
-    else if ((v = json_object_get(from, "bytes")) != NULL || (v = json_object_get(from, "bytebuffer")) != NULL) {
+    else if ((v = json_object_get(from, "bytes")) != NULL ||
+             (v = json_object_get(from, "bytebuffer")) != NULL) {
         unsigned char *bytes = mr_alloc(arena, json_string_length(v) + 1);
 
         *out = mr_bytes(bytes, from_base64(json_string_value(v), bytes));
     } else if ((v = json_object_get(from, "decimal")) != NULL)
-        *out = decimal(arena, json_string_value(v), (int32_t)json_integer_value(json_object_get(from, "scale")));
+        *out = decimal(arena, json_string_value(v),
+                       (int32_t)json_integer_value(json_object_get(from, "scale")));
     else if ((v = json_object_get(from, "date")) != NULL)
         return read_date(v, schema, out);
     else if ((v = json_object_get(from, "array")) != NULL)

@@ -22,9 +22,11 @@ int oracle_run(const char *table, const struct oracle_except *except, oracle_fn 
 bool oracle_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Parts of rows, in the arena. Text may hold halves of surrogate pairs, in three bytes each. */
-bool oracle_schema(struct mr_arena *arena, const json_t *from, const struct mr_schema **out, struct mr_error *err);
+bool oracle_schema(struct mr_arena *arena, const json_t *from, const struct mr_schema **out,
+                   struct mr_error *err);
 /* schema: of the place, for structs and kinds of time; may be NULL. */
-bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema, struct mr_value *out);
+bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_schema *schema,
+                  struct mr_value *out);
 /* {"base64"} or {"parts"}; null gives *data NULL. */
 void oracle_bytes(struct mr_arena *arena, const json_t *from, const char **data, size_t *len);
 struct mr_value oracle_text(struct mr_arena *arena, const json_t *from);

@@ -12,8 +12,8 @@
 /* The plugin's one exported function; weak, since tests without a plugin link this file too. */
 extern const struct mr_module *millrace_module(void) __attribute__((weak));
 
-static int read_offset(void *arg, const struct mr_source_partition *part, const char *key, bool *found, int64_t *out,
-                       struct mr_error *err)
+static int read_offset(void *arg, const struct mr_source_partition *part, const char *key,
+                       bool *found, int64_t *out, struct mr_error *err)
 {
     const struct plugin_host *h = arg;
 
@@ -135,16 +135,18 @@ void plugin_host_add(struct plugin_host *h, struct mr_value value)
     rec->pub.value = batch_own(h->batch, value);
 }
 
-int plugin_host_to_connect(struct plugin_host *h, const void *data, size_t len, const struct mr_schema **schema,
-                           struct mr_value *value)
+int plugin_host_to_connect(struct plugin_host *h, const void *data, size_t len,
+                           const struct mr_schema **schema, struct mr_value *value)
 {
     err_clear(&h->err);
-    return h->plugin->converter.to_connect(h->inst.self, &h->batch->arena, "t", data, len, schema, value, &h->err);
+    return h->plugin->converter.to_connect(h->inst.self, &h->batch->arena, "t", data, len, schema,
+                                           value, &h->err);
 }
 
-int plugin_host_from_connect(struct plugin_host *h, const struct mr_schema *schema, struct mr_value value,
-                             const void **data, size_t *len)
+int plugin_host_from_connect(struct plugin_host *h, const struct mr_schema *schema,
+                             struct mr_value value, const void **data, size_t *len)
 {
     err_clear(&h->err);
-    return h->plugin->converter.from_connect(h->inst.self, &h->batch->arena, "t", schema, value, data, len, &h->err);
+    return h->plugin->converter.from_connect(h->inst.self, &h->batch->arena, "t", schema, value,
+                                             data, len, &h->err);
 }

@@ -13,9 +13,9 @@ struct plugin_host {
     const struct plugin *plugin;
     struct instance inst;
     struct batch_pool *pool;
-    struct batch *batch;                /* an empty one after open and next */
-    struct mr_error err;                /* of the last call */
-    int64_t stored;                     /* what reading an offset gives; -1: nothing stored */
+    struct batch *batch; /* an empty one after open and next */
+    struct mr_error err; /* of the last call */
+    int64_t stored;      /* what reading an offset gives; -1: nothing stored */
     bool started;
 };
 
@@ -36,10 +36,10 @@ int plugin_host_flush(struct plugin_host *h);
 void plugin_host_add(struct plugin_host *h, struct mr_value value);
 
 /* Converters. */
-int plugin_host_to_connect(struct plugin_host *h, const void *data, size_t len, const struct mr_schema **schema,
-                           struct mr_value *value);
-int plugin_host_from_connect(struct plugin_host *h, const struct mr_schema *schema, struct mr_value value,
-                             const void **data, size_t *len);
+int plugin_host_to_connect(struct plugin_host *h, const void *data, size_t len,
+                           const struct mr_schema **schema, struct mr_value *value);
+int plugin_host_from_connect(struct plugin_host *h, const struct mr_schema *schema,
+                             struct mr_value value, const void **data, size_t *len);
 
 static inline struct mr_arena *plugin_host_arena(struct plugin_host *h)
 {

@@ -47,7 +47,8 @@ static bool build_row(const json_t *row, void *arg)
         return oracle_error(row, &err);
     if (!made)
         return oracle_wrong("refused: %s", err.text);
-    if (!oracle_schema(arena, json_object_get(json_object_get(row, "output"), "schema"), &expected, &err))
+    if (!oracle_schema(arena, json_object_get(json_object_get(row, "output"), "schema"), &expected,
+                       &err))
         expected = schema;
     return schema == expected || oracle_wrong("another schema than Java's");
 }
@@ -82,7 +83,8 @@ static void equal_schemas_are_one_pointer(void **state)
     };
     struct plugin_host *h = *state;
 
-    assert_int_equal(oracle_run("schema-equals.jsonl", except, equals_row, plugin_host_arena(h)), 0);
+    assert_int_equal(oracle_run("schema-equals.jsonl", except, equals_row, plugin_host_arena(h)),
+                     0);
 }
 
 static void nothing_is_borrowed_from_the_caller(void **state)
@@ -91,8 +93,15 @@ static void nothing_is_borrowed_from_the_caller(void **state)
     struct mr_schema_spec inner = {.kind = MR_KIND_INT32};
     struct mr_param params[] = {{param, value}};
     struct mr_schema_field fields[] = {{field, make(&inner, NULL)}};
-    struct mr_schema_spec spec = {.kind = MR_KIND_STRUCT, .name = name, .doc = doc, .params = params, .param_count = 1,
-                                  .fields = fields, .field_count = 1, .has_version = true, .version = 3};
+    struct mr_schema_spec spec = {.kind = MR_KIND_STRUCT,
+                                  .name = name,
+                                  .doc = doc,
+                                  .params = params,
+                                  .param_count = 1,
+                                  .fields = fields,
+                                  .field_count = 1,
+                                  .has_version = true,
+                                  .version = 3};
     const struct mr_schema *schema = make(&spec, NULL);
 
     (void)state;
@@ -137,7 +146,7 @@ static void a_plugin_compiled_against_a_shorter_spec_is_understood(void **state)
     size_t size = offsetof(struct mr_schema_spec, params);
 
     (void)state;
-    spec.param_count = 7;               /* beyond what the plugin knows */
+    spec.param_count = 7; /* beyond what the plugin knows */
     spec.has_default = false;
     assert_int_equal(schema_tree_make(&spec, size, NULL)->param_count, 0);
 }
@@ -160,7 +169,8 @@ static void broken_rules_are_named(void **state)
     (void)state;
     expect((struct mr_schema_spec){0}, "a schema has the unknown kind 0");
     expect((struct mr_schema_spec){.kind = MR_KIND_DECIMAL}, "a schema has the unknown kind 13");
-    expect((struct mr_schema_spec){.kind = MR_KIND_STRUCT, .fields = fields, .field_count = 1}, "fieldName cannot be null.");
+    expect((struct mr_schema_spec){.kind = MR_KIND_STRUCT, .fields = fields, .field_count = 1},
+           "fieldName cannot be null.");
     expect((struct mr_schema_spec){.kind = MR_KIND_STRUCT, .fields = fields + 1, .field_count = 1},
            "fieldSchema for field x cannot be null.");
     expect((struct mr_schema_spec){.kind = MR_KIND_STRUCT, .fields = fields + 2, .field_count = 2},
@@ -169,10 +179,14 @@ static void broken_rules_are_named(void **state)
            "Cannot create fields on type INT32");
     expect((struct mr_schema_spec){.kind = MR_KIND_MAP, .value = i32}, "keySchema cannot be null.");
     expect((struct mr_schema_spec){.kind = MR_KIND_LIST}, "valueSchema cannot be null.");
-    expect((struct mr_schema_spec){.kind = MR_KIND_INT32, .has_default = true},
-           "Invalid default value: Invalid value: null used for required value, schema type: INT32");
-    expect((struct mr_schema_spec){.kind = MR_KIND_INT8, .has_default = true, .default_value = mr_int_of(MR_KIND_INT8, 300)},
-           "Invalid default value: a value of class java.lang.Byte holds 300, which is outside its range");
+    expect(
+        (struct mr_schema_spec){.kind = MR_KIND_INT32, .has_default = true},
+        "Invalid default value: Invalid value: null used for required value, schema type: INT32");
+    expect((struct mr_schema_spec){.kind = MR_KIND_INT8,
+                                   .has_default = true,
+                                   .default_value = mr_int_of(MR_KIND_INT8, 300)},
+           "Invalid default value: a value of class java.lang.Byte holds 300, which is outside its "
+           "range");
 }
 
 static void many_fields_are_checked_for_duplicates(void **state)
@@ -180,7 +194,8 @@ static void many_fields_are_checked_for_duplicates(void **state)
     enum { COUNT = 5000 };
     static struct mr_schema_field fields[COUNT];
     static char names[COUNT][8];
-    struct mr_schema_spec plain = {.kind = MR_KIND_INT32}, spec = {.kind = MR_KIND_STRUCT, .fields = fields, .field_count = COUNT};
+    struct mr_schema_spec plain = {.kind = MR_KIND_INT32},
+                          spec = {.kind = MR_KIND_STRUCT, .fields = fields, .field_count = COUNT};
     struct mr_error err = {0};
 
     (void)state;

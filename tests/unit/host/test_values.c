@@ -56,23 +56,19 @@ static bool text_row(const json_t *row, void *arg)
         !oracle_value(arena, json_object_get(input, "value"), schema, &v))
         return false;
     made = text(arena, v);
-    return strcmp(made, expected) == 0 || oracle_wrong("\"%s\" where Java has \"%s\"", made, expected);
+    return strcmp(made, expected) == 0 ||
+           oracle_wrong("\"%s\" where Java has \"%s\"", made, expected);
 }
 
 static void texts_are_those_of_java(void **state)
 {
-    static const char shorter[] = "JDK 17 prints a digit more than is needed, JDK 19 and later and this don't";
+    static const char shorter[] =
+        "JDK 17 prints a digit more than is needed, JDK 19 and later and this don't";
     static const char identity[] = "Java prints an identity, this prints base64";
     static const struct oracle_except except[] = {
-        {"to-string-012", shorter},
-        {"to-string-028", shorter},
-        {"to-string-029", shorter},
-        {"to-string-032", shorter},
-        {"to-string-048", identity},
-        {"to-string-051", identity},
-        {"to-string-055", identity},
-        {"to-string-057", identity},
-        {0},
+        {"to-string-012", shorter},  {"to-string-028", shorter},  {"to-string-029", shorter},
+        {"to-string-032", shorter},  {"to-string-048", identity}, {"to-string-051", identity},
+        {"to-string-055", identity}, {"to-string-057", identity}, {0},
     };
     struct plugin_host *h = *state;
 
@@ -171,11 +167,27 @@ static void doubles_have_the_layout_of_java(void **state)
         double d;
         const char *text;
     } rows[] = {
-        {0, "0.0"},          {-0.0, "-0.0"},      {1, "1.0"},           {100, "100.0"},         {9999999, "9999999.0"},
-        {1e7, "1.0E7"},      {0.001, "0.001"},    {9.99e-4, "9.99E-4"}, {123.456, "123.456"},   {-12.5, "-12.5"},
-        {1e23, "1.0E23"},    {1e22, "1.0E22"},    {5e-324, "4.9E-324"}, {INFINITY, "Infinity"}, {-INFINITY, "-Infinity"},
-        {NAN, "NaN"},        {1e-3, "0.001"},     {1234567.0, "1234567.0"}, {0.1 + 0.2, "0.30000000000000004"},
-        {5.684341886080802e-14, "5.684341886080802E-14"}, {9007199254740993.0, "9.007199254740992E15"},
+        {0, "0.0"},
+        {-0.0, "-0.0"},
+        {1, "1.0"},
+        {100, "100.0"},
+        {9999999, "9999999.0"},
+        {1e7, "1.0E7"},
+        {0.001, "0.001"},
+        {9.99e-4, "9.99E-4"},
+        {123.456, "123.456"},
+        {-12.5, "-12.5"},
+        {1e23, "1.0E23"},
+        {1e22, "1.0E22"},
+        {5e-324, "4.9E-324"},
+        {INFINITY, "Infinity"},
+        {-INFINITY, "-Infinity"},
+        {NAN, "NaN"},
+        {1e-3, "0.001"},
+        {1234567.0, "1234567.0"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {5.684341886080802e-14, "5.684341886080802E-14"},
+        {9007199254740993.0, "9.007199254740992E15"},
     };
     char made[32];
 
@@ -211,12 +223,14 @@ static void decimals_of_any_length_have_a_text(void **state)
     assert_string_equal(text(arena, decimal(arena, "\x00", 1, 7)), "0E-7");
     assert_string_equal(text(arena, decimal(arena, "\x00", 1, 6)), "0.000000");
     assert_string_equal(text(arena, decimal(arena, "\x7b", 1, 2147483647)), "1.23E-2147483645");
-    assert_string_equal(text(arena, decimal(arena, "\x7b", 1, -2147483647 - 1)), "1.23E+2147483650");
-    assert_string_equal(text(arena, decimal(arena, "\x80\0\0\0\0\0\0\0\0", 9, 0)), "-2361183241434822606848");
+    assert_string_equal(text(arena, decimal(arena, "\x7b", 1, -2147483647 - 1)),
+                        "1.23E+2147483650");
+    assert_string_equal(text(arena, decimal(arena, "\x80\0\0\0\0\0\0\0\0", 9, 0)),
+                        "-2361183241434822606848");
     memset(bytes, 0xff, sizeof(bytes));
     bytes[0] = 0x7f;
     made = text(arena, decimal(arena, bytes, sizeof(bytes), 0));
-    assert_int_equal(strlen(made), 2408);           /* 2^7999 - 1 */
+    assert_int_equal(strlen(made), 2408); /* 2^7999 - 1 */
     memset(bytes, 0, sizeof(bytes));
     bytes[0] = (char)0x80;
     assert_int_equal(text(arena, decimal(arena, bytes, sizeof(bytes), 0))[0], '-');
@@ -337,14 +351,23 @@ static void malformed_text_is_replaced_as_java_counts(void **state)
 
     assert_ptr_equal(utf8_text(arena, good, strlen(good)).u.p, good);
     assert_int_equal(replaced(arena, "\xed\xa0\x80", 3), 1);
-    assert_int_equal(replaced(arena, "\xe2\x82" "x", 3), 1);
+    assert_int_equal(replaced(arena,
+                              "\xe2\x82"
+                              "x",
+                              3),
+                     1);
     assert_int_equal(replaced(arena, "\xf0\x9f\x98", 3), 1);
     assert_int_equal(replaced(arena, "\xc0\x80", 2), 2);
     assert_int_equal(replaced(arena, "\xe0\x80\x80", 3), 3);
     assert_int_equal(replaced(arena, "\xf0\x80\x80\x80", 4), 4);
     assert_int_equal(replaced(arena, "\xf4\x90\x80\x80", 4), 4);
     assert_int_equal(replaced(arena, "\xf8\x88\x80\x80\x80", 5), 5);
-    assert_string_equal(text(arena, utf8_text(arena, "a\xff" "b\xc3", 4)), "a\xef\xbf\xbd" "b\xef\xbf\xbd");
+    assert_string_equal(text(arena, utf8_text(arena,
+                                              "a\xff"
+                                              "b\xc3",
+                                              4)),
+                        "a\xef\xbf\xbd"
+                        "b\xef\xbf\xbd");
     assert_int_equal(utf8_text(arena, "a\0b", 3).len, 3);
 }
 

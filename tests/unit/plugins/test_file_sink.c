@@ -132,7 +132,7 @@ static void it_appends(void **state)
     assert_int_equal(put_text(&rig->h, "one"), 0);
     assert_int_equal(put_text(&rig->h, "two"), 0);
     plugin_host_next(&rig->h);
-    assert_int_equal(plugin_host_put(&rig->h), 0);      /* an empty batch */
+    assert_int_equal(plugin_host_put(&rig->h), 0); /* an empty batch */
     expect_file(rig->file, "before\none\ntwo\n");
 }
 
@@ -225,14 +225,15 @@ static void a_put_that_fails_half_way_leaves_no_trace(void **state)
     assert_int_equal(plugin_host_flush(&rig->h), 0);
     limit_files(300500);
     plugin_host_next(&rig->h);
-    for (int i = 0; i < 400; i++)       /* more than the buffer: the first write fits, the second only in part */
+    for (int i = 0; i < 400;
+         i++) /* more than the buffer: the first write fits, the second only in part */
         plugin_host_add(&rig->h, mr_str(text));
     assert_int_equal(plugin_host_put(&rig->h), MR_ERR_FATAL);
     limit_files(RLIM_INFINITY);
     assert_non_null(strstr(rig->h.err.text, "Can't write to "));
     assert_non_null(strstr(rig->h.err.text, "File too large"));
     expect_file(rig->file, "kept\n");
-    assert_int_equal(plugin_host_put(&rig->h), 0);      /* room again: the same batch goes through */
+    assert_int_equal(plugin_host_put(&rig->h), 0); /* room again: the same batch goes through */
     assert_int_equal(size_of(rig->file), 5 + 400 * 1001);
 }
 
@@ -256,9 +257,9 @@ static void half_a_line_of_our_own_is_cut_off(void **state)
     assert_int_equal(put_text(&rig->h, "whole"), 0);
     plugin_host_close(&rig->h);
     if (getxattr(rig->file, "user.millrace.whole-lines", NULL, 0) < 0)
-        skip();                         /* a file system without extended attributes */
+        skip(); /* a file system without extended attributes */
     fd = open(rig->file, O_WRONLY | O_APPEND | O_CLOEXEC);
-    assert_int_equal(write(fd, "hal", 3), 3);           /* killed in the middle of a write */
+    assert_int_equal(write(fd, "hal", 3), 3); /* killed in the middle of a write */
     close(fd);
     start(rig);
     assert_int_equal(put_text(&rig->h, "half"), 0);
@@ -307,8 +308,10 @@ static void a_missing_folder_is_named(void **state)
     struct rig *rig = *state;
 
     assert_int_equal(open_sink(&rig->h, "/nonexistent/out.txt"), MR_ERR_FATAL);
-    assert_string_equal(rig->h.err.text, "Couldn't find or create file '/nonexistent/out.txt' for FileStreamSinkTask: "
-                                         "No such file or directory");
+    assert_string_equal(
+        rig->h.err.text,
+        "Couldn't find or create file '/nonexistent/out.txt' for FileStreamSinkTask: "
+        "No such file or directory");
 }
 
 static void without_a_file_it_prints(void **state)

@@ -23,7 +23,7 @@ struct rig {
     char folder[64];
     char file[96];
     char other[96];
-    char text[65536];                   /* what poll handed over: lines joined by '|' */
+    char text[65536]; /* what poll handed over: lines joined by '|' */
 };
 
 static int setup(void **state)
@@ -87,7 +87,8 @@ static void collect(struct rig *rig)
     rig->text[0] = '\0';
     for (size_t i = 0; i < rig->h.batch->pub.count; i++) {
         struct mr_value v = batch_at(rig->h.batch, i)->pub.value;
-        int n = snprintf(rig->text + at, sizeof(rig->text) - at, "%.*s|", (int)v.len, (const char *)v.u.p);
+        int n = snprintf(rig->text + at, sizeof(rig->text) - at, "%.*s|", (int)v.len,
+                         (const char *)v.u.p);
 
         at += (size_t)n < sizeof(rig->text) - at ? (size_t)n : 0;
     }
@@ -183,7 +184,7 @@ static void a_line_without_an_end_is_held_back(void **state)
     assert_int_equal(rig->h.batch->pub.count, 0);
     append(rig->file, " and half\r");
     assert_int_equal(poll_once(rig), MR_AGAIN);
-    assert_int_equal(rig->h.batch->pub.count, 0);       /* a '\n' may follow */
+    assert_int_equal(rig->h.batch->pub.count, 0); /* a '\n' may follow */
     append(rig->file, "\n");
     poll_until(rig);
     assert_string_equal(rig->text, "half and half|");
@@ -203,7 +204,8 @@ static void it_resumes_in_bytes(void **state)
 
 static void odd_bytes_are_kept_or_replaced(void **state)
 {
-    static const char data[] = "a\0b\n\xff\xfe\n\xef\xbb\xbf" "bom\n\xe2\x82\n";
+    static const char data[] = "a\0b\n\xff\xfe\n\xef\xbb\xbf"
+                               "bom\n\xe2\x82\n";
     struct rig *rig = *state;
 
     put_bytes(rig->file, data, sizeof(data) - 1, 0);
@@ -213,7 +215,10 @@ static void odd_bytes_are_kept_or_replaced(void **state)
     assert_int_equal(batch_at(rig->h.batch, 0)->pub.value.len, 3);
     assert_memory_equal(batch_at(rig->h.batch, 0)->pub.value.u.p, "a\0b", 3);
     assert_memory_equal(batch_at(rig->h.batch, 1)->pub.value.u.p, "\xef\xbf\xbd\xef\xbf\xbd", 6);
-    assert_memory_equal(batch_at(rig->h.batch, 2)->pub.value.u.p, "\xef\xbb\xbf" "bom", 6);
+    assert_memory_equal(batch_at(rig->h.batch, 2)->pub.value.u.p,
+                        "\xef\xbb\xbf"
+                        "bom",
+                        6);
     assert_int_equal(batch_at(rig->h.batch, 3)->pub.value.len, 3);
     assert_int_equal(position(rig), (int64_t)sizeof(data) - 1);
 }
@@ -240,7 +245,9 @@ static void many_lines_arrive_whole_and_in_order(void **state)
     int expected = 0, rc;
 
     for (int i = 0; i < LINES; i++)
-        fprintf(file, "%d%s\n", i, i % 7 == 0 ? "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" : "");
+        fprintf(file, "%d%s\n", i,
+                i % 7 == 0 ? "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                           : "");
     fclose(file);
     start(rig);
     do {
@@ -265,7 +272,7 @@ static void a_line_of_100_mib_arrives(void **state)
         put_bytes(rig->file, block, MIB, O_APPEND);
         if (i % 20 == 0) {
             assert_int_equal(poll_once(rig), MR_AGAIN);
-            assert_true(batch_pool_bytes(rig->h.pool) < 2 * MIB);       /* looked through, not held */
+            assert_true(batch_pool_bytes(rig->h.pool) < 2 * MIB); /* looked through, not held */
         }
     }
     append(rig->file, "\nafter\n");
@@ -460,7 +467,7 @@ static void no_right_to_read_is_named(void **state)
     chmod(rig->folder, 0755);
     start(rig);
     if (geteuid() == 0)
-        assert_int_equal(seteuid(65534), 0);    /* root may read everything */
+        assert_int_equal(seteuid(65534), 0); /* root may read everything */
     plugin_host_next(&rig->h);
     assert_int_equal(plugin_host_poll(&rig->h), MR_ERR_FATAL);
     if (getuid() == 0)
@@ -487,7 +494,7 @@ static void a_pipe_is_read_as_it_comes(void **state)
     poll_until(rig);
     assert_string_equal(rig->text, "half|");
     close(writer);
-    assert_int_equal(poll_once(rig), MR_AGAIN);         /* another writer may come */
+    assert_int_equal(poll_once(rig), MR_AGAIN); /* another writer may come */
 }
 
 static void stdin_is_read_to_its_end(void **state)
@@ -499,7 +506,9 @@ static void stdin_is_read_to_its_end(void **state)
     assert_int_equal(pipe(ends), 0);
     dup2(ends[0], STDIN_FILENO);
     close(ends[0]);
-    assert_int_equal(plugin_host_open(&rig->h, "org.apache.kafka.connect.file.FileStreamSourceConnector", keys), 0);
+    assert_int_equal(
+        plugin_host_open(&rig->h, "org.apache.kafka.connect.file.FileStreamSourceConnector", keys),
+        0);
     assert_int_equal(poll_once(rig), MR_AGAIN);
     assert_int_equal(rig->h.batch->again_fd, STDIN_FILENO);
     assert_int_equal(write(ends[1], "one\ntwo", 7), 7);

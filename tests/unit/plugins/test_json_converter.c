@@ -15,7 +15,8 @@ static char converter_name[] = "org.apache.kafka.connect.json.JsonConverter";
 
 static void json_is_written_as_java_writes_it(void **state)
 {
-    static const char shorter[] = "JDK 17 prints a digit more than is needed, JDK 19 and later and this don't";
+    static const char shorter[] =
+        "JDK 17 prints a digit more than is needed, JDK 19 and later and this don't";
     static const char bigint[] = "a BigInteger has no kind here";
     static const struct oracle_except except[] = {
         {"json-from-011", shorter},

@@ -56,7 +56,15 @@ static void a_carriage_return_at_the_end_waits(void **state)
 static void other_breaks_of_unicode_end_no_line(void **state)
 {
     (void)state;
-    expect("a\xe2\x80\xa8" "b\xc2\x85" "c\x0b" "d\n", 11, "a\xe2\x80\xa8" "b\xc2\x85" "c\x0b" "d|~");
+    expect("a\xe2\x80\xa8"
+           "b\xc2\x85"
+           "c\x0b"
+           "d\n",
+           11,
+           "a\xe2\x80\xa8"
+           "b\xc2\x85"
+           "c\x0b"
+           "d|~");
 }
 
 /* The same lines, however the bytes are cut. */
