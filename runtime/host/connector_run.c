@@ -37,7 +37,7 @@ struct connector_run {
     /* The thread's own. */
     enum target_state target;
     enum state state;
-    const struct plugin *plugin;        /* NULL: not open */
+    const struct plugin *plugin; /* NULL: not open */
     struct instance instance;
 };
 
@@ -51,7 +51,8 @@ struct command {
 static void set_state(struct connector_run *run, enum state state, const char *trace)
 {
     run->state = state;
-    run->events->status(run->arg, run, state, trace, run->plugin == NULL ? NULL : run->plugin->version);
+    run->events->status(run->arg, run, state, trace,
+                        run->plugin == NULL ? NULL : run->plugin->version);
 }
 
 static void set_failed(struct connector_run *run, const struct mr_error *err, const char *call)
@@ -59,15 +60,17 @@ static void set_failed(struct connector_run *run, const struct mr_error *err, co
     char where[600];
     char trace[TRACE_MAX];
 
-    snprintf(where, sizeof(where), "%s of connector %.250s (%.250s)", call, run->name, run->class_name);
+    snprintf(where, sizeof(where), "%s of connector %.250s (%.250s)", call, run->name,
+             run->class_name);
     log_error("connector failed in %s: %s", call, err->text);
     set_state(run, STATE_FAILED, trace_write(trace, sizeof(trace), err, where));
 }
 
 static enum state state_for(enum target_state target)
 {
-    static const enum state states[] = {
-        [TARGET_STARTED] = STATE_RUNNING, [TARGET_PAUSED] = STATE_PAUSED, [TARGET_STOPPED] = STATE_STOPPED};
+    static const enum state states[] = {[TARGET_STARTED] = STATE_RUNNING,
+                                        [TARGET_PAUSED] = STATE_PAUSED,
+                                        [TARGET_STOPPED] = STATE_STOPPED};
 
     return states[target];
 }
@@ -122,15 +125,19 @@ static bool too_many(const struct connector_run *run, size_t count, int max, str
     if (count <= (size_t)max)
         return false;
     if (enforce != NULL && strcasecmp(enforce, "false") == 0) {
-        log_warn("the connector has generated %zu tasks, which is greater than %d, the maximum number of tasks it is "
+        log_warn("the connector has generated %zu tasks, which is greater than %d, the maximum "
+                 "number of tasks it is "
                  "configured to create",
                  count, max);
         return false;
     }
     mr_fail(err, MR_ERR_FATAL,
-            "The connector %s has generated %zu tasks, which is greater than %d, the maximum number of tasks it is "
-            "configured to create. This behavior should be considered a bug and is disallowed. If necessary, it can be "
-            "permitted by reconfiguring the connector with 'tasks.max.enforce' set to false; however, this option will "
+            "The connector %s has generated %zu tasks, which is greater than %d, the maximum "
+            "number of tasks it is "
+            "configured to create. This behavior should be considered a bug and is disallowed. If "
+            "necessary, it can be "
+            "permitted by reconfiguring the connector with 'tasks.max.enforce' set to false; "
+            "however, this option will "
             "be removed in a future release of Kafka Connect.",
             run->name, count, max);
     return true;
@@ -252,7 +259,9 @@ static int start_thread(struct connector_run *run, struct mr_error *err)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     rc = pthread_create(&thread, &attr, thread_main, run);
     pthread_attr_destroy(&attr);
-    return rc == 0 ? 0 : mr_fail(err, MR_ERR_IO, "cannot start the connector's thread: %s", strerror(rc));
+    return rc == 0
+               ? 0
+               : mr_fail(err, MR_ERR_IO, "cannot start the connector's thread: %s", strerror(rc));
 }
 
 struct connector_run *connector_run_new(const struct connector_run_spec *spec, struct mr_error *err)

@@ -16,7 +16,8 @@ struct connector_run_events {
     /* The library is open and the configuration fits: tasks may start. Before the first status. */
     void (*loaded)(void *arg, struct connector_run *run, const struct plugin *plugin);
     /* trace, version: NULL none. FAILED before `loaded` means that no task can start. */
-    void (*status)(void *arg, struct connector_run *run, enum state state, const char *trace, const char *version);
+    void (*status)(void *arg, struct connector_run *run, enum state state, const char *trace,
+                   const char *version);
     /* configs (taken) is an array of objects; else error says why not. */
     void (*task_configs)(void *arg, struct connector_run *run, json_t *configs, const char *error);
     /* The thread's last act: connector_run_free may be called. Not called while plugin code hangs. */
@@ -24,7 +25,7 @@ struct connector_run_events {
 };
 
 struct connector_run_spec {
-    const char *name;                   /* texts and config are copied */
+    const char *name; /* texts and config are copied */
     const char *library;
     const char *class_name;
     const struct props *config;
@@ -36,14 +37,15 @@ struct connector_run_spec {
 };
 
 /* The thread runs when this returns. */
-struct connector_run *connector_run_new(const struct connector_run_spec *spec, struct mr_error *err);
+struct connector_run *connector_run_new(const struct connector_run_spec *spec,
+                                        struct mr_error *err);
 const char *connector_run_name(const struct connector_run *run);
 
 /* Queue a command. MR_ERR_FULL: the thread hangs in plugin code and enough is waiting. */
 int connector_run_target(struct connector_run *run, enum target_state target);
-int connector_run_task_configs(struct connector_run *run, int max);     /* answered by task_configs */
-void connector_run_end(struct connector_run *run);                      /* `ended` follows what is queued */
+int connector_run_task_configs(struct connector_run *run, int max); /* answered by task_configs */
+void connector_run_end(struct connector_run *run); /* `ended` follows what is queued */
 
-void connector_run_free(struct connector_run **run);                    /* after `ended` */
+void connector_run_free(struct connector_run **run); /* after `ended` */
 
 #endif

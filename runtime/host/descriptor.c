@@ -20,8 +20,8 @@
 
 #define LOGGER "host.plugins"
 
-#define STRUCT_MAX 65536u               /* bytes a descriptor may claim */
-#define KEY_MAX 4096u                   /* bytes one configuration key may claim */
+#define STRUCT_MAX 65536u /* bytes a descriptor may claim */
+#define KEY_MAX 4096u     /* bytes one configuration key may claim */
 #define STATE_MAX (64u * 1024 * 1024)
 #define MODULE_MIN (offsetof(struct mr_module, plugins) + sizeof(void *))
 #define KEY_MIN (offsetof(struct mr_config_key, flags) + sizeof(uint32_t))
@@ -40,11 +40,20 @@ static const struct kind {
     size_t size;
     struct slot must[3];
 } kinds[] = {
-    {MR_PLUGIN_SOURCE, "source", offsetof(struct plugin, source), sizeof(struct mr_source),
+    {MR_PLUGIN_SOURCE,
+     "source",
+     offsetof(struct plugin, source),
+     sizeof(struct mr_source),
      {{"poll", offsetof(struct mr_source, poll)}, {NULL, 0}, {NULL, 0}}},
-    {MR_PLUGIN_SINK, "sink", offsetof(struct plugin, sink), sizeof(struct mr_sink),
+    {MR_PLUGIN_SINK,
+     "sink",
+     offsetof(struct plugin, sink),
+     sizeof(struct mr_sink),
      {{"put", offsetof(struct mr_sink, put)}, {NULL, 0}, {NULL, 0}}},
-    {MR_PLUGIN_CONVERTER, "converter", offsetof(struct plugin, converter), sizeof(struct mr_converter),
+    {MR_PLUGIN_CONVERTER,
+     "converter",
+     offsetof(struct plugin, converter),
+     sizeof(struct mr_converter),
      {{"from_connect", offsetof(struct mr_converter, from_connect)},
       {"to_connect", offsetof(struct mr_converter, to_connect)},
       {NULL, 0}}},
@@ -108,7 +117,8 @@ static void *new_array(struct reader *r, size_t count, size_t size)
 }
 
 /* A text of at most max bytes; NULL stays NULL. what names it in errors. */
-static int read_text(struct reader *r, const char *from, size_t max, const char *what, const char **out)
+static int read_text(struct reader *r, const char *from, size_t max, const char *what,
+                     const char **out)
 {
     char *text = NULL;
     int rc;
@@ -191,7 +201,8 @@ static int check_fallback(struct reader *r, const struct mr_config_key *key)
     if (key->fallback == NULL)
         return 0;
     if (config_def_parse(key, key->fallback, &value, &err) != 0)
-        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: key %s has a bad default: %s", r->who, key->name, err.text);
+        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: key %s has a bad default: %s", r->who,
+                       key->name, err.text);
     config_value_deinit(&value);
     return 0;
 }
@@ -199,18 +210,19 @@ static int check_fallback(struct reader *r, const struct mr_config_key *key)
 static int check_key(struct reader *r, const struct plugin *plugin, const struct mr_config_key *key)
 {
     if (!is_name(key->name, "._-$*/"))
-        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: configuration key %zu has no usable name", r->who,
-                       plugin->key_count);
+        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: configuration key %zu has no usable name",
+                       r->who, plugin->key_count);
     if (key->type > MR_CFG_PASSWORD)
-        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: key %s has the unknown type %u", r->who, key->name, key->type);
+        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: key %s has the unknown type %u", r->who,
+                       key->name, key->type);
     for (size_t i = 0; i < plugin->key_count; i++)
         if (strcmp(plugin->keys[i].name, key->name) == 0)
             return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: key %s is there twice", r->who, key->name);
     return 0;
 }
 
-static int read_key(struct reader *r, const struct plugin *plugin, const char *from, size_t key_size,
-                    struct mr_config_key *key)
+static int read_key(struct reader *r, const struct plugin *plugin, const char *from,
+                    size_t key_size, struct mr_config_key *key)
 {
     size_t len = (key_size < sizeof(*key) ? key_size : sizeof(*key)) & ~(sizeof(void *) - 1);
     int rc;
@@ -231,12 +243,14 @@ static int read_key(struct reader *r, const struct plugin *plugin, const char *f
 static int count_keys(struct reader *r, const struct mr_plugin *head)
 {
     if (head->key_size < KEY_MIN || head->key_size > KEY_MAX)
-        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: its key_size of %zu is not that of a configuration key", r->who,
+        return mr_fail(r->err, MR_ERR_PROTOCOL,
+                       "%s: its key_size of %zu is not that of a configuration key", r->who,
                        head->key_size);
     for (int n = 0; n <= SCAN_FORMAT_KEYS_MAX; n++) {
         const char *name;
 
-        if (!copy_or_fail(r, &name, (const char *)head->keys + (size_t)n * head->key_size, sizeof(name), "its keys"))
+        if (!copy_or_fail(r, &name, (const char *)head->keys + (size_t)n * head->key_size,
+                          sizeof(name), "its keys"))
             return MR_ERR_PROTOCOL;
         if (name == NULL)
             return n;
@@ -255,8 +269,8 @@ static int read_keys(struct reader *r, struct plugin *plugin, const struct mr_pl
     if (plugin->keys == NULL)
         return MR_ERR_NOMEM;
     for (int i = 0; i < count; i++) {
-        int rc = read_key(r, plugin, (const char *)head->keys + (size_t)i * head->key_size, head->key_size,
-                          &plugin->keys[i]);
+        int rc = read_key(r, plugin, (const char *)head->keys + (size_t)i * head->key_size,
+                          head->key_size, &plugin->keys[i]);
 
         if (rc != 0)
             return rc;
@@ -303,8 +317,8 @@ static int read_head(struct reader *r, struct plugin *plugin, const struct mr_pl
         return bad(r, "its name is empty or no class name");
     snprintf(r->who, sizeof(r->who), "plugin %s", plugin->name);
     if (head->state_size > STATE_MAX)
-        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: its state_size of %zu bytes is above %u", r->who, head->state_size,
-                       STATE_MAX);
+        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: its state_size of %zu bytes is above %u",
+                       r->who, head->state_size, STATE_MAX);
     plugin->state_size = head->state_size;
     rc = read_text(r, head->version, SCAN_FORMAT_NAME_MAX - 1, "version", &plugin->version);
     if (rc == 0)
@@ -334,7 +348,8 @@ static int check_slots(struct reader *r, const struct kind *kind, const char *co
 
         memcpy(&function, copy + slot->at, sizeof(function));
         if (function == NULL)
-            return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: this %s has no %s", r->who, kind->name, slot->name);
+            return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: this %s has no %s", r->who, kind->name,
+                           slot->name);
     }
     return 0;
 }
@@ -368,18 +383,19 @@ static bool known_already(const struct descriptor_set *set, const struct plugin 
 static int read_descriptor(struct reader *r, const void *from, const char *library)
 {
     struct plugin *plugin = &r->set->plugins[r->set->count];
-    uint32_t opening[2];        /* size, kind */
+    uint32_t opening[2]; /* size, kind */
     const struct kind *kind;
     int rc;
 
     if (from == NULL || !peek_copy(&r->peek, opening, from, sizeof(opening)))
         return bad(r, "points to no readable memory");
     if (opening[0] < HEAD_SIZE || opening[0] > STRUCT_MAX)
-        return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: its size of %u bytes is not that of a descriptor", r->who,
-                       opening[0]);
+        return mr_fail(r->err, MR_ERR_PROTOCOL,
+                       "%s: its size of %u bytes is not that of a descriptor", r->who, opening[0]);
     kind = kind_of(opening[1]);
     if (kind == NULL) {
-        log_debug("%s: %s is of kind %u, which this Millrace does not know: left out", library, r->who, opening[1]);
+        log_debug("%s: %s is of kind %u, which this Millrace does not know: left out", library,
+                  r->who, opening[1]);
         return 0;
     }
     rc = read_plugin(r, kind, from, opening[0], plugin);
@@ -417,19 +433,23 @@ static int read_descriptors(struct reader *r, const struct mr_module *module, co
 static int check_opening(const struct mr_module *module, struct mr_error *err)
 {
     if (module->magic != MR_MODULE_MAGIC)
-        return mr_fail(err, MR_ERR_PROTOCOL, "millrace_module gives magic 0x%08x in place of 0x%08x: no Millrace plugin",
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "millrace_module gives magic 0x%08x in place of 0x%08x: no Millrace plugin",
                        module->magic, MR_MODULE_MAGIC);
     if (module->abi_major != MR_ABI_MAJOR)
         return mr_fail(err, MR_ERR_PROTOCOL,
-                       "built for plugin ABI %u.%u, this Millrace has %d.%d: build the plugin with its headers",
+                       "built for plugin ABI %u.%u, this Millrace has %d.%d: build the plugin with "
+                       "its headers",
                        module->abi_major, module->abi_minor, MR_ABI_MAJOR, MR_ABI_MINOR);
     if (module->abi_minor > MR_ABI_MINOR)
         return mr_fail(err, MR_ERR_PROTOCOL,
-                       "needs plugin ABI %u.%u, this Millrace has %d.%d: use a newer Millrace, or build the plugin "
+                       "needs plugin ABI %u.%u, this Millrace has %d.%d: use a newer Millrace, or "
+                       "build the plugin "
                        "with its headers",
                        module->abi_major, module->abi_minor, MR_ABI_MAJOR, MR_ABI_MINOR);
     if (module->size < MODULE_MIN || module->size > STRUCT_MAX)
-        return mr_fail(err, MR_ERR_PROTOCOL, "its module's size of %u bytes is not that of a module", module->size);
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "its module's size of %u bytes is not that of a module", module->size);
     return 0;
 }
 
@@ -440,13 +460,15 @@ static int read_module(struct reader *r, const struct mr_module *from, struct mr
     if (from == NULL)
         return mr_fail(r->err, MR_ERR_PROTOCOL, "millrace_module gives NULL");
     if (!peek_copy(&r->peek, module, from, offsetof(struct mr_module, plugin_count)))
-        return mr_fail(r->err, MR_ERR_PROTOCOL, "millrace_module gives a pointer to no readable memory");
+        return mr_fail(r->err, MR_ERR_PROTOCOL,
+                       "millrace_module gives a pointer to no readable memory");
     rc = check_opening(module, r->err);
     if (rc != 0)
         return rc;
     if (!peek_copy(&r->peek, module, from, MODULE_MIN))
         return mr_fail(r->err, MR_ERR_PROTOCOL, "its module is shorter than it says");
-    if (module->plugin_count == 0 || module->plugin_count > SCAN_FORMAT_PLUGINS_MAX || module->plugins == NULL)
+    if (module->plugin_count == 0 || module->plugin_count > SCAN_FORMAT_PLUGINS_MAX ||
+        module->plugins == NULL)
         return mr_fail(r->err, MR_ERR_PROTOCOL, "its module names %u plugins, 1 to %d are possible",
                        module->plugins == NULL ? 0 : module->plugin_count, SCAN_FORMAT_PLUGINS_MAX);
     return 0;

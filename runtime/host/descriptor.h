@@ -6,9 +6,9 @@
 #include "host/plugin_load.h"
 
 struct descriptor_set {
-    struct plugin *plugins;             /* count of them */
+    struct plugin *plugins; /* count of them */
     size_t count;
-    void **kept;                        /* what they point to: kept_count allocations */
+    void **kept; /* what they point to: kept_count allocations */
     size_t kept_count;
     size_t kept_cap;
 };

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define HEAD_MAX (64u * 1024)           /* bytes in which the program headers must lie */
+#define HEAD_MAX (64u * 1024) /* bytes in which the program headers must lie */
 
 /* The class of ELF that this build is: the fields read below have its widths. */
 #if UINTPTR_MAX > 0xffffffffu
@@ -41,14 +41,16 @@ static const char *machine_name(uint16_t machine)
     return "another machine";
 }
 
-static int check_ident(const unsigned char *head, size_t len, const struct elf_check_machine *machine,
-                       struct mr_error *err)
+static int check_ident(const unsigned char *head, size_t len,
+                       const struct elf_check_machine *machine, struct mr_error *err)
 {
     if (len < EI_NIDENT || memcmp(head, ELFMAG, SELFMAG) != 0)
         return mr_fail(err, MR_ERR_PROTOCOL, "not an ELF file");
     if (head[EI_CLASS] != machine->bits)
         return mr_fail(err, MR_ERR_PROTOCOL, "built for %s bits, this Millrace has %s",
-                       head[EI_CLASS] == ELFCLASS64 ? "64" : head[EI_CLASS] == ELFCLASS32 ? "32" : "an unknown number of",
+                       head[EI_CLASS] == ELFCLASS64   ? "64"
+                       : head[EI_CLASS] == ELFCLASS32 ? "32"
+                                                      : "an unknown number of",
                        machine->bits == ELFCLASS64 ? "64" : "32");
     if (head[EI_DATA] != machine->order)
         return mr_fail(err, MR_ERR_PROTOCOL, "built for a machine of the other byte order");
@@ -57,20 +59,22 @@ static int check_ident(const unsigned char *head, size_t len, const struct elf_c
     return 0;
 }
 
-static int check_segment(const elf_segment *segment, size_t number, uint64_t file_size, struct mr_error *err)
+static int check_segment(const elf_segment *segment, size_t number, uint64_t file_size,
+                         struct mr_error *err)
 {
     uint64_t end = (uint64_t)segment->p_offset + segment->p_filesz;
 
     if (segment->p_type != PT_LOAD && segment->p_type != PT_DYNAMIC)
         return 0;
     if (end < segment->p_offset || end > file_size)
-        return mr_fail(err, MR_ERR_PROTOCOL, "truncated ELF file: segment %zu ends at byte %llu of a file of %llu", number,
-                       (unsigned long long)end, (unsigned long long)file_size);
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "truncated ELF file: segment %zu ends at byte %llu of a file of %llu",
+                       number, (unsigned long long)end, (unsigned long long)file_size);
     return 0;
 }
 
-static int check_segments(const unsigned char *head, size_t len, uint64_t file_size, const elf_head *elf,
-                          struct mr_error *err)
+static int check_segments(const unsigned char *head, size_t len, uint64_t file_size,
+                          const elf_head *elf, struct mr_error *err)
 {
     uint64_t end = (uint64_t)elf->e_phoff + (uint64_t)elf->e_phnum * sizeof(elf_segment);
     bool dynamic = false;
@@ -78,10 +82,12 @@ static int check_segments(const unsigned char *head, size_t len, uint64_t file_s
     if (elf->e_phnum == 0 || elf->e_phentsize != sizeof(elf_segment))
         return mr_fail(err, MR_ERR_PROTOCOL, "damaged ELF file: it has no usable program headers");
     if (elf->e_phoff > file_size || end > file_size)
-        return mr_fail(err, MR_ERR_PROTOCOL, "truncated ELF file: its program headers end at byte %llu of a file of %llu",
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "truncated ELF file: its program headers end at byte %llu of a file of %llu",
                        (unsigned long long)end, (unsigned long long)file_size);
     if (end > len)
-        return mr_fail(err, MR_ERR_PROTOCOL, "damaged ELF file: its program headers end at byte %llu",
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "damaged ELF file: its program headers end at byte %llu",
                        (unsigned long long)end);
     for (size_t i = 0; i < elf->e_phnum; i++) {
         elf_segment segment;
@@ -91,11 +97,13 @@ static int check_segments(const unsigned char *head, size_t len, uint64_t file_s
             return err == NULL ? MR_ERR_PROTOCOL : err->code;
         dynamic = dynamic || segment.p_type == PT_DYNAMIC;
     }
-    return dynamic ? 0 : mr_fail(err, MR_ERR_PROTOCOL, "an ELF file, but no shared object: nothing in it to link by");
+    return dynamic ? 0
+                   : mr_fail(err, MR_ERR_PROTOCOL,
+                             "an ELF file, but no shared object: nothing in it to link by");
 }
 
-int elf_check_head(const unsigned char *head, size_t len, uint64_t file_size, const struct elf_check_machine *machine,
-                   struct mr_error *err)
+int elf_check_head(const unsigned char *head, size_t len, uint64_t file_size,
+                   const struct elf_check_machine *machine, struct mr_error *err)
 {
     elf_head elf;
     int rc = check_ident(head, len, machine, err);
@@ -104,15 +112,17 @@ int elf_check_head(const unsigned char *head, size_t len, uint64_t file_size, co
         return rc;
     memcpy(&elf, head, sizeof(elf));
     if (elf.e_machine != machine->machine)
-        return mr_fail(err, MR_ERR_PROTOCOL, "built for %s, this Millrace is for %s", machine_name(elf.e_machine),
-                       machine_name(machine->machine));
+        return mr_fail(err, MR_ERR_PROTOCOL, "built for %s, this Millrace is for %s",
+                       machine_name(elf.e_machine), machine_name(machine->machine));
     if (elf.e_type != ET_DYN)
-        return mr_fail(err, MR_ERR_PROTOCOL, "an ELF file, but no shared object: link it with -shared");
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "an ELF file, but no shared object: link it with -shared");
     return check_segments(head, len, file_size, &elf, err);
 }
 
 /* Bytes read from the front of a file, or a negative code. Directories, pipes and devices are refused unread. */
-static ssize_t read_head(const char *path, unsigned char *head, size_t size, uint64_t *file_size, struct mr_error *err)
+static ssize_t read_head(const char *path, unsigned char *head, size_t size, uint64_t *file_size,
+                         struct mr_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -144,7 +154,8 @@ static int own_machine(struct elf_check_machine *out, struct mr_error *err)
         return mr_fail(err, MR_ERR_IO, "/proc/self/exe: too short");
     }
     memcpy(&elf, head, sizeof(elf));
-    *out = (struct elf_check_machine){.bits = head[EI_CLASS], .order = head[EI_DATA], .machine = elf.e_machine};
+    *out = (struct elf_check_machine){
+        .bits = head[EI_CLASS], .order = head[EI_DATA], .machine = elf.e_machine};
     return 0;
 }
 

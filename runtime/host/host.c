@@ -37,29 +37,29 @@
 
 #define EXIT_USAGE 1
 #define EXIT_INTERNAL 70
-#define ORPHAN_MS 2000          /* an orphan is gone by then, whatever its plugins do */
-#define ORPHAN_GROUP_MS 1800    /* its whole process group a little earlier */
-#define CONNECTOR_END_MS 500    /* a connector thread has no state worth more waiting */
-#define FAREWELL_MS 1000        /* for the last frame to be read */
-#define TASK_MAX 1000000        /* numbers of tasks, tasks.max */
+#define ORPHAN_MS 2000       /* an orphan is gone by then, whatever its plugins do */
+#define ORPHAN_GROUP_MS 1800 /* its whole process group a little earlier */
+#define CONNECTOR_END_MS 500 /* a connector thread has no state worth more waiting */
+#define FAREWELL_MS 1000     /* for the last frame to be read */
+#define TASK_MAX 1000000     /* numbers of tasks, tasks.max */
 
 enum phase { PHASE_HELLO, PHASE_OPEN, PHASE_DRAINING, PHASE_ORPHAN, PHASE_FAREWELL };
 
 struct host {
     struct loop *loop;
-    struct chan *chan;                  /* NULL: the link is lost */
+    struct chan *chan; /* NULL: the link is lost */
     struct black_box *box;
-    struct hosted *hosted;              /* NULL before WELCOME */
+    struct hosted *hosted; /* NULL before WELCOME */
     enum phase phase;
-    bool asked_to_drain;                /* by a frame: DRAINED is expected */
-    bool connectors_ended;              /* or not waited for any longer */
+    bool asked_to_drain;   /* by a frame: DRAINED is expected */
+    bool connectors_ended; /* or not waited for any longer */
     struct props worker;
     json_t *plugins;
     int lock_fd;
     int signal_fd;
-    int soft_fd;                        /* timerfd on CLOCK_BOOTTIME: the lease's soft end */
-    bool quiet;                         /* the soft end has passed */
-    bool leased;                        /* the hard timer is armed */
+    int soft_fd; /* timerfd on CLOCK_BOOTTIME: the lease's soft end */
+    bool quiet;  /* the soft end has passed */
+    bool leased; /* the hard timer is armed */
     struct kill_timer hard;
     struct kill_timer orphan;
     struct loop_fd *signal_watch;
@@ -193,7 +193,9 @@ static int get_target(const json_t *body, enum target_state *out, struct mr_erro
 {
     const char *text;
 
-    return json_get_text(body, "target", &text) && target_state_from(text, out) ? 0 : missing("target", err);
+    return json_get_text(body, "target", &text) && target_state_from(text, out)
+               ? 0
+               : missing("target", err);
 }
 
 static int get_task(const json_t *body, int *out, struct mr_error *err)
@@ -217,7 +219,8 @@ static int get_props(const json_t *body, const char *key, struct props *props, s
 
 static bool is_question(enum msg_kind kind)
 {
-    return kind == MSG_OFFSETS_GET || kind == MSG_OFFSETS_PUT || kind == MSG_START_CHECK || kind == MSG_FENCE;
+    return kind == MSG_OFFSETS_GET || kind == MSG_OFFSETS_PUT || kind == MSG_START_CHECK ||
+           kind == MSG_FENCE;
 }
 
 static void on_worker_deaf(void *arg)
@@ -252,7 +255,8 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
     int rc;
 
     if (!json_get_int(body, "version", 0, INT32_MAX, &version) || version != INHERIT_LINK_VERSION)
-        return mr_fail(err, MR_ERR_PROTOCOL, "the worker speaks another version of the link than this host's %d",
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "the worker speaks another version of the link than this host's %d",
                        INHERIT_LINK_VERSION);
     rc = get_text(body, "lock", &lock, err);
     if (rc == 0)
@@ -264,9 +268,13 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
         rc = file_lock(lock, &host->lock_fd, &pid, err);
     if (rc != 0)
         return rc;
-    host->hosted = hosted_new(&(struct hosted_options){.loop = host->loop, .box = host->box, .worker = &host->worker,
-                                                       .plugins = host->plugins, .send = send_frame,
-                                                       .ended = on_ended, .arg = host});
+    host->hosted = hosted_new(&(struct hosted_options){.loop = host->loop,
+                                                       .box = host->box,
+                                                       .worker = &host->worker,
+                                                       .plugins = host->plugins,
+                                                       .send = send_frame,
+                                                       .ended = on_ended,
+                                                       .arg = host});
     host->phase = PHASE_OPEN;
     chan_set_state(host->chan, MSG_STATE_OPEN);
     return 0;
@@ -512,20 +520,22 @@ static bool born_right(void)
 
     if (getsockopt(INHERIT_LINK_FD, SOL_SOCKET, SO_TYPE, &type, &len) != 0 || type != SOCK_STREAM)
         return false;
-    return fstat(INHERIT_BOX_FD, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == (off_t)sizeof(struct black_box) &&
-           fcntl(INHERIT_BOX_FD, F_GET_SEALS) >= 0;
+    return fstat(INHERIT_BOX_FD, &st) == 0 && S_ISREG(st.st_mode) &&
+           st.st_size == (off_t)sizeof(struct black_box) && fcntl(INHERIT_BOX_FD, F_GET_SEALS) >= 0;
 }
 
 /* Not for programs that a plugin starts. */
 static int keep_descriptors(struct mr_error *err)
 {
-    if (fcntl(INHERIT_LINK_FD, F_SETFD, FD_CLOEXEC) != 0 || fcntl(INHERIT_BOX_FD, F_SETFD, FD_CLOEXEC) != 0 ||
+    if (fcntl(INHERIT_LINK_FD, F_SETFD, FD_CLOEXEC) != 0 ||
+        fcntl(INHERIT_BOX_FD, F_SETFD, FD_CLOEXEC) != 0 ||
         fcntl(INHERIT_LINK_FD, F_SETFL, O_RDWR | O_NONBLOCK) != 0)
         return err_errno(err, "cannot take over the inherited descriptors");
     return 0;
 }
 
-static struct black_box *witness_box;       /* set once, before other threads exist: a log witness has no argument */
+static struct black_box
+    *witness_box; /* set once, before other threads exist: a log witness has no argument */
 
 static void witness(const char *line, size_t len)
 {
@@ -554,8 +564,8 @@ static int open_link(struct host *host, struct mr_error *err)
     if (host->chan == NULL)
         return MR_ERR_IO;
     return chan_send_take(host->chan, MSG_HELLO,
-                          json_pack("{s:i, s:s, s:i}", "version", INHERIT_LINK_VERSION, "build", MILLRACE_VERSION, "pid",
-                                    (int)getpid()));
+                          json_pack("{s:i, s:s, s:i}", "version", INHERIT_LINK_VERSION, "build",
+                                    MILLRACE_VERSION, "pid", (int)getpid()));
 }
 
 static int host_open(struct host *host, struct mr_error *err)

@@ -5,7 +5,8 @@
 #define HOST_HOST_H
 
 /* argv[0] is the verb. */
-int host_main(int argc, char **argv);   /* exit code: 0 drained, 1 usage or broken link, 70 internal error */
-int scan_main(int argc, char **argv);   /* 0; lines of link/scan_format.h on stdout */
+int host_main(int argc,
+              char **argv); /* exit code: 0 drained, 1 usage or broken link, 70 internal error */
+int scan_main(int argc, char **argv); /* 0; lines of link/scan_format.h on stdout */
 
 #endif

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define LOGGER "host.api"
-#define PROBLEMS_MAX 960                /* bytes of a configuration's problems that fit one error */
+#define PROBLEMS_MAX 960 /* bytes of a configuration's problems that fit one error */
 
 /* Guards the text of a first mistake against a plugin with threads; held for a few instructions, on no usual path. */
 static pthread_mutex_t misuse_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,8 +56,8 @@ static struct instance *instance_of(const struct mr_task *task, const char *func
 #define TYPE(type) (1u << (type))
 
 /* The parsed value of a key that the plugin declared with one of these types; NULL with the mistake noted. */
-static const struct config_value *value_of(const struct mr_task *task, const char *key, unsigned types,
-                                           const char *function)
+static const struct config_value *value_of(const struct mr_task *task, const char *key,
+                                           unsigned types, const char *function)
 {
     struct instance *inst = instance_of(task, function);
 
@@ -74,27 +74,29 @@ static const struct config_value *value_of(const struct mr_task *task, const cha
             continue;
         if (types & TYPE(declared->type))
             return &inst->values[i];
-        instance_misused(inst, "%s: %s reads the configuration key %.200s, which is declared as %s", inst->plugin->name,
-                         function, key, config_def_type_name(declared->type));
+        instance_misused(inst, "%s: %s reads the configuration key %.200s, which is declared as %s",
+                         inst->plugin->name, function, key, config_def_type_name(declared->type));
         return NULL;
     }
-    instance_misused(inst, "%s: %s reads the configuration key %.200s, which the plugin does not declare",
+    instance_misused(inst,
+                     "%s: %s reads the configuration key %.200s, which the plugin does not declare",
                      inst->plugin->name, function, key);
     return NULL;
 }
 
 static const char *api_config_text(const struct mr_task *task, const char *key)
 {
-    const struct config_value *v = value_of(task, key, TYPE(MR_CFG_STRING) | TYPE(MR_CFG_CLASS), "mr_config_str");
+    const struct config_value *v =
+        value_of(task, key, TYPE(MR_CFG_STRING) | TYPE(MR_CFG_CLASS), "mr_config_str");
 
     return v == NULL || !v->present ? NULL : v->text;
 }
 
 static int64_t api_config_long(const struct mr_task *task, const char *key)
 {
-    const struct config_value *v =
-        value_of(task, key, TYPE(MR_CFG_BOOLEAN) | TYPE(MR_CFG_INT) | TYPE(MR_CFG_SHORT) | TYPE(MR_CFG_LONG),
-                 "mr_config_long or mr_config_bool");
+    const struct config_value *v = value_of(
+        task, key, TYPE(MR_CFG_BOOLEAN) | TYPE(MR_CFG_INT) | TYPE(MR_CFG_SHORT) | TYPE(MR_CFG_LONG),
+        "mr_config_long or mr_config_bool");
 
     return v == NULL || !v->present ? 0 : v->i;
 }
@@ -145,8 +147,8 @@ static void api_log(const struct mr_task *task, int level, const char *text)
     if (inst == NULL || text == NULL)
         return;
     snprintf(logger, sizeof(logger), "plugin.%.100s", inst->plugin->name);
-    log_write_for(level < 0 || level > MR_LOG_ERROR ? LOG_ERROR : levels[level], logger, inst->connector, inst->task,
-                  "%.1000s", text);
+    log_write_for(level < 0 || level > MR_LOG_ERROR ? LOG_ERROR : levels[level], logger,
+                  inst->connector, inst->task, "%.1000s", text);
 }
 
 static int api_stop_fd(const struct mr_task *task)
@@ -168,15 +170,15 @@ static void api_wake(struct mr_task *task)
         log_error("mr_wake: cannot write to the wake-up descriptor: %s", strerror(errno));
 }
 
-static const struct mr_source_partition *api_source_partition(const struct mr_host *host, const char *key,
-                                                              const char *value)
+static const struct mr_source_partition *api_source_partition(const struct mr_host *host,
+                                                              const char *key, const char *value)
 {
     (void)host;
     return source_partition_intern(key, value);
 }
 
-static int api_offset_long(struct mr_task *task, const struct mr_source_partition *part, const char *key,
-                           int64_t fallback, int64_t *out, struct mr_error *err)
+static int api_offset_long(struct mr_task *task, const struct mr_source_partition *part,
+                           const char *key, int64_t fallback, int64_t *out, struct mr_error *err)
 {
     struct instance *inst = instance_of(task, "mr_offset_long");
     bool found = false;
@@ -184,7 +186,9 @@ static int api_offset_long(struct mr_task *task, const struct mr_source_partitio
     int rc;
 
     if (inst == NULL || part == NULL || key == NULL || out == NULL)
-        return mr_fail(err, MR_ERR_FATAL, "mr_offset_long was called without a task, partition, key or place for the result");
+        return mr_fail(
+            err, MR_ERR_FATAL,
+            "mr_offset_long was called without a task, partition, key or place for the result");
     if (inst->offset_read == NULL)
         return mr_fail(err, MR_ERR_UNSUPPORTED, "there are no source offsets to read here");
     rc = inst->offset_read(inst->offset_arg, part, key, &found, &value, err);
@@ -208,8 +212,8 @@ static int api_task_add(struct mr_task_list *list)
     if (list == NULL)
         return MR_ERR_FATAL;
     if (list->count == INSTANCE_TASKS_MAX) {
-        instance_misused(list->connector, "%s: more than %d task configurations", list->connector->plugin->name,
-                         INSTANCE_TASKS_MAX);
+        instance_misused(list->connector, "%s: more than %d task configurations",
+                         list->connector->plugin->name, INSTANCE_TASKS_MAX);
         return MR_ERR_FULL;
     }
     if (list->count == list->cap) {
@@ -237,13 +241,15 @@ static void api_task_set(struct mr_task_list *list, const char *key, const char 
     if (list == NULL)
         return;
     if (key == NULL || list->count == 0)
-        instance_misused(list->connector, "%s: mr_task_set was called %s", list->connector->plugin->name,
+        instance_misused(list->connector, "%s: mr_task_set was called %s",
+                         list->connector->plugin->name,
                          key == NULL ? "without a key" : "before mr_task_add");
     else if (!is_utf8(key) || !is_utf8(value))
         instance_misused(list->connector, "%s: a key or value of a task configuration is not UTF-8",
                          list->connector->plugin->name);
     else if (props_set(&list->tasks[list->count - 1], key, value) != 0)
-        instance_misused(list->connector, "%s: out of memory for task configurations", list->connector->plugin->name);
+        instance_misused(list->connector, "%s: out of memory for task configurations",
+                         list->connector->plugin->name);
 }
 
 const struct mr_host host_api_table = {
@@ -293,7 +299,8 @@ static void add_problem(void *arg, const char *key, const char *text)
 
     (void)key;
     problems->count++;
-    n = snprintf(problems->text + problems->len, room, "%s%s", problems->len == 0 ? "" : "; ", text);
+    n = snprintf(problems->text + problems->len, room, "%s%s", problems->len == 0 ? "" : "; ",
+                 text);
     problems->len += n < 0 ? 0 : (size_t)n >= room ? room - 1 : (size_t)n;
 }
 
@@ -307,7 +314,8 @@ static int parse_config(struct instance *inst, struct mr_error *err)
     return problems.count == 0 ? 0 : mr_fail(err, MR_ERR_CONFIG, "%s", problems.text);
 }
 
-int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config, struct mr_error *err)
+int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config,
+                  struct mr_error *err)
 {
     int rc;
 
@@ -343,7 +351,8 @@ void instance_deinit(struct instance *inst)
 
 /* --- task configurations of a connector ---------------------------------------------------------------------------------- */
 
-typedef int (*tasks_fn)(struct mr_task *connector, int max, struct mr_task_list *list, struct mr_error *err);
+typedef int (*tasks_fn)(struct mr_task *connector, int max, struct mr_task_list *list,
+                        struct mr_error *err);
 
 /* Without a slot of its own: a source is one task, a sink as many as it may be. */
 static int default_tasks(struct mr_task_list *list, uint32_t kind, int max)
@@ -357,14 +366,18 @@ static int default_tasks(struct mr_task_list *list, uint32_t kind, int max)
 static int call_tasks(struct mr_task_list *list, int max, struct mr_error *err)
 {
     struct instance *inst = list->connector;
-    tasks_fn tasks = inst->plugin->kind == MR_PLUGIN_SINK ? inst->plugin->sink.tasks : inst->plugin->source.tasks;
-    int rc = tasks == NULL ? default_tasks(list, inst->plugin->kind, max) : tasks(&inst->pub, max, list, err);
+    tasks_fn tasks = inst->plugin->kind == MR_PLUGIN_SINK ? inst->plugin->sink.tasks
+                                                          : inst->plugin->source.tasks;
+    int rc = tasks == NULL ? default_tasks(list, inst->plugin->kind, max)
+                           : tasks(&inst->pub, max, list, err);
 
     if (inst->misuse.code != 0) {
         err_clear(err);
         return mr_fail(err, inst->misuse.code, "%s", inst->misuse.text);
     }
-    return rc >= 0 ? 0 : mr_fail(err, rc, "the task configurations failed with %s and no text", err_code_name(rc));
+    return rc >= 0 ? 0
+                   : mr_fail(err, rc, "the task configurations failed with %s and no text",
+                             err_code_name(rc));
 }
 
 /* A Java worker that takes over needs the class that it knows: FileStreamSourceConnector's is FileStreamSourceTask. */
@@ -378,7 +391,8 @@ static void task_class(const struct plugin *plugin, char *out, size_t size)
         const char *alias = plugin->aliases[i];
         size_t len = strlen(alias);
 
-        if (strchr(alias, '.') != NULL && len > suffix_len && strcmp(alias + len - suffix_len, suffix) == 0) {
+        if (strchr(alias, '.') != NULL && len > suffix_len &&
+            strcmp(alias + len - suffix_len, suffix) == 0) {
             snprintf(out, size, "%.*sTask", (int)(len - suffix_len), alias);
             return;
         }
@@ -426,8 +440,8 @@ void instance_task_configs_free(struct props *configs, size_t count)
     free(configs);
 }
 
-int instance_task_configs(struct instance *connector, int max, struct props **configs, size_t *count,
-                          struct mr_error *err)
+int instance_task_configs(struct instance *connector, int max, struct props **configs,
+                          size_t *count, struct mr_error *err)
 {
     struct mr_task_list list = {.connector = connector};
     struct mr_error own = {0};
@@ -439,7 +453,8 @@ int instance_task_configs(struct instance *connector, int max, struct props **co
     rc = call_tasks(&list, max, err);
     for (size_t i = 0; rc == 0 && i < list.count; i++)
         if (complete(connector, &list.tasks[i]) != 0)
-            rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for %zu task configurations", list.count);
+            rc =
+                mr_fail(err, MR_ERR_NOMEM, "out of memory for %zu task configurations", list.count);
     if (rc != 0) {
         instance_task_configs_free(list.tasks, list.count);
         return rc;

@@ -12,40 +12,43 @@
  * calls instance_init, and then fills in the members that are marked "owner".
  * values: parsed configuration, one per plugin->keys entry. */
 struct instance {
-    struct mr_task pub;                 /* first */
-    uint32_t magic;                     /* INSTANCE_MAGIC while it lives */
+    struct mr_task pub; /* first */
+    uint32_t magic;     /* INSTANCE_MAGIC while it lives */
     const struct plugin *plugin;
-    void *self;                         /* state_size bytes, zeroed */
+    void *self; /* state_size bytes, zeroed */
     struct props raw;
     struct config_value *values;
-    int stop_fd;                        /* owner: eventfd, -1 none; borrowed */
-    int wake_fd;                        /* owner: eventfd, -1 none; borrowed */
-    struct mr_error misuse;             /* first mistake of the plugin (undeclared key …): fail after the call */
+    int stop_fd; /* owner: eventfd, -1 none; borrowed */
+    int wake_fd; /* owner: eventfd, -1 none; borrowed */
+    struct mr_error
+        misuse; /* first mistake of the plugin (undeclared key …): fail after the call */
     /* Owner. Reading offsets; NULL where there are none (MR_ERR_UNSUPPORTED). Blocks. */
-    int (*offset_read)(void *arg, const struct mr_source_partition *part, const char *key, bool *found, int64_t *out,
-                       struct mr_error *err);
+    int (*offset_read)(void *arg, const struct mr_source_partition *part, const char *key,
+                       bool *found, int64_t *out, struct mr_error *err);
     void *offset_arg;
-    const char *connector;              /* owner: for logs; borrowed */
-    int task;                           /* owner: -1 none */
+    const char *connector; /* owner: for logs; borrowed */
+    int task;              /* owner: -1 none */
 };
 
 extern const struct mr_host host_api_table;
 
 /* Note a mistake of the plugin; the first one stays. Any thread. */
-MR_PRINTF(2, 3) void instance_misused(struct instance *inst, const char *fmt, ...);
+MR_PRINTF(2, 3)
+void instance_misused(struct instance *inst, const char *fmt, ...);
 
-#define INSTANCE_TASKS_MAX 10000                /* entries of a task list, whatever tasks.max says */
+#define INSTANCE_TASKS_MAX 10000 /* entries of a task list, whatever tasks.max says */
 
 /* Zero inst, parse config by the plugin's keys (MR_ERR_CONFIG lists every problem), allocate self (never NULL).
  * On failure there is nothing to deinit. */
-int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config, struct mr_error *err);
+int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config,
+                  struct mr_error *err);
 void instance_deinit(struct instance *inst);
 
 /* .tasks of a connector: run it (or the default) into configs[*count], each initialised props holding the connector's
  * configuration overlaid with what the plugin set, task.class, and for sinks topics or topics.regex. *count may be above
  * max: the caller judges. Caller frees with instance_task_configs_free. */
-int instance_task_configs(struct instance *connector, int max, struct props **configs, size_t *count,
-                          struct mr_error *err);
+int instance_task_configs(struct instance *connector, int max, struct props **configs,
+                          size_t *count, struct mr_error *err);
 void instance_task_configs_free(struct props *configs, size_t count);
 
 #endif

@@ -31,7 +31,7 @@
 #define NUDGE_MS 100
 #define SERVE_MS 200
 #define TRACE_MAX (48u * 1024)
-#define QUESTIONS_MAX 4096              /* open at a time; a task has one or two */
+#define QUESTIONS_MAX 4096 /* open at a time; a task has one or two */
 
 /* One task. launched: it has a thread. */
 struct tenant {
@@ -39,24 +39,24 @@ struct tenant {
     struct tenant *next;
     int number;
     size_t slot;
-    struct task *task;                  /* NULL: waits for the library, or for its predecessor */
+    struct task *task; /* NULL: waits for the library, or for its predecessor */
     struct props config;
     enum target_state target;
     bool stopping;
-    bool stop_again;                    /* it was asked to stop after its last status: answer when it is gone */
-    bool stopper;                       /* a thread is inside task_stop */
-    bool over;                          /* its last status was sent */
-    bool ended;                         /* the task's thread said so */
-    struct tenant *successor;           /* started when this one has ended; owned */
+    bool stop_again; /* it was asked to stop after its last status: answer when it is gone */
+    bool stopper;    /* a thread is inside task_stop */
+    bool over;       /* its last status was sent */
+    bool ended;      /* the task's thread said so */
+    struct tenant *successor; /* started when this one has ended; owned */
 };
 
 struct conn {
     struct hosted *hosted;
     char *name;
     struct props config;
-    struct connector_run *run;          /* NULL: its thread has ended */
-    const struct plugin *plugin;        /* NULL: not open yet */
-    char *refused;                      /* why it can't be opened: trace for its tasks; NULL = not refused */
+    struct connector_run *run;   /* NULL: its thread has ended */
+    const struct plugin *plugin; /* NULL: not open yet */
+    char *refused; /* why it can't be opened: trace for its tasks; NULL = not refused */
     size_t slot;
     struct tenant *tenants;
 };
@@ -74,7 +74,7 @@ struct hosted {
     size_t question_count;
     size_t question_cap;
     bool worker_gone;
-    atomic_llong next_id;               /* any thread */
+    atomic_llong next_id; /* any thread */
     struct loop_timer tick;
 };
 
@@ -97,7 +97,8 @@ static void slot_give(struct hosted *h, size_t slot)
         return;
     black_box_leave(h->opt.box, slot);
     memset(h->opt.box->slots[slot].member_id, 0, sizeof(h->opt.box->slots[slot].member_id));
-    memset(h->opt.box->slots[slot].transactional_id, 0, sizeof(h->opt.box->slots[slot].transactional_id));
+    memset(h->opt.box->slots[slot].transactional_id, 0,
+           sizeof(h->opt.box->slots[slot].transactional_id));
     h->slot_taken[slot] = false;
 }
 
@@ -127,7 +128,8 @@ static void set_text(json_t *body, const char *key, const char *text)
 
 static void send_task_status(struct conn *conn, int number, enum state state, const char *trace)
 {
-    json_t *body = json_pack("{s:s, s:i, s:s}", "conn", conn->name, "task", number, "state", state_name(state));
+    json_t *body = json_pack("{s:s, s:i, s:s}", "conn", conn->name, "task", number, "state",
+                             state_name(state));
 
     set_text(body, "trace", trace);
     conn->hosted->opt.send(conn->hosted->opt.arg, MSG_TASK_STATUS, body);
@@ -249,7 +251,8 @@ static void ask(struct tenant *t, enum msg_kind kind, int64_t id, json_t *body)
 
     if (h->worker_gone || !remember_question(h, t, id)) {
         json_decref(body);
-        refuse(t, id, h->worker_gone ? "the worker is gone" : "too many questions to the worker are open");
+        refuse(t, id,
+               h->worker_gone ? "the worker is gone" : "too many questions to the worker are open");
         return;
     }
     json_object_set_new(body, "id", json_integer(id));
@@ -548,9 +551,17 @@ static void launch(struct tenant *t)
     struct conn *conn = t->conn;
     struct hosted *h = conn->hosted;
     struct mr_error err = {0};
-    struct task_spec spec = {.connector = conn->name, .number = t->number, .plugin = conn->plugin, .config = &t->config,
-                             .connector_config = &conn->config, .worker = h->opt.worker, .plugins = h->opt.plugins,
-                             .target = t->target, .box = h->opt.box, .events = &task_events, .arg = t};
+    struct task_spec spec = {.connector = conn->name,
+                             .number = t->number,
+                             .plugin = conn->plugin,
+                             .config = &t->config,
+                             .connector_config = &conn->config,
+                             .worker = h->opt.worker,
+                             .plugins = h->opt.plugins,
+                             .target = t->target,
+                             .box = h->opt.box,
+                             .events = &task_events,
+                             .arg = t};
 
     if (conn->refused != NULL) {
         dismiss(t, STATE_FAILED, conn->refused);
@@ -594,7 +605,8 @@ static void stop_tenant(struct tenant *t)
     t->stopping = t->stopper = true;
     if (!run_aside(stop_aside, t)) {
         t->stopper = false;
-        task_stop(t->task);             /* no thread to be had: the only case in which plugin code may run here */
+        task_stop(
+            t->task); /* no thread to be had: the only case in which plugin code may run here */
     }
     tick_start(t->conn->hosted);
 }
@@ -626,7 +638,8 @@ int hosted_task_start(struct hosted *h, const struct hosted_task *spec, struct m
     return 0;
 }
 
-int hosted_task_target(struct hosted *h, const char *name, int number, enum target_state target, struct mr_error *err)
+int hosted_task_target(struct hosted *h, const char *name, int number, enum target_state target,
+                       struct mr_error *err)
 {
     struct conn *conn = find_conn(h, name, err);
     struct tenant *t;
@@ -635,7 +648,7 @@ int hosted_task_target(struct hosted *h, const char *name, int number, enum targ
         return MR_ERR_PROTOCOL;
     t = find_tenant(conn, number);
     if (t == NULL)
-        return 0;           /* it has just failed or ended: the frames have crossed */
+        return 0; /* it has just failed or ended: the frames have crossed */
     if (t->successor != NULL)
         t = t->successor;
     t->target = target;
@@ -687,7 +700,7 @@ struct conn_note {
     void (*read)(struct conn_note *note);
     const struct plugin *plugin;
     enum state state;
-    char *text;                         /* trace or error */
+    char *text; /* trace or error */
     const char *version;
     json_t *configs;
 };
@@ -702,7 +715,8 @@ static void read_conn_note(void *arg)
     free(note);
 }
 
-static struct conn_note *conn_note_new(struct conn *conn, void (*read)(struct conn_note *), const char *text)
+static struct conn_note *conn_note_new(struct conn *conn, void (*read)(struct conn_note *),
+                                       const char *text)
 {
     struct conn_note *note = calloc(1, sizeof(*note));
 
@@ -765,8 +779,8 @@ static void read_conn_status(struct conn_note *note)
     }
 }
 
-static void on_conn_status(void *arg, struct connector_run *run, enum state state, const char *trace,
-                           const char *version)
+static void on_conn_status(void *arg, struct connector_run *run, enum state state,
+                           const char *trace, const char *version)
 {
     struct conn_note *note = conn_note_new(arg, read_conn_status, trace);
 
@@ -797,10 +811,13 @@ static void read_configs(struct conn_note *note)
     body = json_pack("{s:s, s:O}", "conn", conn->name, "configs", note->configs);
     rc = conn->hosted->opt.send(conn->hosted->opt.arg, MSG_TASK_CONFIGS_READY, body);
     if (rc == MR_ERR_TOO_LARGE)
-        send_configs_error(conn, "the task configurations are together larger than the link to the worker carries");
+        send_configs_error(
+            conn,
+            "the task configurations are together larger than the link to the worker carries");
 }
 
-static void on_task_configs(void *arg, struct connector_run *run, json_t *configs, const char *error)
+static void on_task_configs(void *arg, struct connector_run *run, json_t *configs,
+                            const char *error)
 {
     struct conn_note *note = conn_note_new(arg, read_configs, error);
 
@@ -853,17 +870,23 @@ static struct conn *conn_new(struct hosted *h, const struct hosted_connector *sp
     return conn;
 }
 
-int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec, struct mr_error *err)
+int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec,
+                           struct mr_error *err)
 {
     struct conn *conn;
 
     if (map_get(h->conns, spec->name) != NULL)
         return mr_fail(err, MR_ERR_PROTOCOL, "connector %.200s is here already", spec->name);
     conn = conn_new(h, spec);
-    conn->run = connector_run_new(&(struct connector_run_spec){.name = spec->name, .library = spec->library,
-                                                               .class_name = spec->class_name, .config = spec->config,
-                                                               .target = spec->target, .box = h->opt.box,
-                                                               .box_slot = conn->slot, .events = &run_events, .arg = conn},
+    conn->run = connector_run_new(&(struct connector_run_spec){.name = spec->name,
+                                                               .library = spec->library,
+                                                               .class_name = spec->class_name,
+                                                               .config = spec->config,
+                                                               .target = spec->target,
+                                                               .box = h->opt.box,
+                                                               .box_slot = conn->slot,
+                                                               .events = &run_events,
+                                                               .arg = conn},
                                   err);
     if (conn->run == NULL) {
         conn_free(conn);
@@ -873,14 +896,16 @@ int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec
     return 0;
 }
 
-int hosted_connector_target(struct hosted *h, const char *name, enum target_state target, struct mr_error *err)
+int hosted_connector_target(struct hosted *h, const char *name, enum target_state target,
+                            struct mr_error *err)
 {
     struct conn *conn = find_conn(h, name, err);
 
     if (conn == NULL)
         return MR_ERR_PROTOCOL;
     if (conn->run != NULL && connector_run_target(conn->run, target) != 0)
-        log_write_for(LOG_WARN, LOGGER, name, -1, "the connector hangs in plugin code: its target state %s is not applied",
+        log_write_for(LOG_WARN, LOGGER, name, -1,
+                      "the connector hangs in plugin code: its target state %s is not applied",
                       target_state_name(target));
     return 0;
 }
@@ -892,7 +917,8 @@ int hosted_task_configs(struct hosted *h, const char *name, int max, struct mr_e
     if (conn == NULL)
         return MR_ERR_PROTOCOL;
     if (conn->run == NULL || connector_run_task_configs(conn->run, max) != 0)
-        send_configs_error(conn, "the connector hangs in plugin code, too many questions wait for it");
+        send_configs_error(conn,
+                           "the connector hangs in plugin code, too many questions wait for it");
     return 0;
 }
 

@@ -13,7 +13,7 @@
 struct hosted;
 
 struct hosted_options {
-    struct loop *loop;                  /* all borrowed for the process's life */
+    struct loop *loop; /* all borrowed for the process's life */
     struct black_box *box;
     const struct props *worker;
     const json_t *plugins;
@@ -24,8 +24,8 @@ struct hosted_options {
     void *arg;
 };
 
-struct hosted *hosted_new(const struct hosted_options *options);        /* aborts out of memory */
-void hosted_free(struct hosted **h);            /* only when nothing is left in it */
+struct hosted *hosted_new(const struct hosted_options *options); /* aborts out of memory */
+void hosted_free(struct hosted **h); /* only when nothing is left in it */
 
 struct hosted_connector {
     const char *name;
@@ -44,12 +44,15 @@ struct hosted_task {
 
 /* Commands of the worker. An error means that the worker broke a rule (an unknown connector, one started twice). What the
  * command leads to is answered by frames. */
-int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec, struct mr_error *err);
-int hosted_connector_target(struct hosted *h, const char *conn, enum target_state target, struct mr_error *err);
+int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec,
+                           struct mr_error *err);
+int hosted_connector_target(struct hosted *h, const char *conn, enum target_state target,
+                            struct mr_error *err);
 int hosted_task_configs(struct hosted *h, const char *conn, int max, struct mr_error *err);
 /* A task that is still there under this number is stopped first, and this one started when it has ended. */
 int hosted_task_start(struct hosted *h, const struct hosted_task *spec, struct mr_error *err);
-int hosted_task_target(struct hosted *h, const char *conn, int number, enum target_state target, struct mr_error *err);
+int hosted_task_target(struct hosted *h, const char *conn, int number, enum target_state target,
+                       struct mr_error *err);
 int hosted_task_stop(struct hosted *h, const char *conn, int number, struct mr_error *err);
 
 /* An answer to question id: handed to the task that asked, or dropped when it is gone. entries is taken. */
@@ -57,15 +60,16 @@ struct hosted_answer {
     int64_t id;
     json_t *entries;
     bool ok;
-    const char *error;                  /* NULL none */
+    const char *error; /* NULL none */
 };
 void hosted_answer_take(struct hosted *h, const struct hosted_answer *answer);
 /* The worker is gone: every question that is open, and every further one, is answered with an error. */
 void hosted_worker_gone(struct hosted *h);
 
-void hosted_stop_tasks(struct hosted *h);       /* ask every task to end; those that have not begun never do */
-void hosted_end_connectors(struct hosted *h);   /* let the connector threads end */
+void hosted_stop_tasks(
+    struct hosted *h); /* ask every task to end; those that have not begun never do */
+void hosted_end_connectors(struct hosted *h); /* let the connector threads end */
 size_t hosted_task_count(const struct hosted *h);
-size_t hosted_connector_count(const struct hosted *h);          /* whose threads have not ended */
+size_t hosted_connector_count(const struct hosted *h); /* whose threads have not ended */
 
 #endif

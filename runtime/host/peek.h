@@ -6,7 +6,7 @@
 #include "base/err.h"
 
 struct peek {
-    int fds[2];             /* a pipe of our own */
+    int fds[2]; /* a pipe of our own */
 };
 
 int peek_init(struct peek *peek, struct mr_error *err);

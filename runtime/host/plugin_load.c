@@ -19,7 +19,7 @@
 
 struct library {
     struct library *next;
-    char *path;             /* as it was asked for */
+    char *path; /* as it was asked for */
     struct descriptor_set set;
 };
 
@@ -134,7 +134,8 @@ static size_t stem_len(const char *name, uint32_t kind)
     size_t len = strlen(name);
     size_t suffix_len = strlen(suffix);
 
-    return len > suffix_len && strcmp(name + len - suffix_len, suffix) == 0 ? len - suffix_len : len;
+    return len > suffix_len && strcmp(name + len - suffix_len, suffix) == 0 ? len - suffix_len
+                                                                            : len;
 }
 
 static bool same_stem(const char *a, const char *b, uint32_t kind)
@@ -159,7 +160,8 @@ static bool called_exactly(const struct plugin *plugin, const char *known, const
 
 static bool called_loosely(const struct plugin *plugin, const char *known, const char *name)
 {
-    return same_stem(known, name, plugin->kind) || same_stem(simple_name(known), name, plugin->kind);
+    return same_stem(known, name, plugin->kind) ||
+           same_stem(simple_name(known), name, plugin->kind);
 }
 
 typedef bool (*called_fn)(const struct plugin *plugin, const char *known, const char *name);
@@ -174,7 +176,8 @@ static bool is_called(const struct plugin *plugin, const char *name, called_fn c
     return false;
 }
 
-const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name, struct mr_error *err)
+const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name,
+                                      struct mr_error *err)
 {
     static const called_fn passes[] = {called_exactly, called_loosely};
     size_t count = 0;

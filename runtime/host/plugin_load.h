@@ -13,12 +13,12 @@ struct plugin {
     const char *name;
     const char *version;
     const char *doc;
-    const char *library;                /* path */
-    const char *const *aliases;         /* ended by NULL, never NULL */
-    struct mr_config_key *keys;         /* copied, key_count and a zeroed entry */
+    const char *library;        /* path */
+    const char *const *aliases; /* ended by NULL, never NULL */
+    struct mr_config_key *keys; /* copied, key_count and a zeroed entry */
     size_t key_count;
     size_t state_size;
-    struct mr_source source;            /* kind says which one is filled */
+    struct mr_source source; /* kind says which one is filled */
     struct mr_sink sink;
     struct mr_converter converter;
 };
@@ -29,6 +29,7 @@ struct plugin {
 const struct plugin *plugin_load(const char *path, size_t *count, struct mr_error *err);
 /* The plugin of this name or alias (also without or with the kind's suffix) and kind in a library; kind 0: a source or a
  * sink. Runs code of the library's: never on the control thread. */
-const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name, struct mr_error *err);
+const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name,
+                                      struct mr_error *err);
 
 #endif

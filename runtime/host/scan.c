@@ -18,9 +18,9 @@
 
 #define EXIT_USAGE 1
 #define EXIT_INTERNAL 70
-#define PRIVATE_FD 64           /* and above: out of the way of what a library may close by number */
+#define PRIVATE_FD 64 /* and above: out of the way of what a library may close by number */
 
-static int answers_fd = -1;     /* set once; a fork handler has no argument */
+static int answers_fd = -1; /* set once; a fork handler has no argument */
 
 /* A child that a library forks must not keep the worker waiting for more answers. */
 static void in_forked_child(void)
@@ -60,7 +60,8 @@ static void print_line(int fd, const char *library, json_t *object)
         buf_putc(&line, '\n');
         write_all(fd, line.data, line.len);
     } else if (json_object_get(object, "plugins") != NULL) {
-        print_line(fd, library, json_pack("{s:s}", "error", "its descriptors are larger than a scan may print"));
+        print_line(fd, library,
+                   json_pack("{s:s}", "error", "its descriptors are larger than a scan may print"));
     }
     buf_deinit(&line);
     json_decref(object);
@@ -81,7 +82,8 @@ static void set_number(json_t *object, const char *key, int64_t number)
 
 static json_t *json_of_key(const struct mr_config_key *key)
 {
-    json_t *object = json_pack("{s:s, s:i, s:i}", "name", key->name, "type", (int)key->type, "flags", (int)key->flags);
+    json_t *object = json_pack("{s:s, s:i, s:i}", "name", key->name, "type", (int)key->type,
+                               "flags", (int)key->flags);
 
     set_text(object, "fallback", key->fallback);
     set_text(object, "doc", key->doc);
@@ -101,8 +103,8 @@ static json_t *json_of_key(const struct mr_config_key *key)
 
 static json_t *json_of_plugin(const struct plugin *plugin)
 {
-    json_t *object = json_pack("{s:s, s:s, s:i}", "name", plugin->name, "version", plugin->version, "kind",
-                               (int)plugin->kind);
+    json_t *object = json_pack("{s:s, s:s, s:i}", "name", plugin->name, "version", plugin->version,
+                               "kind", (int)plugin->kind);
     json_t *aliases = json_array();
     json_t *keys = json_array();
 
@@ -121,7 +123,8 @@ static const char *without_path(const char *text, const char *library)
 {
     size_t len = strlen(library);
 
-    return strncmp(text, library, len) == 0 && strncmp(text + len, ": ", 2) == 0 ? text + len + 2 : text;
+    return strncmp(text, library, len) == 0 && strncmp(text + len, ": ", 2) == 0 ? text + len + 2
+                                                                                 : text;
 }
 
 static void scan(int fd, const char *library)

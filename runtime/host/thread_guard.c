@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#define STACK_BYTES (64u * 1024)        /* room for the widest register state and a small handler */
+#define STACK_BYTES (64u * 1024) /* room for the widest register state and a small handler */
 
 static struct black_box *guard_box;
 static _Thread_local size_t own_slot = THREAD_GUARD_NO_SLOT;

@@ -18,20 +18,23 @@
 
 #define STATE_MS 15000
 #define GRACEFUL_MS 500
-#define SLACK_MS 1500           /* a second is promised; the rest is for a machine that does other things too */
+#define SLACK_MS \
+    1500 /* a second is promised; the rest is for a machine that does other things too */
 #define REST_MS 1000
 #define GAP_MS 2000
 
 static struct worker_run *w;
 static const char *steady_topic;
-static const char *tag;         /* of this test, in the names of sinks: the broker remembers dead members of their groups */
+static const char *
+    tag; /* of this test, in the names of sinks: the broker remembers dead members of their groups */
 
 /* --- the neighbour ------------------------------------------------------------------------------------------------------------- */
 
 static const char *source(const char *topic, const char *more)
 {
-    return scratch_text("\"connector.class\": \"HostileSource\", \"tasks.max\": \"1\", \"topic\": \"%s\"%s%s", topic,
-                        more[0] == '\0' ? "" : ", ", more);
+    return scratch_text(
+        "\"connector.class\": \"HostileSource\", \"tasks.max\": \"1\", \"topic\": \"%s\"%s%s",
+        topic, more[0] == '\0' ? "" : ", ", more);
 }
 
 /* A topic whose leader is ready: it has one record, of no task. */
@@ -126,7 +129,7 @@ static bool only_hosts(size_t count)
 struct crash {
     const char *class_name;
     const char *where, *how;
-    const char *words;          /* of the trace */
+    const char *words; /* of the trace */
 };
 
 static const struct crash crashes[] = {
@@ -153,19 +156,23 @@ static const char *name_of(const struct crash *crash)
 
 static const char *config_of(const struct crash *crash)
 {
-    return scratch_text("\"connector.class\": \"%s\", \"tasks.max\": \"1\", \"%s\": \"%s\", \"where\": \"%s\", \"how\": "
-                        "\"%s\"",
-                        crash->class_name, strcmp(crash->class_name, "HostileSink") == 0 ? "topics" : "topic",
-                        strcmp(crash->class_name, "HostileSink") == 0 ? steady_topic : scratch_name("crash"), crash->where,
-                        crash->how);
+    return scratch_text(
+        "\"connector.class\": \"%s\", \"tasks.max\": \"1\", \"%s\": \"%s\", \"where\": \"%s\", "
+        "\"how\": "
+        "\"%s\"",
+        crash->class_name, strcmp(crash->class_name, "HostileSink") == 0 ? "topics" : "topic",
+        strcmp(crash->class_name, "HostileSink") == 0 ? steady_topic : scratch_name("crash"),
+        crash->where, crash->how);
 }
 
-static void assert_obituary(const char *conn, const char *path, const char *where, const char *words)
+static void assert_obituary(const char *conn, const char *path, const char *where,
+                            const char *words)
 {
     const char *trace = worker_run_state(w, conn, path);
 
     if (strstr(trace, words) == NULL || strstr(trace, scratch_text("was in %s", where)) == NULL)
-        fail_msg("%s: the trace says neither \"%s\" nor \"was in %s\": %s", conn, words, where, trace);
+        fail_msg("%s: the trace says neither \"%s\" nor \"was in %s\": %s", conn, words, where,
+                 trace);
 }
 
 static void crash_in_each_callback_fails_that_task_with_an_obituary(void **state)
@@ -175,7 +182,8 @@ static void crash_in_each_callback_fails_that_task_with_an_obituary(void **state
     for (size_t i = 0; i < CRASHES; i++)
         worker_run_put(w, name_of(&crashes[i]), config_of(&crashes[i]));
     for (size_t i = 0; i < CRASHES; i++) {
-        wait_until(STATE_MS, strcmp(worker_run_state(w, name_of(&crashes[i]), "tasks.0.state"), "FAILED") == 0);
+        wait_until(STATE_MS, strcmp(worker_run_state(w, name_of(&crashes[i]), "tasks.0.state"),
+                                    "FAILED") == 0);
         assert_obituary(name_of(&crashes[i]), "tasks.0.trace", crashes[i].where, crashes[i].words);
         assert_rest_answers();
     }
@@ -200,10 +208,11 @@ static void crash_in_a_converter_names_the_task(void **state)
 {
     (void)state;
     start_worker("millrace.restart.max=0\n");
-    worker_run_put(w, "bad",
-                   source(scratch_name("converted"),
-                          "\"value.converter\": \"HostileConverter\", \"value.converter.how\": \"segv\", "
-                          "\"value.converter.after\": \"3\""));
+    worker_run_put(
+        w, "bad",
+        source(scratch_name("converted"),
+               "\"value.converter\": \"HostileConverter\", \"value.converter.how\": \"segv\", "
+               "\"value.converter.after\": \"3\""));
     wait_until(STATE_MS, strcmp(worker_run_state(w, "bad", "tasks.0.state"), "FAILED") == 0);
     assert_non_null(strstr(worker_run_state(w, "bad", "tasks.0.trace"), "signal 11 (SIGSEGV"));
     assert_neighbour_is_well();
@@ -217,11 +226,13 @@ static void crash_while_stopping_does_not_hold_up_a_delete(void **state)
     (void)state;
     start_worker("");
     for (size_t i = 0; i < 2; i++) {
-        worker_run_put(w, "bad", source("t", scratch_text("\"where\": \"%s\", \"how\": \"segv\"", wheres[i])));
+        worker_run_put(
+            w, "bad", source("t", scratch_text("\"where\": \"%s\", \"how\": \"segv\"", wheres[i])));
         worker_run_await(w, "bad", "RUNNING", 1, STATE_MS);
         verb(204, "DELETE", "/connectors/bad");
         wait_until(GRACEFUL_MS + SLACK_MS, only_hosts(1));
-        wait_until(STATE_MS, worker_run_call(w, "GET", "/connectors/bad/status", NULL).status == 404);
+        wait_until(STATE_MS,
+                   worker_run_call(w, "GET", "/connectors/bad/status", NULL).status == 404);
     }
     assert_neighbour_is_well();
 }
@@ -234,7 +245,8 @@ static void crash_is_no_failure_until_it_has_come_too_often(void **state)
     (void)state;
     start_worker("millrace.restart.max=2\n");
     topic = fresh_topic("again");
-    worker_run_put(w, "bad", source(topic, "\"where\": \"poll\", \"how\": \"segv\", \"after\": \"5\""));
+    worker_run_put(w, "bad",
+                   source(topic, "\"where\": \"poll\", \"how\": \"segv\", \"after\": \"5\""));
     while (strcmp(worker_run_state(w, "bad", "tasks.0.state"), "FAILED") != 0) {
         struct http_reply reply = quick("/connectors/bad/status");
 
@@ -259,9 +271,12 @@ static void crashed_task_goes_on_where_it_was(void **state)
     (void)state;
     start_worker("");
     topic = fresh_topic("once");
-    worker_run_put(w, "bad", source(topic, scratch_text("\"where\": \"poll\", \"how\": \"abort\", \"after\": \"50\", \"once\": "
-                                                        "\"%s\"",
-                                                        scratch_path("crashed"))));
+    worker_run_put(
+        w, "bad",
+        source(topic,
+               scratch_text("\"where\": \"poll\", \"how\": \"abort\", \"after\": \"50\", \"once\": "
+                            "\"%s\"",
+                            scratch_path("crashed"))));
     wait_until(STATE_MS, access(scratch_path("crashed"), F_OK) == 0);
     worker_run_await(w, "bad", "RUNNING", 1, STATE_MS);
     longest_gap(topic_read(w->servers, topic, 150, STATE_MS), 0, true);
@@ -303,19 +318,23 @@ static void crashed_sink_loses_nothing(void **state)
     for (size_t i = 0; i < LINES; i++)
         lines[i] = "line";
     for (size_t i = 0; i < 2; i++)
-        worker_run_put(w, scratch_text("%s-%s", wheres[i], tag),
-                       scratch_text("\"connector.class\": \"HostileSink\", \"tasks.max\": \"1\", \"topics\": \"%s\", "
-                                    "\"file\": \"%s\", \"where\": \"%s\", \"how\": \"abort\", \"after\": \"2\", \"once\": "
-                                    "\"%s\"",
-                                    topic, scratch_path(scratch_text("%s.txt", wheres[i])), wheres[i],
-                                    scratch_path(scratch_text("%s.once", wheres[i]))));
+        worker_run_put(
+            w, scratch_text("%s-%s", wheres[i], tag),
+            scratch_text(
+                "\"connector.class\": \"HostileSink\", \"tasks.max\": \"1\", \"topics\": \"%s\", "
+                "\"file\": \"%s\", \"where\": \"%s\", \"how\": \"abort\", \"after\": \"2\", "
+                "\"once\": "
+                "\"%s\"",
+                topic, scratch_path(scratch_text("%s.txt", wheres[i])), wheres[i],
+                scratch_path(scratch_text("%s.once", wheres[i]))));
     for (size_t i = 0; i < 4; i++) {
         topic_produce_lines(w->servers, topic, lines, LINES / 4);
         scratch_pause(300);
     }
     for (size_t i = 0; i < 2; i++) {
         wait_until(STATE_MS, access(scratch_path(scratch_text("%s.once", wheres[i])), F_OK) == 0);
-        wait_until(2 * STATE_MS, nothing_is_missing(scratch_path(scratch_text("%s.txt", wheres[i]))));
+        wait_until(2 * STATE_MS,
+                   nothing_is_missing(scratch_path(scratch_text("%s.txt", wheres[i]))));
         worker_run_await(w, scratch_text("%s-%s", wheres[i], tag), "RUNNING", 1, STATE_MS);
     }
     assert_neighbour_is_well();
@@ -327,12 +346,16 @@ static void error_that_a_plugin_returns_is_a_failure_at_once(void **state)
     start_worker("");
     worker_run_put(w, "bad", source("t", "\"where\": \"poll\", \"how\": \"error\""));
     wait_until(STATE_MS, strcmp(worker_run_state(w, "bad", "tasks.0.state"), "FAILED") == 0);
-    assert_non_null(strstr(worker_run_state(w, "bad", "tasks.0.trace"), "ConnectException: hostile was told to fail"));
+    assert_non_null(strstr(worker_run_state(w, "bad", "tasks.0.trace"),
+                           "ConnectException: hostile was told to fail"));
     holds_for(500, strcmp(worker_run_state(w, "bad", "tasks.0.state"), "FAILED") == 0);
     assert_string_equal(worker_run_state(w, "bad", "connector.state"), "RUNNING");
     worker_run_put(w, "bad", source("t", "\"where\": \"start\", \"how\": \"undeclared\""));
-    wait_until(STATE_MS, strstr(worker_run_state(w, "bad", "tasks.0.trace"),
-                                "reads the configuration key no.such.key, which the plugin does not declare") != NULL);
+    wait_until(
+        STATE_MS,
+        strstr(worker_run_state(w, "bad", "tasks.0.trace"),
+               "reads the configuration key no.such.key, which the plugin does not declare") !=
+            NULL);
 }
 
 /* --- hangs ----------------------------------------------------------------------------------------------------------------------- */
@@ -344,11 +367,13 @@ static void put_hung(const char *conn, const char *class_name, const char *where
 {
     bool sink = strcmp(class_name, "HostileSink") == 0;
 
-    worker_run_put(w, conn,
-                   scratch_text("\"connector.class\": \"%s\", \"tasks.max\": \"1\", \"%s\": \"%s\", \"where\": \"%s\", "
-                                "\"how\": \"%s\"",
-                                class_name, sink ? "topics" : "topic", sink ? steady_topic : scratch_name("hung"), where,
-                                how));
+    worker_run_put(
+        w, conn,
+        scratch_text(
+            "\"connector.class\": \"%s\", \"tasks.max\": \"1\", \"%s\": \"%s\", \"where\": \"%s\", "
+            "\"how\": \"%s\"",
+            class_name, sink ? "topics" : "topic", sink ? steady_topic : scratch_name("hung"),
+            where, how));
 }
 
 /* Each hang in another callback; delete, stop, restart and a new configuration in turn. */
@@ -356,16 +381,18 @@ static void hang_in_each_callback_is_ended_by_every_verb(void **state)
 {
     static const struct {
         const char *class_name, *where;
-    } places[] = {{"HostileSource", "start"}, {"HostileSource", "poll"}, {"HostileSource", "committed"},
-                  {"HostileSource", "stop"},  {"HostileSink", "put"},    {"HostileSink", "flush"},
-                  {"HostileSink", "start"},   {"HostileSource", "interrupt"}};
+    } places[] = {{"HostileSource", "start"},     {"HostileSource", "poll"},
+                  {"HostileSource", "committed"}, {"HostileSource", "stop"},
+                  {"HostileSink", "put"},         {"HostileSink", "flush"},
+                  {"HostileSink", "start"},       {"HostileSource", "interrupt"}};
     const size_t count = sizeof(places) / sizeof(places[0]);
 
     (void)state;
     start_worker("");
     for (size_t i = 0; i < count; i++)
-        put_hung(scratch_text("hung%zu-%s", i, tag), places[i].class_name, places[i].where, hangs[i % HANGS]);
-    scratch_pause(1500);        /* for all of them to be hanging: nothing tells it from outside */
+        put_hung(scratch_text("hung%zu-%s", i, tag), places[i].class_name, places[i].where,
+                 hangs[i % HANGS]);
+    scratch_pause(1500); /* for all of them to be hanging: nothing tells it from outside */
     assert_rest_answers();
     assert_neighbour_is_well();
     for (size_t i = 0; i < count; i++) {
@@ -404,9 +431,13 @@ static void hung_task_is_restarted_and_reconfigured(void **state)
 
 static void hang_in_tasks_hurts_no_call_but_its_own(void **state)
 {
-    const char *const argv[] = {"curl", "-s", "-m", "20", "-X", "PUT", "-H", "Content-Type: application/json", "-d",
-                                "{\"connector.class\": \"HostileSource\", \"where\": \"tasks\", \"how\": \"spin\"}",
-                                NULL, NULL};
+    const char *const argv[] = {
+        "curl", "-s",
+        "-m",   "20",
+        "-X",   "PUT",
+        "-H",   "Content-Type: application/json",
+        "-d",   "{\"connector.class\": \"HostileSource\", \"where\": \"tasks\", \"how\": \"spin\"}",
+        NULL,   NULL};
     const char *command[sizeof(argv) / sizeof(argv[0])];
 
     (void)state;
@@ -430,12 +461,15 @@ static void pause_waits_for_a_long_call(void **state)
 
     (void)state;
     start_worker("");
-    worker_run_put(w, "slow", source(scratch_name("slow"), "\"where\": \"poll\", \"how\": \"sleep\", \"after\": \"3\""));
+    worker_run_put(
+        w, "slow",
+        source(scratch_name("slow"), "\"where\": \"poll\", \"how\": \"sleep\", \"after\": \"3\""));
     worker_run_await(w, "slow", "RUNNING", 1, STATE_MS);
     scratch_pause(300);
     assert_int_equal(process_marked(w->mark, before, 4), 3);
     verb(202, "PUT", "/connectors/slow/pause");
-    holds_for(GRACEFUL_MS + 2500, strcmp(worker_run_state(w, "slow", "tasks.0.state"), "RUNNING") == 0);
+    holds_for(GRACEFUL_MS + 2500,
+              strcmp(worker_run_state(w, "slow", "tasks.0.state"), "RUNNING") == 0);
     assert_int_equal(process_marked(w->mark, after, 4), 3);
     assert_memory_equal(before, after, 3 * sizeof(pid_t));
     verb(204, "DELETE", "/connectors/slow");
@@ -451,15 +485,19 @@ static void siblings_of_a_hung_task_lose_nothing_and_pause_briefly(void **state)
     (void)state;
     start_worker("");
     topic = fresh_topic("siblings");
-    worker_run_put(w, "four",
-                   scratch_text("\"connector.class\": \"HostileSource\", \"tasks.max\": \"4\", \"topic\": \"%s\", "
-                                "\"where\": \"poll\", \"how\": \"lock\", \"only\": \"0\", \"after\": \"30\", \"once\": \"%s\"",
-                                topic, scratch_path("hung")));
+    worker_run_put(
+        w, "four",
+        scratch_text(
+            "\"connector.class\": \"HostileSource\", \"tasks.max\": \"4\", \"topic\": \"%s\", "
+            "\"where\": \"poll\", \"how\": \"lock\", \"only\": \"0\", \"after\": \"30\", \"once\": "
+            "\"%s\"",
+            topic, scratch_path("hung")));
     worker_run_await(w, "four", "RUNNING", 4, STATE_MS);
     wait_until(STATE_MS, access(scratch_path("hung"), F_OK) == 0);
     scratch_pause(500);
     verb(204, "POST", "/connectors/four/tasks/0/restart");
-    wait_until(STATE_MS, scratch_contains(w->log, "would not stop") || scratch_contains(w->log, "did not stop"));
+    wait_until(STATE_MS, scratch_contains(w->log, "would not stop") ||
+                             scratch_contains(w->log, "did not stop"));
     worker_run_await(w, "four", "RUNNING", 4, STATE_MS);
     scratch_pause(1500);
     got = topic_read(w->servers, topic, 400, STATE_MS);
@@ -509,7 +547,8 @@ static void flood_on_stdout_hurts_nobody(void **state)
 {
     (void)state;
     start_worker("");
-    worker_run_put(w, "loud", source(scratch_name("loud"), "\"where\": \"start\", \"how\": \"flood\""));
+    worker_run_put(w, "loud",
+                   source(scratch_name("loud"), "\"where\": \"start\", \"how\": \"flood\""));
     worker_run_await(w, "loud", "RUNNING", 1, STATE_MS);
     for (int i = 0; i < 20; i++) {
         assert_rest_answers();
@@ -527,8 +566,9 @@ static void leftovers_of_a_plugin_end_with_its_host(void **state)
     (void)state;
     start_worker("");
     for (size_t i = 0; i < 4; i++) {
-        worker_run_put(w, "litter", source(scratch_name("litter"), scratch_text("\"where\": \"start\", \"how\": \"%s\"",
-                                                                                hows[i])));
+        worker_run_put(w, "litter",
+                       source(scratch_name("litter"),
+                              scratch_text("\"where\": \"start\", \"how\": \"%s\"", hows[i])));
         worker_run_await(w, "litter", "RUNNING", 1, STATE_MS);
         verb(204, "DELETE", "/connectors/litter");
         wait_until(GRACEFUL_MS + SLACK_MS, only_hosts(1));
@@ -538,15 +578,20 @@ static void leftovers_of_a_plugin_end_with_its_host(void **state)
 
 static void absurd_records_fail_their_task_with_a_reason(void **state)
 {
-    static const char *const cases[][2] = {{"length", "a length and no pointer"}, {"kind", "unknown kind"}};
+    static const char *const cases[][2] = {{"length", "a length and no pointer"},
+                                           {"kind", "unknown kind"}};
 
     (void)state;
     start_worker("");
     for (size_t i = 0; i < 2; i++) {
-        worker_run_put(w, "odd", source(scratch_name("odd"), scratch_text("\"where\": \"poll\", \"how\": \"%s\"", cases[i][0])));
-        wait_until(STATE_MS, strstr(worker_run_state(w, "odd", "tasks.0.trace"), cases[i][1]) != NULL);
+        worker_run_put(w, "odd",
+                       source(scratch_name("odd"),
+                              scratch_text("\"where\": \"poll\", \"how\": \"%s\"", cases[i][0])));
+        wait_until(STATE_MS,
+                   strstr(worker_run_state(w, "odd", "tasks.0.trace"), cases[i][1]) != NULL);
     }
-    worker_run_put(w, "odd", source(scratch_name("odd"), "\"where\": \"poll\", \"how\": \"null-batch\""));
+    worker_run_put(w, "odd",
+                   source(scratch_name("odd"), "\"where\": \"poll\", \"how\": \"null-batch\""));
     worker_run_await(w, "odd", "RUNNING", 1, STATE_MS);
     assert_neighbour_is_well();
 }

@@ -37,7 +37,7 @@ struct mood {
 
 struct act {
     struct mood *mood;
-    struct mr_batch *batch;     /* poll only */
+    struct mr_batch *batch; /* poll only */
     struct mr_error *err;
 };
 
@@ -113,7 +113,7 @@ static int do_double_free(struct act *act)
 
     free(p);
     free(p);
-    abort();        /* an allocator that did not notice */
+    abort(); /* an allocator that did not notice */
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -516,9 +516,10 @@ static void source_stop(void *self)
     maybe(&((struct hostile_source *)self)->mood, "stop", NULL, NULL);
 }
 
-MR_DEFINE_SOURCE(source, "HostileSource", "1.0", .keys = source_keys, .state_size = sizeof(struct hostile_source),
-                 .start = source_start, .poll = source_poll, .committed = source_committed,
-                 .interrupt = source_interrupt, .stop = source_stop, .tasks = tasks);
+MR_DEFINE_SOURCE(source, "HostileSource", "1.0", .keys = source_keys,
+                 .state_size = sizeof(struct hostile_source), .start = source_start,
+                 .poll = source_poll, .committed = source_committed, .interrupt = source_interrupt,
+                 .stop = source_stop, .tasks = tasks);
 
 /* --- sink -------------------------------------------------------------------------------------------------------------------- */
 
@@ -553,7 +554,8 @@ static int sink_start(void *self, struct mr_task *task, struct mr_error *err)
     if (rc < 0)
         return rc;
     s->fd = file == NULL ? -1 : open(file, O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
-    return file == NULL || s->fd >= 0 ? MR_OK : mr_fail(err, MR_ERR_IO, "%s: %s", file, strerror(errno));
+    return file == NULL || s->fd >= 0 ? MR_OK
+                                      : mr_fail(err, MR_ERR_IO, "%s: %s", file, strerror(errno));
 }
 
 static int take_line(struct hostile_sink *s, const struct mr_record *rec)
@@ -617,9 +619,9 @@ static void sink_stop(void *self)
         close(s->fd);
 }
 
-MR_DEFINE_SINK(sink, "HostileSink", "1.0", .keys = sink_keys, .state_size = sizeof(struct hostile_sink),
-               .start = sink_start, .put = sink_put, .flush = sink_flush, .interrupt = sink_interrupt,
-               .stop = sink_stop, .tasks = tasks);
+MR_DEFINE_SINK(sink, "HostileSink", "1.0", .keys = sink_keys,
+               .state_size = sizeof(struct hostile_sink), .start = sink_start, .put = sink_put,
+               .flush = sink_flush, .interrupt = sink_interrupt, .stop = sink_stop, .tasks = tasks);
 
 /* --- converter ---------------------------------------------------------------------------------------------------------------- */
 
@@ -643,8 +645,9 @@ static int converter_start(void *self, struct mr_task *task, struct mr_error *er
     return MR_OK;
 }
 
-static int from_connect(void *self, struct mr_arena *arena, const char *topic, const struct mr_schema *schema,
-                        struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+static int from_connect(void *self, struct mr_arena *arena, const char *topic,
+                        const struct mr_schema *schema, struct mr_value value, const void **data,
+                        size_t *len, struct mr_error *err)
 {
     int rc = maybe(self, "convert", NULL, err);
 
@@ -654,8 +657,9 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic, c
     return MR_OK;
 }
 
-static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data, size_t len,
-                      const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
+static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                      size_t len, const struct mr_schema **schema, struct mr_value *value,
+                      struct mr_error *err)
 {
     int rc = maybe(self, "convert", NULL, err);
 
@@ -666,7 +670,8 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
     return MR_OK;
 }
 
-MR_DEFINE_CONVERTER(converter, "HostileConverter", "1.0", .keys = converter_keys, .state_size = sizeof(struct mood),
-                    .start = converter_start, .from_connect = from_connect, .to_connect = to_connect);
+MR_DEFINE_CONVERTER(converter, "HostileConverter", "1.0", .keys = converter_keys,
+                    .state_size = sizeof(struct mood), .start = converter_start,
+                    .from_connect = from_connect, .to_connect = to_connect);
 
 MR_MODULE(MR_PLUGIN(source), MR_PLUGIN(sink), MR_PLUGIN(converter))

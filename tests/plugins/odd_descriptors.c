@@ -12,7 +12,8 @@ static int poll_nothing(void *self, struct mr_batch *out, struct mr_error *err)
 }
 
 static const struct mr_config_key good_keys[] = {{"topic", MR_CFG_STRING, .doc = "Topic"}, {0}};
-static const struct mr_config_key twice_keys[] = {{"topic", MR_CFG_STRING, .doc = "a"}, {"topic", MR_CFG_STRING, .doc = "b"}, {0}};
+static const struct mr_config_key twice_keys[] = {
+    {"topic", MR_CFG_STRING, .doc = "a"}, {"topic", MR_CFG_STRING, .doc = "b"}, {0}};
 static const struct mr_config_key type_keys[] = {{"topic", 77, .doc = "a"}, {0}};
 static const struct mr_config_key default_keys[] = {{"size", MR_CFG_INT, .fallback = "many"}, {0}};
 static const char *const endless_aliases[64] = {[0 ... 63] = "A"};
@@ -49,38 +50,103 @@ static struct long_source plugin = {.source = {.size = sizeof(struct mr_source),
                                                .keys = good_keys,
                                                .poll = poll_nothing}};
 static const struct mr_plugin *plugins[300] = {(const struct mr_plugin *)&plugin.source};
-static struct mr_module module = {MR_MODULE_MAGIC, sizeof(struct mr_module), MR_ABI_MAJOR, MR_ABI_MINOR, 1, plugins};
+static struct mr_module module = {
+    MR_MODULE_MAGIC, sizeof(struct mr_module), MR_ABI_MAJOR, MR_ABI_MINOR, 1, plugins};
 
 static void *nowhere(void)
 {
     return (void *)(uintptr_t)16;
 }
 
-static void set_size_zero(void) { plugin.source.size = 0; }
-static void set_size_huge(void) { plugin.source.size = 0x7fffffff; }
-static void set_module_size(void) { module.size = 8; }
-static void set_no_plugins(void) { module.plugin_count = 0; }
-static void set_many_plugins(void) { module.plugin_count = 100000; }
-static void set_wild_list(void) { module.plugins = nowhere(); }
-static void set_wild_plugin(void) { plugins[0] = nowhere(); }
-static void set_null_plugin(void) { plugins[0] = NULL; }
-static void set_no_name(void) { plugin.source.name = NULL; }
-static void set_empty_name(void) { plugin.source.name = ""; }
-static void set_bad_name(void) { plugin.source.name = "no name"; }
-static void set_wild_name(void) { plugin.source.name = nowhere(); }
-static void set_no_poll(void) { plugin.source.poll = NULL; }
-static void set_key_size(void) { plugin.source.key_size = 3; }
-static void set_wild_keys(void) { plugin.source.keys = nowhere(); }
-static void set_twice(void) { plugin.source.keys = twice_keys; }
-static void set_type(void) { plugin.source.keys = type_keys; }
-static void set_default(void) { plugin.source.keys = default_keys; }
-static void set_state(void) { plugin.source.state_size = (size_t)1 << 40; }
-static void set_aliases(void) { plugin.source.aliases = endless_aliases; }
-static void set_version(void) { plugin.source.version = "\xff"; }
+static void set_size_zero(void)
+{
+    plugin.source.size = 0;
+}
+static void set_size_huge(void)
+{
+    plugin.source.size = 0x7fffffff;
+}
+static void set_module_size(void)
+{
+    module.size = 8;
+}
+static void set_no_plugins(void)
+{
+    module.plugin_count = 0;
+}
+static void set_many_plugins(void)
+{
+    module.plugin_count = 100000;
+}
+static void set_wild_list(void)
+{
+    module.plugins = nowhere();
+}
+static void set_wild_plugin(void)
+{
+    plugins[0] = nowhere();
+}
+static void set_null_plugin(void)
+{
+    plugins[0] = NULL;
+}
+static void set_no_name(void)
+{
+    plugin.source.name = NULL;
+}
+static void set_empty_name(void)
+{
+    plugin.source.name = "";
+}
+static void set_bad_name(void)
+{
+    plugin.source.name = "no name";
+}
+static void set_wild_name(void)
+{
+    plugin.source.name = nowhere();
+}
+static void set_no_poll(void)
+{
+    plugin.source.poll = NULL;
+}
+static void set_key_size(void)
+{
+    plugin.source.key_size = 3;
+}
+static void set_wild_keys(void)
+{
+    plugin.source.keys = nowhere();
+}
+static void set_twice(void)
+{
+    plugin.source.keys = twice_keys;
+}
+static void set_type(void)
+{
+    plugin.source.keys = type_keys;
+}
+static void set_default(void)
+{
+    plugin.source.keys = default_keys;
+}
+static void set_state(void)
+{
+    plugin.source.state_size = (size_t)1 << 40;
+}
+static void set_aliases(void)
+{
+    plugin.source.aliases = endless_aliases;
+}
+static void set_version(void)
+{
+    plugin.source.version = "\xff";
+}
 
 static void set_unknown_kind(void)
 {
-    static const struct mr_plugin other = {.size = sizeof(struct mr_plugin), .kind = 99, .name = "Later"};
+    static const struct mr_plugin other = {
+        .size = sizeof(struct mr_plugin), .kind = 99, .name = "Later"};
 
     plugins[1] = &other;
     module.plugin_count = 2;
@@ -107,24 +173,45 @@ static void set_short(void)
     plugin.source.size = offsetof(struct mr_source, committed) + 4;
     plugin.source.keys = (const struct mr_config_key *)(const void *)short_keys;
     plugin.source.key_size = sizeof(struct short_key);
-    memset((char *)&plugin.source + plugin.source.size - 4, 0x55, sizeof(plugin.source) - plugin.source.size + 4);
+    memset((char *)&plugin.source + plugin.source.size - 4, 0x55,
+           sizeof(plugin.source) - plugin.source.size + 4);
 }
 
-static void set_too_short(void) { plugin.source.size = offsetof(struct mr_source, poll); }
+static void set_too_short(void)
+{
+    plugin.source.size = offsetof(struct mr_source, poll);
+}
 
 static const struct {
     const char *name;
     void (*set)(void);
 } odds[] = {
-    {"size-zero", set_size_zero},       {"size-huge", set_size_huge},     {"module-size", set_module_size},
-    {"no-plugins", set_no_plugins},     {"many-plugins", set_many_plugins}, {"wild-list", set_wild_list},
-    {"wild-plugin", set_wild_plugin},   {"null-plugin", set_null_plugin}, {"no-name", set_no_name},
-    {"empty-name", set_empty_name},     {"bad-name", set_bad_name},       {"wild-name", set_wild_name},
-    {"no-poll", set_no_poll},           {"key-size", set_key_size},       {"wild-keys", set_wild_keys},
-    {"twice", set_twice},               {"type", set_type},               {"default", set_default},
-    {"state", set_state},               {"aliases", set_aliases},         {"version", set_version},
-    {"unknown-kind", set_unknown_kind}, {"double", set_double},           {"long", set_long},
-    {"short", set_short},               {"too-short", set_too_short},
+    {"size-zero", set_size_zero},
+    {"size-huge", set_size_huge},
+    {"module-size", set_module_size},
+    {"no-plugins", set_no_plugins},
+    {"many-plugins", set_many_plugins},
+    {"wild-list", set_wild_list},
+    {"wild-plugin", set_wild_plugin},
+    {"null-plugin", set_null_plugin},
+    {"no-name", set_no_name},
+    {"empty-name", set_empty_name},
+    {"bad-name", set_bad_name},
+    {"wild-name", set_wild_name},
+    {"no-poll", set_no_poll},
+    {"key-size", set_key_size},
+    {"wild-keys", set_wild_keys},
+    {"twice", set_twice},
+    {"type", set_type},
+    {"default", set_default},
+    {"state", set_state},
+    {"aliases", set_aliases},
+    {"version", set_version},
+    {"unknown-kind", set_unknown_kind},
+    {"double", set_double},
+    {"long", set_long},
+    {"short", set_short},
+    {"too-short", set_too_short},
 };
 
 MR_EXPORT const struct mr_module *millrace_module(void);

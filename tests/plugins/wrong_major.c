@@ -6,7 +6,11 @@ MR_EXPORT const struct mr_module *millrace_module(void);
 MR_EXPORT const struct mr_module *millrace_module(void)
 {
     /* Nothing behind the versions may be read: the list leads nowhere. */
-    static const struct mr_module module = {MR_MODULE_MAGIC, sizeof(struct mr_module), MR_ABI_MAJOR + 1, MR_ABI_MINOR, 1,
+    static const struct mr_module module = {MR_MODULE_MAGIC,
+                                            sizeof(struct mr_module),
+                                            MR_ABI_MAJOR + 1,
+                                            MR_ABI_MINOR,
+                                            1,
                                             (const struct mr_plugin *const *)(uintptr_t)16};
 
     return &module;

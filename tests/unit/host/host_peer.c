@@ -87,11 +87,12 @@ static json_t *welcome(struct host_peer *peer)
     char lock[100];
 
     snprintf(lock, sizeof(lock), "%s/lock", peer->dir);
-    return json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:[{s:s, s:i, s:s, s:[]}], s:s}", "version",
-                     INHERIT_LINK_VERSION, "worker", "bootstrap.servers", host_peer_servers, "key.converter",
-                     "HostileConverter", "value.converter", "HostileConverter", "offset.flush.interval.ms", "50",
-                     "task.shutdown.graceful.timeout.ms", "1000", "producer.max.block.ms", "1000", "plugins", "name",
-                     "HostileConverter", "kind", 3, "library", HOSTILE, "aliases", "lock", lock);
+    return json_pack(
+        "{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:[{s:s, s:i, s:s, s:[]}], s:s}", "version",
+        INHERIT_LINK_VERSION, "worker", "bootstrap.servers", host_peer_servers, "key.converter",
+        "HostileConverter", "value.converter", "HostileConverter", "offset.flush.interval.ms", "50",
+        "task.shutdown.graceful.timeout.ms", "1000", "producer.max.block.ms", "1000", "plugins",
+        "name", "HostileConverter", "kind", 3, "library", HOSTILE, "aliases", "lock", lock);
 }
 
 struct host_peer *host_peer_start(void)
@@ -174,7 +175,8 @@ static void answer(struct host_peer *peer, uint32_t kind, const json_t *body)
     if (peer->silent || peer->link < 0)
         return;
     if (kind == MSG_START_CHECK)
-        host_peer_send(peer, MSG_START_CHECKED, json_pack("{s:I, s:b}", "id", id, "ok", !peer->refuse_start));
+        host_peer_send(peer, MSG_START_CHECKED,
+                       json_pack("{s:I, s:b}", "id", id, "ok", !peer->refuse_start));
     if (kind == MSG_OFFSETS_GET && peer->stored < 0)
         host_peer_send(peer, MSG_OFFSETS, json_pack("{s:I, s:[]}", "id", id, "entries"));
     if (kind == MSG_OFFSETS_GET && peer->stored >= 0)
@@ -191,7 +193,8 @@ static void answer(struct host_peer *peer, uint32_t kind, const json_t *body)
 /* Take in what is there, waiting at most ms for it. */
 static void receive(struct host_peer *peer, int ms)
 {
-    struct pollfd p[2] = {{.fd = peer->link, .events = POLLIN}, {.fd = peer->out, .events = POLLIN}};
+    struct pollfd p[2] = {{.fd = peer->link, .events = POLLIN},
+                          {.fd = peer->out, .events = POLLIN}};
     ssize_t n;
 
     poll(p, 2, ms);
@@ -220,13 +223,15 @@ static json_t *next_frame(struct host_peer *peer, uint32_t *kind)
     json_t *body;
     int rc = peer->in.len == 0 ? 0
                                : frame_decode(peer->in.data, peer->in.len, true,
-                                              MSG_STATE_HELLO | MSG_STATE_OPEN | MSG_STATE_DRAINING, &frame, &err);
+                                              MSG_STATE_HELLO | MSG_STATE_OPEN | MSG_STATE_DRAINING,
+                                              &frame, &err);
 
     if (rc < 0)
         fail_msg("the host sent a bad frame: %s", err.text);
     if (rc == 0)
         return NULL;
-    body = json_parse(frame.body_len == 0 ? "{}" : frame.body, frame.body_len == 0 ? 2 : frame.body_len, &err);
+    body = json_parse(frame.body_len == 0 ? "{}" : frame.body,
+                      frame.body_len == 0 ? 2 : frame.body_len, &err);
     if (body == NULL)
         fail_msg("the host sent a bad body: %s", err.text);
     *kind = frame.kind;
@@ -238,7 +243,8 @@ static bool fits(uint32_t kind, const json_t *body, enum msg_kind wanted, const 
 {
     const char *seen = json_string_value(json_object_get(body, "state"));
 
-    return kind == (uint32_t)wanted && (state == NULL || (seen != NULL && strcmp(seen, state) == 0));
+    return kind == (uint32_t)wanted &&
+           (state == NULL || (seen != NULL && strcmp(seen, state) == 0));
 }
 
 json_t *host_peer_await(struct host_peer *peer, enum msg_kind wanted, const char *state, int ms)
@@ -323,7 +329,8 @@ bool host_peer_group_alive(struct host_peer *peer)
 
     assert_non_null(dir);
     while (!alive && (entry = readdir(dir)) != NULL)
-        alive = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && alive_in(entry->d_name, peer->pid);
+        alive = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+                alive_in(entry->d_name, peer->pid);
     closedir(dir);
     return alive;
 }
@@ -340,13 +347,13 @@ json_t *host_peer_object(const char *const *pairs)
 void host_peer_connector(struct host_peer *peer, const char *class_name, const char *const *pairs)
 {
     host_peer_send(peer, MSG_CONNECTOR_START,
-                   json_pack("{s:s, s:s, s:s, s:o, s:s}", "conn", "c", "library", HOSTILE, "class", class_name, "config",
-                             host_peer_object(pairs), "target", "STARTED"));
+                   json_pack("{s:s, s:s, s:s, s:o, s:s}", "conn", "c", "library", HOSTILE, "class",
+                             class_name, "config", host_peer_object(pairs), "target", "STARTED"));
 }
 
 void host_peer_task(struct host_peer *peer, int number, const char *const *pairs)
 {
     host_peer_send(peer, MSG_TASK_START,
-                   json_pack("{s:s, s:i, s:o, s:s, s:i}", "conn", "c", "task", number, "config", host_peer_object(pairs),
-                             "target", "STARTED", "generation", 0));
+                   json_pack("{s:s, s:i, s:o, s:s, s:i}", "conn", "c", "task", number, "config",
+                             host_peer_object(pairs), "target", "STARTED", "generation", 0));
 }

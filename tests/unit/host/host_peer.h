@@ -14,15 +14,15 @@
 struct host_peer {
     pid_t pid;
     int pidfd;
-    int link;               /* -1: closed */
+    int link; /* -1: closed */
     int box;
-    int out;                /* what it prints, stdout and stderr together */
+    int out; /* what it prints, stdout and stderr together */
     struct buf in;
     struct buf printed;
-    bool silent;            /* questions of tasks are not answered */
-    bool refuse_start;      /* START_CHECK is answered with no */
-    int64_t stored;         /* offset "next" that OFFSETS_GET is answered with; -1 none */
-    int64_t put;            /* the last "next" of OFFSETS_PUT; -1 none */
+    bool silent;       /* questions of tasks are not answered */
+    bool refuse_start; /* START_CHECK is answered with no */
+    int64_t stored;    /* offset "next" that OFFSETS_GET is answered with; -1 none */
+    int64_t put;       /* the last "next" of OFFSETS_PUT; -1 none */
     int puts;
     bool reaped;
     int status;
@@ -31,23 +31,23 @@ struct host_peer {
 
 /* In main(): runs the process's other life when it was started as one, and does not return then. */
 void host_peer_main(int argc, char **argv);
-extern const char *host_peer_servers;   /* bootstrap.servers for its tasks */
+extern const char *host_peer_servers; /* bootstrap.servers for its tasks */
 
-struct host_peer *host_peer_spawn(void);        /* no frame exchanged yet */
-struct host_peer *host_peer_start(void);        /* HELLO and WELCOME done */
-void host_peer_end(struct host_peer *peer);     /* kills what is left */
+struct host_peer *host_peer_spawn(void);    /* no frame exchanged yet */
+struct host_peer *host_peer_start(void);    /* HELLO and WELCOME done */
+void host_peer_end(struct host_peer *peer); /* kills what is left */
 
-void host_peer_send(struct host_peer *peer, enum msg_kind kind, json_t *body);  /* taken */
+void host_peer_send(struct host_peer *peer, enum msg_kind kind, json_t *body); /* taken */
 /* Read frames until one of this kind (and, when state is given, with this state) arrives, for at most ms; questions are
  * answered on the way. NULL: none came. The caller frees it. */
 json_t *host_peer_await(struct host_peer *peer, enum msg_kind kind, const char *state, int ms);
-void host_peer_serve(struct host_peer *peer, int ms);   /* answer questions for that long */
-void host_peer_close(struct host_peer *peer);   /* end of file on the link */
+void host_peer_serve(struct host_peer *peer, int ms); /* answer questions for that long */
+void host_peer_close(struct host_peer *peer);         /* end of file on the link */
 
 /* Wait for its end for at most ms: waitpid's status, or -1 when it lives on. */
 int host_peer_status(struct host_peer *peer, int ms);
 void host_peer_read_box(struct host_peer *peer, struct black_box *box);
-const char *host_peer_printed(struct host_peer *peer);  /* everything up to now */
+const char *host_peer_printed(struct host_peer *peer); /* everything up to now */
 bool host_peer_group_alive(struct host_peer *peer);
 
 /* The usual commands. pairs: key, value, …, NULL. */

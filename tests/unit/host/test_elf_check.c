@@ -23,14 +23,19 @@ struct image {
     char rest[1000];
 };
 
-static const struct elf_check_machine ours = {.bits = ELFCLASS64, .order = ELFDATA2LSB, .machine = EM_X86_64};
+static const struct elf_check_machine ours = {
+    .bits = ELFCLASS64, .order = ELFDATA2LSB, .machine = EM_X86_64};
 
 static struct image good_image(void)
 {
-    struct image image = {.head = {.e_type = ET_DYN, .e_machine = EM_X86_64, .e_phoff = sizeof(Elf64_Ehdr),
-                                   .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2},
-                          .segments = {{.p_type = PT_LOAD, .p_offset = 0, .p_filesz = sizeof(struct image)},
-                                       {.p_type = PT_DYNAMIC, .p_offset = 500, .p_filesz = 100}}};
+    struct image image = {
+        .head = {.e_type = ET_DYN,
+                 .e_machine = EM_X86_64,
+                 .e_phoff = sizeof(Elf64_Ehdr),
+                 .e_phentsize = sizeof(Elf64_Phdr),
+                 .e_phnum = 2},
+        .segments = {{.p_type = PT_LOAD, .p_offset = 0, .p_filesz = sizeof(struct image)},
+                     {.p_type = PT_DYNAMIC, .p_offset = 500, .p_filesz = 100}}};
 
     memcpy(image.head.e_ident, ELFMAG, SELFMAG);
     image.head.e_ident[EI_CLASS] = ELFCLASS64;
@@ -57,7 +62,8 @@ static void complete_image_is_taken(void **state)
     struct mr_error err = {0};
 
     (void)state;
-    assert_int_equal(elf_check_head((unsigned char *)&image, sizeof(image), sizeof(image), &ours, &err), 0);
+    assert_int_equal(
+        elf_check_head((unsigned char *)&image, sizeof(image), sizeof(image), &ours, &err), 0);
 }
 
 static void wrong_images_are_named(void **state)
@@ -75,7 +81,8 @@ static void wrong_images_are_named(void **state)
     assert_refused(&image, sizeof(image), sizeof(image), "other byte order");
     image = good_image();
     image.head.e_machine = EM_AARCH64;
-    assert_refused(&image, sizeof(image), sizeof(image), "built for aarch64, this Millrace is for x86-64");
+    assert_refused(&image, sizeof(image), sizeof(image),
+                   "built for aarch64, this Millrace is for x86-64");
     image = good_image();
     image.head.e_type = ET_REL;
     assert_refused(&image, sizeof(image), sizeof(image), "link it with -shared");
@@ -89,7 +96,8 @@ static void truncated_images_are_refused_before_they_are_mapped(void **state)
     struct image image = good_image();
 
     (void)state;
-    assert_refused(&image, sizeof(Elf64_Ehdr) + 10, sizeof(Elf64_Ehdr) + 10, "program headers end at byte");
+    assert_refused(&image, sizeof(Elf64_Ehdr) + 10, sizeof(Elf64_Ehdr) + 10,
+                   "program headers end at byte");
     assert_refused(&image, sizeof(image) - 1, sizeof(image) - 1, "segment 0 ends at byte");
     image.segments[0].p_offset = UINT64_MAX - 10;
     assert_refused(&image, sizeof(image), sizeof(image), "truncated ELF file: segment 0");
@@ -183,8 +191,9 @@ static void trace_begins_with_the_class_and_the_message(void **state)
     mr_fail(&err, MR_ERR_CONFIG, "no topic");
     assert_string_equal(trace_write(out, sizeof(out), &err, NULL),
                         "org.apache.kafka.common.config.ConfigException: no topic");
-    assert_string_equal(trace_write(out, sizeof(out), &err, "start of Ticks"),
-                        "org.apache.kafka.common.config.ConfigException: no topic\n\tin start of Ticks");
+    assert_string_equal(
+        trace_write(out, sizeof(out), &err, "start of Ticks"),
+        "org.apache.kafka.common.config.ConfigException: no topic\n\tin start of Ticks");
     assert_string_equal(trace_class(-999), "org.apache.kafka.connect.errors.ConnectException");
     assert_string_equal(trace_write(out, 10, &err, NULL), "org.apach");
 }

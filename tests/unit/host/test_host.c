@@ -48,8 +48,8 @@ static json_t *await(enum msg_kind kind, const char *state, int ms)
     json_t *body = host_peer_await(peer, kind, state, ms);
 
     if (body == NULL)
-        fail_msg("no frame of kind %d %s within %d ms; it printed: %s", (int)kind, state == NULL ? "" : state, ms,
-                 host_peer_printed(peer));
+        fail_msg("no frame of kind %d %s within %d ms; it printed: %s", (int)kind,
+                 state == NULL ? "" : state, ms, host_peer_printed(peer));
     return body;
 }
 
@@ -99,7 +99,8 @@ static void command_typed_by_hand_is_refused(void **state)
     (void)state;
     assert_non_null(fgets(line, sizeof(line), out));
     assert_int_equal(WEXITSTATUS(pclose(out)), 1);
-    assert_string_equal(line, "millrace host: this command is started by the worker, not by hand\n");
+    assert_string_equal(line,
+                        "millrace host: this command is started by the worker, not by hand\n");
 }
 
 static void hello_names_version_build_and_pid(void **state)
@@ -121,8 +122,9 @@ static void worker_of_another_version_is_refused(void **state)
     (void)state;
     peer = host_peer_spawn();
     json_decref(await(MSG_HELLO, NULL, 5000));
-    host_peer_send(peer, MSG_WELCOME, json_pack("{s:i, s:{}, s:[], s:s}", "version", INHERIT_LINK_VERSION + 1, "worker",
-                                                "plugins", "lock", "/tmp/never"));
+    host_peer_send(peer, MSG_WELCOME,
+                   json_pack("{s:i, s:{}, s:[], s:s}", "version", INHERIT_LINK_VERSION + 1,
+                             "worker", "plugins", "lock", "/tmp/never"));
     status = host_peer_status(peer, 3000);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
@@ -163,9 +165,13 @@ static void connector_starts_and_gives_task_configurations(void **state)
     ready = await(MSG_TASK_CONFIGS_READY, NULL, 5000);
     configs = json_object_get(ready, "configs");
     assert_int_equal(json_array_size(configs), 2);
-    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 1), "number")), "1");
-    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 1), "topic")), "t");
-    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 0), "task.class")), "HostileSource");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 1), "number")),
+                        "1");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 1), "topic")),
+                        "t");
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(configs, 0), "task.class")),
+        "HostileSource");
     json_decref(ready);
 }
 
@@ -191,8 +197,10 @@ static void more_tasks_than_allowed_fail_the_connector(void **state)
     start("HostileSource", config);
     to_connector(MSG_TASK_CONFIGS, "max", json_integer(2));
     assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
-                "The connector c has generated 3 tasks, which is greater than 2, the maximum number of tasks");
-    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"), "has generated 3 tasks");
+                "The connector c has generated 3 tasks, which is greater than 2, the maximum "
+                "number of tasks");
+    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+                "has generated 3 tasks");
     teardown(NULL);
     start("HostileSource", lenient);
     to_connector(MSG_TASK_CONFIGS, "max", json_integer(2));
@@ -210,9 +218,11 @@ static void library_or_class_that_is_missing_fails_connector_and_tasks(void **st
     assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
                 "org.apache.kafka.connect.errors.NotFoundException: " TEST_BUILD
                 "/tests/plugins/hostile.so: holds no connector called NoSuchClass");
-    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"), "holds no connector called NoSuchClass");
+    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"),
+                "holds no connector called NoSuchClass");
     host_peer_task(peer, 1, nothing);
-    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"), "holds no connector called NoSuchClass");
+    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"),
+                "holds no connector called NoSuchClass");
 }
 
 static void bad_configuration_fails_with_every_problem(void **state)
@@ -236,8 +246,10 @@ static void failed_connector_is_left_by_stopped_only(void **state)
     (void)state;
     start("HostileSource", config);
     to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
-    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"), "hostile was told to fail");
-    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"), "hostile was told to fail\n\tin tasks");
+    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+                "hostile was told to fail");
+    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+                "hostile was told to fail\n\tin tasks");
     to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
     assert_null(host_peer_await(peer, MSG_CONNECTOR_STATUS, NULL, 200));
     to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STOPPED"));
@@ -254,7 +266,8 @@ static void control_answers_while_the_connector_hangs(void **state)
     start("HostileSource", config);
     for (int i = 0; i < 70; i++)
         to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
-    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"), "hangs in plugin code");
+    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+                "hangs in plugin code");
     assert_answers();
     host_peer_send(peer, MSG_DRAIN, NULL);
     json_decref(await(MSG_DRAINED, NULL, 2000));
@@ -309,12 +322,15 @@ static void task_pauses_and_resumes(void **state)
     (void)state;
     start("HostileSource", nothing);
     run_task(0, nothing);
-    host_peer_send(peer, MSG_TASK_TARGET, json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "PAUSED"));
+    host_peer_send(peer, MSG_TASK_TARGET,
+                   json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "PAUSED"));
     json_decref(await(MSG_TASK_STATUS, "PAUSED", 5000));
-    host_peer_send(peer, MSG_TASK_TARGET, json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "STARTED"));
+    host_peer_send(peer, MSG_TASK_TARGET,
+                   json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "STARTED"));
     json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
     /* one that has gone in the meantime */
-    host_peer_send(peer, MSG_TASK_TARGET, json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 9, "target", "PAUSED"));
+    host_peer_send(peer, MSG_TASK_TARGET,
+                   json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 9, "target", "PAUSED"));
     assert_answers();
 }
 
@@ -323,10 +339,12 @@ static void plugin_errors_are_failures_with_a_trace(void **state)
     static const struct {
         const char *where, *how, *words;
     } cases[] = {
-        {"start", "error", "org.apache.kafka.connect.errors.ConnectException: hostile was told to fail"},
+        {"start", "error",
+         "org.apache.kafka.connect.errors.ConnectException: hostile was told to fail"},
         {"poll", "error", "hostile was told to fail"},
         {"poll", "strange-code", "FATAL"},
-        {"start", "undeclared", "reads the configuration key no.such.key, which the plugin does not declare"},
+        {"start", "undeclared",
+         "reads the configuration key no.such.key, which the plugin does not declare"},
         {"poll", "wrong-type", "configuration key after, which is declared as LONG"},
         {"poll", "length", "a value with a length and no pointer"},
         {"poll", "kind", "a value of an unknown kind"},
@@ -392,15 +410,18 @@ static void frames_that_make_no_sense_end_the_host_with_a_reason(void **state)
                   "frame TASK_CONFIGS: there is no connector none here");
     assert_broken(MSG_TASK_CONFIGS, json_pack("{s:s, s:i}", "conn", "none", "max", 0),
                   "frame TASK_CONFIGS: its member max is missing or wrong");
-    assert_broken(MSG_TASK_START, json_pack("{s:s, s:i, s:{}, s:s}", "conn", "none", "task", -1, "config", "target",
-                                            "STARTED"),
+    assert_broken(MSG_TASK_START,
+                  json_pack("{s:s, s:i, s:{}, s:s}", "conn", "none", "task", -1, "config", "target",
+                            "STARTED"),
                   "frame TASK_START: its member task");
-    assert_broken(MSG_CONNECTOR_START, json_pack("{s:s, s:s, s:s, s:[], s:s}", "conn", "c", "library", "l", "class", "k",
-                                                 "config", "target", "STARTED"),
+    assert_broken(MSG_CONNECTOR_START,
+                  json_pack("{s:s, s:s, s:s, s:[], s:s}", "conn", "c", "library", "l", "class", "k",
+                            "config", "target", "STARTED"),
                   "frame CONNECTOR_START: its member config");
     assert_broken(MSG_CONNECTOR_TARGET, json_pack("{s:s, s:s}", "conn", "c", "target", "FLYING"),
                   "frame CONNECTOR_TARGET: its member target");
-    assert_broken(MSG_LEASE, json_pack("{s:i, s:i}", "hard_ms", 5, "soft_ms", 6), "frame LEASE: its member soft_ms");
+    assert_broken(MSG_LEASE, json_pack("{s:i, s:i}", "hard_ms", 5, "soft_ms", 6),
+                  "frame LEASE: its member soft_ms");
     assert_broken(MSG_OFFSETS, json_pack("{s:s}", "id", "x"), "frame OFFSETS: its member id");
     assert_broken(MSG_PING, NULL, "frame PING: its member id");
     assert_broken(MSG_WELCOME, NULL, "WELCOME");
@@ -522,8 +543,9 @@ static void lost_worker_ends_the_host_at_once_when_all_is_well(void **state)
 /* Promise: gone within two seconds, with all that was forked, whatever the plugin does. All at the same time. */
 static void lost_worker_ends_hung_hosts_within_two_seconds(void **state)
 {
-    static const char *const cases[][2] = {{"start", "sleep"}, {"poll", "spin"},      {"stop", "lock"}, {"poll", "read"},
-                                           {"poll", "fork"},   {"interrupt", "spin"}, {"tasks", "spin"}};
+    static const char *const cases[][2] = {
+        {"start", "sleep"}, {"poll", "spin"},      {"stop", "lock"}, {"poll", "read"},
+        {"poll", "fork"},   {"interrupt", "spin"}, {"tasks", "spin"}};
     struct host_peer *peers[sizeof(cases) / sizeof(cases[0])];
     const size_t count = sizeof(cases) / sizeof(cases[0]);
     int64_t from;

@@ -29,8 +29,14 @@ static const char *const java_aliases[] = {"Short", "org.example.file.ThingSourc
 
 static struct plugin plugin_of(uint32_t kind, const char *const *aliases)
 {
-    return (struct plugin){.kind = kind, .name = "Thing", .version = "1.0", .library = "/none", .aliases = aliases,
-                           .keys = keys, .key_count = 7, .state_size = 24};
+    return (struct plugin){.kind = kind,
+                           .name = "Thing",
+                           .version = "1.0",
+                           .library = "/none",
+                           .aliases = aliases,
+                           .keys = keys,
+                           .key_count = 7,
+                           .state_size = 24};
 }
 
 struct fixture {
@@ -53,7 +59,8 @@ static void open_instance(struct fixture *f, const char *const *pairs)
 static int setup(void **state)
 {
     static struct fixture f;
-    static const char *const pairs[] = {"topic", "  t ", "fast", "TRUE", "password", "hunter2", "undeclared", "x", NULL};
+    static const char *const pairs[] = {"topic",   "  t ",       "fast", "TRUE", "password",
+                                        "hunter2", "undeclared", "x",    NULL};
 
     f.plugin = plugin_of(MR_PLUGIN_SOURCE, no_aliases);
     open_instance(&f, pairs);
@@ -96,8 +103,8 @@ static void undeclared_key_is_noted_and_named(void **state)
 
     assert_null(mr_config_str(&f->inst.pub, "no.such"));
     assert_int_equal(f->inst.misuse.code, MR_ERR_FATAL);
-    assert_string_equal(f->inst.misuse.text,
-                        "Thing: mr_config_str reads the configuration key no.such, which the plugin does not declare");
+    assert_string_equal(f->inst.misuse.text, "Thing: mr_config_str reads the configuration key "
+                                             "no.such, which the plugin does not declare");
     /* the first mistake stays */
     assert_int_equal(mr_config_long(&f->inst.pub, "other"), 0);
     assert_non_null(strstr(f->inst.misuse.text, "no.such"));
@@ -177,8 +184,10 @@ static void every_problem_of_a_configuration_is_told(void **state)
     props_set(&config, "batch.size", "many");
     props_set(&config, "fast", "maybe");
     assert_int_equal(instance_init(&inst, &plugin, &config, &err), MR_ERR_CONFIG);
-    assert_non_null(strstr(err.text, "Missing required configuration \"topic\" which has no default value."));
-    assert_non_null(strstr(err.text, "Invalid value many for configuration batch.size: Not a number of type INT"));
+    assert_non_null(
+        strstr(err.text, "Missing required configuration \"topic\" which has no default value."));
+    assert_non_null(strstr(
+        err.text, "Invalid value many for configuration batch.size: Not a number of type INT"));
     assert_non_null(strstr(err.text, "fast"));
     props_deinit(&config);
 }
@@ -212,8 +221,8 @@ static void wake_and_stop_descriptors_are_the_owners(void **state)
     close(f->inst.wake_fd);
 }
 
-static int read_stub(void *arg, const struct mr_source_partition *part, const char *key, bool *found, int64_t *out,
-                     struct mr_error *err)
+static int read_stub(void *arg, const struct mr_source_partition *part, const char *key,
+                     bool *found, int64_t *out, struct mr_error *err)
 {
     int mode = *(int *)arg;
 
@@ -231,7 +240,8 @@ static void stored_offset_wins_over_the_fallback(void **state)
     int64_t out = -1;
     int mode = 0;
 
-    assert_int_equal(mr_offset_long(&f->inst.pub, "ticks", "next", 7, &out, &err), MR_ERR_UNSUPPORTED);
+    assert_int_equal(mr_offset_long(&f->inst.pub, "ticks", "next", 7, &out, &err),
+                     MR_ERR_UNSUPPORTED);
     assert_int_equal(out, -1);
     f->inst.offset_read = read_stub;
     f->inst.offset_arg = &mode;
@@ -363,7 +373,8 @@ static int two_tasks(struct mr_task *conn, int max, struct mr_task_list *list, s
     return 0;
 }
 
-static int endless_tasks(struct mr_task *conn, int max, struct mr_task_list *list, struct mr_error *err)
+static int endless_tasks(struct mr_task *conn, int max, struct mr_task_list *list,
+                         struct mr_error *err)
 {
     while (mr_task_add(conn, list) >= 0)
         mr_task_set(conn, list, "a", "b");
@@ -383,7 +394,8 @@ static int bad_text(struct mr_task *conn, int max, struct mr_task_list *list, st
     return 0;
 }
 
-static int failing_tasks(struct mr_task *conn, int max, struct mr_task_list *list, struct mr_error *err)
+static int failing_tasks(struct mr_task *conn, int max, struct mr_task_list *list,
+                         struct mr_error *err)
 {
     mr_task_add(conn, list);
     return max == 1 ? mr_fail(err, MR_ERR_RETRY, "not yet") : -77;

@@ -87,8 +87,8 @@ static void look_at_odd(FILE *out)
     if (plugins == NULL)
         fprintf(out, "%s", err.text);
     for (size_t i = 0; plugins != NULL && i < count; i++)
-        fprintf(out, "%s %s keys=%zu size=%zu committed=%d\n", plugins[i].name, plugins[i].version, plugins[i].key_count,
-                plugins[i].state_size, plugins[i].source.committed != NULL);
+        fprintf(out, "%s %s keys=%zu size=%zu committed=%d\n", plugins[i].name, plugins[i].version,
+                plugins[i].key_count, plugins[i].state_size, plugins[i].source.committed != NULL);
 }
 
 static void good_library_is_copied(void **state)
@@ -126,7 +126,8 @@ static void odd_descriptors_are_refused_with_a_sentence(void **state)
         {"wild-keys", "plugin Odd: its keys point to no readable memory"},
         {"twice", "plugin Odd: key topic is there twice"},
         {"type", "plugin Odd: key topic has the unknown type 77"},
-        {"default", "plugin Odd: key size has a bad default: Invalid value many for configuration size"},
+        {"default",
+         "plugin Odd: key size has a bad default: Invalid value many for configuration size"},
         {"state", "plugin Odd: its state_size of 1099511627776 bytes is above"},
         {"aliases", "plugin Odd: its aliases have no NULL"},
         {"version", "plugin Odd: its version is not UTF-8"},
@@ -167,7 +168,8 @@ static void unknown_kind_is_left_out(void **state)
 static void mismatches_are_refused(void **state)
 {
     (void)state;
-    assert_refused(LIBRARY("wrong_magic"), "millrace_module gives magic 0x12345678 in place of 0x3152524d");
+    assert_refused(LIBRARY("wrong_magic"),
+                   "millrace_module gives magic 0x12345678 in place of 0x3152524d");
     assert_refused(LIBRARY("wrong_major"), "built for plugin ABI 1.1, this Millrace has 0.1");
     assert_refused(LIBRARY("minor_too_new"), "needs plugin ABI 0.2, this Millrace has 0.1");
     assert_refused(LIBRARY("no_symbol"), "exports no millrace_module");
@@ -215,7 +217,8 @@ static void undefined_symbol_is_named(void **state)
     (void)state;
     snprintf(path, sizeof(path), "%s/undefined.so", scratch);
     snprintf(command, sizeof(command),
-             "printf 'extern int nobody_has_this(void); int x(void); int x(void) { return nobody_has_this(); }' | "
+             "printf 'extern int nobody_has_this(void); int x(void); int x(void) { return "
+             "nobody_has_this(); }' | "
              "cc -shared -fPIC -x c - -o %s",
              path);
     assert_int_equal(system(command), 0);
@@ -240,7 +243,8 @@ static void same_path_is_opened_once(void **state)
 static void plugins_are_found_by_kind_and_name(void **state)
 {
     struct mr_error err = {0};
-    const struct plugin *p = plugin_load_find(LIBRARY("hostile"), MR_PLUGIN_SINK, "HostileSink", &err);
+    const struct plugin *p =
+        plugin_load_find(LIBRARY("hostile"), MR_PLUGIN_SINK, "HostileSink", &err);
 
     (void)state;
     assert_non_null(p);

@@ -80,7 +80,7 @@ static struct scan scan_of(const char *first, const char *second)
     take_lines(&scan, in);
     fclose(in);
     assert_int_equal(waitpid(pid, &scan.status, 0), pid);
-    kill(-pid, SIGKILL);        /* what a constructor has forked */
+    kill(-pid, SIGKILL); /* what a constructor has forked */
     free(argv[2]);
     free(argv[3]);
     return scan;
@@ -132,8 +132,9 @@ static void refused_library_is_one_line_and_the_next_one_is_read(void **state)
     (void)state;
     assert_int_equal(scan.status, 0);
     assert_int_equal(scan.count, 4);
-    assert_string_equal(member(&scan, 1, "error"),
-                        "built for plugin ABI 1.1, this Millrace has 0.1: build the plugin with its headers");
+    assert_string_equal(
+        member(&scan, 1, "error"),
+        "built for plugin ABI 1.1, this Millrace has 0.1: build the plugin with its headers");
     assert_int_equal(json_array_size(json_object_get(scan.lines[3], "plugins")), 1);
     scan_end(&scan);
 }

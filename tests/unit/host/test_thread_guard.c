@@ -29,7 +29,8 @@ static json_t *await(enum msg_kind kind, const char *state, int ms)
     json_t *body = host_peer_await(peer, kind, state, ms);
 
     if (body == NULL)
-        fail_msg("no frame of kind %d within %d ms; it printed: %s", (int)kind, ms, host_peer_printed(peer));
+        fail_msg("no frame of kind %d within %d ms; it printed: %s", (int)kind, ms,
+                 host_peer_printed(peer));
     return body;
 }
 
@@ -77,10 +78,11 @@ static void deadly_signals_keep_their_status_and_leave_a_note(void **state)
     static const struct {
         const char *how;
         int sig;
-    } cases[] = {{"segv", SIGSEGV}, {"abort", SIGABRT},    {"ill", SIGILL},
-                 {"fpe", SIGFPE},   {"overflow", SIGSEGV},
-#ifndef __SANITIZE_ADDRESS__        /* it makes this its own report and exit code */
-                 {"double-free", SIGABRT},
+    } cases[] = {
+        {"segv", SIGSEGV},        {"abort", SIGABRT},    {"ill", SIGILL},
+        {"fpe", SIGFPE},          {"overflow", SIGSEGV},
+#ifndef __SANITIZE_ADDRESS__ /* it makes this its own report and exit code */
+        {"double-free", SIGABRT},
 #endif
     };
     static struct black_box box;
@@ -251,8 +253,10 @@ static void lease(int64_t soft_ms, int64_t hard_ms)
 {
     int64_t now = clock_boot_ms();
 
-    host_peer_send(peer, MSG_LEASE, json_pack("{s:I, s:I}", "soft_ms", (json_int_t)(soft_ms == 0 ? 0 : now + soft_ms),
-                                              "hard_ms", (json_int_t)(hard_ms == 0 ? 0 : now + hard_ms)));
+    host_peer_send(peer, MSG_LEASE,
+                   json_pack("{s:I, s:I}", "soft_ms",
+                             (json_int_t)(soft_ms == 0 ? 0 : now + soft_ms), "hard_ms",
+                             (json_int_t)(hard_ms == 0 ? 0 : now + hard_ms)));
 }
 
 static void hard_end_kills_a_host_that_is_not_quiet(void **state)
