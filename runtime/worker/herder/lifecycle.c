@@ -555,7 +555,7 @@ void lifecycle_target(struct lifecycle *lc, enum target_state target)
     if (lc->target == target)
         return;
     lc->target = target;
-    if (lc->phase == IDLE || (lc->phase == DRAINING && lc->next == NEXT_REST)) {
+    if (lc->phase == IDLE) {
         lc->fresh = true;
         drain(lc, NEXT_START);
     } else if (lc->phase >= STARTING && lc->phase <= STOPPING_TASK) {

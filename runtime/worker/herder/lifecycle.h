@@ -45,7 +45,8 @@ enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc);
  * whose host crashed counts as done, since the restart policy takes over. */
 bool lifecycle_settled(struct lifecycle *lc, struct mr_error *err);
 
-/* Requests. Each ends what runs first where it must; a start that is under way is given up for a later request. */
+/* Requests, never while it is ENDING (but for lifecycle_end). Each ends what runs first where it must; a start that is under
+ * way is given up for a later request. */
 void lifecycle_apply(struct lifecycle *lc,
                      const struct lifecycle_work *work); /* new configuration */
 void lifecycle_target(struct lifecycle *lc, enum target_state target);

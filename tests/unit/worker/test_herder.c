@@ -1095,6 +1095,28 @@ static void a_restart_of_what_failed_takes_the_connector_and_its_failed_tasks(vo
     expect("drain c\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
 }
 
+static void a_restart_by_hand_of_what_failed_is_shown_as_such(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    task_says("c", 0, STATE_FAILED, "boom");
+    says("c", STATE_FAILED, "X: gone");
+    herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    died("c", true, -1, "drained");
+    assert_states(f, "c", "RESTARTING FAILED");
+    assert_trace(f, "c", -1, "X: gone");
+}
+
+static void saying_running_twice_asks_for_no_second_set_of_tasks(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    says("c", STATE_RUNNING, NULL);
+    expect("");
+}
+
 static void one_task_restarts_alone(void **state)
 {
     struct fixture *f = *state;
@@ -1144,6 +1166,21 @@ static void a_task_that_will_not_stop_costs_its_siblings_no_failure(void **state
         assert_answered(f, i + 1, 0);
     }
     assert_trace(f, "c", 2, "boom");
+}
+
+static void a_task_that_failed_and_then_would_not_end_starts_again(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    herder_restart_task(f->herder, "c", 0, on_answer, &f->last);
+    task_says("c", 0, STATE_FAILED, "boom");
+    died("c", false, 0, "killed: task 0 would not stop");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 1, "a");
+    expect("stop_task c 0\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\n");
+    assert_answered(f, 1, 0);
 }
 
 /* --- crashes ------------------------------------------------------------------------------------------------------------------------ */
@@ -1758,6 +1795,9 @@ int main(void)
         herder_test(a_restart_with_tasks_answers_what_it_is_going_to_do),
         herder_test(a_restart_of_failed_tasks_disturbs_no_other),
         herder_test(a_restart_of_what_failed_takes_the_connector_and_its_failed_tasks),
+        herder_test(a_restart_by_hand_of_what_failed_is_shown_as_such),
+        herder_test(saying_running_twice_asks_for_no_second_set_of_tasks),
+        herder_test(a_task_that_failed_and_then_would_not_end_starts_again),
         herder_test(one_task_restarts_alone),
         herder_test(a_task_that_fails_while_it_is_stopped_starts_all_the_same),
         herder_test(a_task_that_will_not_stop_costs_its_siblings_no_failure),
