@@ -380,7 +380,8 @@ static void add_date(struct text *t, int64_t ms)
     static const char week[] = "ThuFriSatSunMonTueWed";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     int64_t days = floor_div(ms, 86400000);
-    int64_t seconds = (ms - days * 86400000) / 1000;
+    int64_t of_day = ms % 86400000; /* not by way of days: their product may not fit */
+    int64_t seconds = (of_day < 0 ? of_day + 86400000 : of_day) / 1000;
     int64_t weekday = ((days % 7) + 7) % 7;
     struct calendar c;
     char out[64];

@@ -353,7 +353,8 @@ void task_wait(struct task *task, struct pollfd *fds, size_t count, int64_t dead
     int n;
 
     mr_assert(count <= 4);
-    memcpy(all + 2, fds, count * sizeof(*fds));
+    if (count > 0)
+        memcpy(all + 2, fds, count * sizeof(*fds));
     if (task_stopping(task))
         all[0].fd = -1; /* readable for ever; the caller waits for something else now */
     if (left < 0)
