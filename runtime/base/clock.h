@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t clock_ms(void);         /* CLOCK_MONOTONIC */
-int64_t clock_boot_ms(void);    /* CLOCK_BOOTTIME: counts while suspended; leases */
-int64_t clock_wall_ms(void);    /* CLOCK_REALTIME */
-void clock_iso(int64_t wall_ms, char *out, size_t size);        /* 2026-11-29T14:03:07.123Z; size >= 25 */
+int64_t clock_ms(void);      /* CLOCK_MONOTONIC */
+int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: counts while suspended; leases */
+int64_t clock_wall_ms(void); /* CLOCK_REALTIME */
+void clock_iso(int64_t wall_ms, char *out, size_t size); /* 2026-11-29T14:03:07.123Z; size >= 25 */
 
 #endif

@@ -7,14 +7,16 @@
 #include <stdbool.h>
 
 /* Put words before an error that is already there: "words: text". Does nothing to NULL or an empty error. */
-MR_PRINTF(2, 3) void err_prefix(struct mr_error *err, const char *fmt, ...);
+MR_PRINTF(2, 3)
+void err_prefix(struct mr_error *err, const char *fmt, ...);
 
 /* As mr_fail with code MR_ERR_IO and ": <strerror(errno)>" appended. errno is kept. */
-MR_PRINTF(2, 3) int err_errno(struct mr_error *err, const char *fmt, ...);
+MR_PRINTF(2, 3)
+int err_errno(struct mr_error *err, const char *fmt, ...);
 
 void err_clear(struct mr_error *err);
 void err_copy(struct mr_error *to, const struct mr_error *from);
-const char *err_code_name(int code);    /* "RETRY", "DATA", …; "FATAL" for unknown negative codes */
+const char *err_code_name(int code); /* "RETRY", "DATA", …; "FATAL" for unknown negative codes */
 
 /* Our own bugs: stays on in release, logs what was broken and aborts. Never for bytes from outside. */
 #define mr_assert(expr) ((expr) ? (void)0 : err_assert_failed(#expr, __FILE__, __LINE__))

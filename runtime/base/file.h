@@ -13,7 +13,7 @@ int file_read(const char *path, struct buf *out, struct mr_error *err);
  * rename, fsync the folder. Blocks. */
 int file_write_atomic(const char *path, const void *data, size_t len, struct mr_error *err);
 
-int file_mkdirs(const char *path, struct mr_error *err);        /* mkdir -p, mode 0700 */
+int file_mkdirs(const char *path, struct mr_error *err); /* mkdir -p, mode 0700 */
 
 /* Take the fcntl record lock of a file (created, kept open). 0 and *fd, or MR_ERR_EXISTS with *pid of the holder. */
 int file_lock(const char *path, int *fd, int64_t *pid, struct mr_error *err);

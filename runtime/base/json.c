@@ -59,7 +59,8 @@ json_t *json_parse(const char *data, size_t len, struct mr_error *err)
 
 static void write_string(struct buf *out, const char *text, size_t len)
 {
-    static const char shorts[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+    static const char shorts[] = {
+        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
     size_t from = 0;
 
     buf_putc(out, '"');
@@ -191,7 +192,8 @@ json_t *json_from_props(const struct props *p)
     return object;
 }
 
-static int scalar_to_props(struct props *p, const char *key, const json_t *value, struct mr_error *err)
+static int scalar_to_props(struct props *p, const char *key, const json_t *value,
+                           struct mr_error *err)
 {
     char *text;
     int rc;
@@ -204,8 +206,9 @@ static int scalar_to_props(struct props *p, const char *key, const json_t *value
         return props_set(p, key, json_string_value(value));
     }
     if (json_is_object(value) || json_is_array(value))
-        return mr_fail(err, MR_ERR_PROTOCOL, "the value of \"%s\" must be text, a number, a boolean or null, not an %s", key,
-                       json_is_object(value) ? "object" : "array");
+        return mr_fail(err, MR_ERR_PROTOCOL,
+                       "the value of \"%s\" must be text, a number, a boolean or null, not an %s",
+                       key, json_is_object(value) ? "object" : "array");
     text = json_text(value);
     rc = text == NULL ? MR_ERR_NOMEM : props_set(p, key, text);
     free(text);
@@ -242,7 +245,8 @@ bool json_get_int(const json_t *object, const char *key, int64_t min, int64_t ma
 {
     const json_t *value = json_object_get(object, key);
 
-    if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max)
+    if (!json_is_integer(value) || json_integer_value(value) < min ||
+        json_integer_value(value) > max)
         return false;
     *out = json_integer_value(value);
     return true;

@@ -16,7 +16,7 @@ json_t *json_parse(const char *data, size_t len, struct mr_error *err);
 
 /* Compact JSON as Jackson writes it: minimal escapes, \u00XX in upper case, integers as they are. */
 int json_write(struct buf *out, const json_t *value);
-char *json_text(const json_t *value);   /* malloc'ed; NULL out of memory */
+char *json_text(const json_t *value); /* malloc'ed; NULL out of memory */
 
 /* {"k":"v", "n":null} in both directions. json_to_props refuses values that are neither text, number, boolean nor null:
  * numbers and booleans become their text. */

@@ -18,9 +18,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES 4000         /* below PIPE_BUF: one write is one line */
+#define LINE_MAX_BYTES 4000 /* below PIPE_BUF: one write is one line */
 #define RELAY_MARK '\x01'
-#define WORKER_WAIT_MS 1000         /* how long a full terminal or pipe may hold up the worker's own line */
+#define WORKER_WAIT_MS 1000 /* how long a full terminal or pipe may hold up the worker's own line */
 
 static atomic_int log_level = LOG_INFO;
 static atomic_int relay_fd = -1;
@@ -29,7 +29,8 @@ static _Atomic(void (*)(const char *line, size_t len)) witness;
 static _Thread_local const char *context_connector;
 static _Thread_local int context_task = -1;
 
-static const char *const level_names[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"};
+static const char *const level_names[] = {"TRACE", "DEBUG", "INFO", "WARN",
+                                          "ERROR", "FATAL", "OFF"};
 
 void log_relay_to(int fd)
 {
@@ -92,8 +93,8 @@ static size_t put_escaped(char *to, size_t room, const char *from)
     return n;
 }
 
-static size_t put_head(char *line, size_t size, enum log_level level, const char *logger, const char *connector,
-                       int task)
+static size_t put_head(char *line, size_t size, enum log_level level, const char *logger,
+                       const char *connector, int task)
 {
     char when[32];
     char name[128] = "";
@@ -134,7 +135,8 @@ static void tell_witness(enum log_level level, const char *logger, int task, con
     if (fn == NULL)
         return;
     if (task >= 0)
-        n = (size_t)snprintf(line, sizeof(line) / 2, "%s %.100s [%d]: ", log_level_name(level), logger, task);
+        n = (size_t)snprintf(line, sizeof(line) / 2, "%s %.100s [%d]: ", log_level_name(level),
+                             logger, task);
     else
         n = (size_t)snprintf(line, sizeof(line) / 2, "%s %.100s: ", log_level_name(level), logger);
     n += put_escaped(line + n, sizeof(line) - n - 1, message);
@@ -142,7 +144,8 @@ static void tell_witness(enum log_level level, const char *logger, int task, con
     fn(line, n);
 }
 
-static void write_line(enum log_level level, const char *logger, const char *connector, int task, const char *message)
+static void write_line(enum log_level level, const char *logger, const char *connector, int task,
+                       const char *message)
 {
     char line[LINE_MAX_BYTES];
     int relay = atomic_load(&relay_fd);
@@ -171,7 +174,8 @@ void log_write(enum log_level level, const char *logger, const char *fmt, ...)
     write_line(level, logger, context_connector, context_task, message);
 }
 
-void log_write_for(enum log_level level, const char *logger, const char *connector, int task, const char *fmt, ...)
+void log_write_for(enum log_level level, const char *logger, const char *connector, int task,
+                   const char *fmt, ...)
 {
     char message[LINE_MAX_BYTES];
     va_list args;

@@ -19,25 +19,27 @@ void log_relay_to(int fd);
 void log_witness(void (*fn)(const char *line, size_t len));
 
 void log_set_level(enum log_level level);
-bool log_level_from(const char *name, enum log_level *out);     /* any case */
+bool log_level_from(const char *name, enum log_level *out); /* any case */
 const char *log_level_name(enum log_level level);
-uint64_t log_dropped(void);     /* lines lost so far */
+uint64_t log_dropped(void); /* lines lost so far */
 
 /* Connector and task that this thread works for; NULL / -1 for none. The name is borrowed: it must outlive the thread's
  * work or be replaced. */
 void log_context(const char *connector, int task);
 
 /* Write one line. task < 0 and connector NULL take the thread's context. Newlines in the message become "\n". */
-MR_PRINTF(3, 4) void log_write(enum log_level level, const char *logger, const char *fmt, ...);
+MR_PRINTF(3, 4)
+void log_write(enum log_level level, const char *logger, const char *fmt, ...);
 MR_PRINTF(5, 6)
-void log_write_for(enum log_level level, const char *logger, const char *connector, int task, const char *fmt, ...);
+void log_write_for(enum log_level level, const char *logger, const char *connector, int task,
+                   const char *fmt, ...);
 
 /* A line that a host wrote through log_relay_to, taken apart in place; false when it is something else (plugin output).
  * The pointers lead into line. */
 struct log_relayed {
     enum log_level level;
     const char *logger;
-    int task;               /* -1: none */
+    int task; /* -1: none */
     const char *message;
 };
 bool log_parse_relayed(char *line, struct log_relayed *out);

@@ -21,7 +21,7 @@ struct loop_fd {
     struct loop *loop;
     int fd;
     uint32_t events;
-    loop_fd_fn fn;          /* NULL: removed */
+    loop_fd_fn fn; /* NULL: removed */
     void *arg;
     struct loop_fd *next_dead;
 };
@@ -39,11 +39,11 @@ struct loop {
     bool stopped;
     pthread_t owner;
     int64_t now_ms;
-    struct loop_timer **heap;       /* heap[1..timers], by due_ms */
+    struct loop_timer **heap; /* heap[1..timers], by due_ms */
     size_t timers;
     size_t heap_cap;
     struct loop_fd *dead;
-    pthread_mutex_t lock;           /* guards first, last, closed */
+    pthread_mutex_t lock; /* guards first, last, closed */
     struct posted *first;
     struct posted **last;
     bool closed;
@@ -111,7 +111,8 @@ void loop_timer_cancel(struct loop_timer *timer)
     heap_down(loop, last->slot);
 }
 
-void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms, loop_fn fn, void *arg)
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms, loop_fn fn,
+                      void *arg)
 {
     loop_assert_owner(loop);
     loop_timer_cancel(timer);
@@ -155,7 +156,8 @@ static int wait_ms(const struct loop *loop)
 
 /* --- descriptors ---------------------------------------------------------------------------------------------------- */
 
-struct loop_fd *loop_fd_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg, struct mr_error *err)
+struct loop_fd *loop_fd_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg,
+                            struct mr_error *err)
 {
     struct loop_fd *watch = calloc(1, sizeof(*watch));
     struct epoll_event ev = {.events = events};

@@ -13,18 +13,18 @@
 #define EMPTY UINT32_MAX
 
 struct entry {
-    char *key;              /* NULL: removed */
+    char *key; /* NULL: removed */
     void *value;
     uint64_t hash;
 };
 
 struct map {
     struct entry *entries;
-    size_t used;            /* entries, holes included */
+    size_t used; /* entries, holes included */
     size_t count;
     size_t cap;
-    uint32_t *table;        /* index into entries, or EMPTY */
-    size_t table_size;      /* power of two, at least twice cap */
+    uint32_t *table;   /* index into entries, or EMPTY */
+    size_t table_size; /* power of two, at least twice cap */
     uint64_t seed;
 };
 

@@ -17,7 +17,7 @@
 
 #define FILE_MAX (1 << 20)
 #define KEYS_MAX 100000
-#define INDEX_FROM 64       /* entries; below that a walk is as quick */
+#define INDEX_FROM 64 /* entries; below that a walk is as quick */
 
 void props_init(struct props *p)
 {
@@ -164,7 +164,8 @@ bool props_equal(const struct props *a, const struct props *b)
         const struct props_entry *e = props_find(b, a->entries[i].key);
         const char *value = a->entries[i].value;
 
-        if (e == NULL || (value == NULL) != (e->value == NULL) || (value != NULL && strcmp(value, e->value) != 0))
+        if (e == NULL || (value == NULL) != (e->value == NULL) ||
+            (value != NULL && strcmp(value, e->value) != 0))
             return false;
     }
     return true;
@@ -176,9 +177,9 @@ struct reader {
     const unsigned char *at;
     const unsigned char *end;
     int line;
-    bool utf8;              /* else ISO-8859-1 */
-    uint32_t high;          /* a high surrogate that waits for its low one, 0 none */
-    struct buf out;         /* the key or value being read */
+    bool utf8;      /* else ISO-8859-1 */
+    uint32_t high;  /* a high surrogate that waits for its low one, 0 none */
+    struct buf out; /* the key or value being read */
 };
 
 /* Bytes of the UTF-8 sequence at p, or 0 when there is none. */
@@ -195,8 +196,8 @@ static size_t utf8_len(const unsigned char *p, const unsigned char *end)
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-        (p[0] == 0xf4 && p[1] > 0x8f))
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
         return 0;
     return n;
 }
@@ -278,7 +279,10 @@ static void skip_blanks(struct reader *r)
 
 static int hex_digit(int c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 static int read_hex4(struct reader *r, uint32_t *out, const char *name, struct mr_error *err)
@@ -289,7 +293,8 @@ static int read_hex4(struct reader *r, uint32_t *out, const char *name, struct m
         int digit = hex_digit(r->at < r->end ? *r->at : 0);
 
         if (digit < 0)
-            return mr_fail(err, MR_ERR_CONFIG, "%s:%d: malformed \\uxxxx: four hexadecimal digits were expected", name,
+            return mr_fail(err, MR_ERR_CONFIG,
+                           "%s:%d: malformed \\uxxxx: four hexadecimal digits were expected", name,
                            r->line);
         v = v * 16 + (uint32_t)digit;
     }
@@ -348,7 +353,8 @@ static void read_plain(struct reader *r)
 }
 
 /* Read until the end of the logical line, or until a separator when stop_at_separator. */
-static int read_part(struct reader *r, bool stop_at_separator, const char *name, struct mr_error *err)
+static int read_part(struct reader *r, bool stop_at_separator, const char *name,
+                     struct mr_error *err)
 {
     buf_reset(&r->out);
     buf_puts(&r->out, "");
@@ -368,8 +374,11 @@ static int read_part(struct reader *r, bool stop_at_separator, const char *name,
     }
     flush_high(r);
     if (memchr(r->out.data, '\0', r->out.len) != NULL)
-        return mr_fail(err, MR_ERR_CONFIG, "%s:%d: a NUL character has no place in a property", name, r->line);
-    return r->out.failed ? mr_fail(err, MR_ERR_TOO_LARGE, "%s:%d: the property is too long", name, r->line) : 0;
+        return mr_fail(err, MR_ERR_CONFIG, "%s:%d: a NUL character has no place in a property",
+                       name, r->line);
+    return r->out.failed
+               ? mr_fail(err, MR_ERR_TOO_LARGE, "%s:%d: the property is too long", name, r->line)
+               : 0;
 }
 
 /* Blanks, one = or :, blanks; a continuation may stand among them. */
@@ -414,9 +423,11 @@ static int read_property(struct props *p, struct reader *r, const char *name, st
     return rc == MR_ERR_NOMEM ? mr_fail(err, rc, "%s:%d: out of memory", name, line) : rc;
 }
 
-int props_parse(struct props *p, const char *data, size_t len, const char *name, struct mr_error *err)
+int props_parse(struct props *p, const char *data, size_t len, const char *name,
+                struct mr_error *err)
 {
-    struct reader r = {.at = (const unsigned char *)data, .end = (const unsigned char *)data + len, .line = 1};
+    struct reader r = {
+        .at = (const unsigned char *)data, .end = (const unsigned char *)data + len, .line = 1};
     int rc = 0;
 
     if (len > FILE_MAX)

@@ -10,8 +10,9 @@
 struct queue;
 
 struct queue *queue_new(size_t capacity);
-void queue_free(struct queue **q, void (*free_item)(void *));   /* what is left is freed by free_item */
-int queue_push(struct queue *q, void *item);                    /* 0, MR_ERR_FULL, MR_ERR_CLOSED; never blocks */
+/* what is left is freed by free_item */
+void queue_free(struct queue **q, void (*free_item)(void *));
+int queue_push(struct queue *q, void *item); /* 0, MR_ERR_FULL, MR_ERR_CLOSED; never blocks */
 /* The next item, or NULL: after timeout_ms (monotonic; < 0 = for ever), or when closed and drained. */
 void *queue_pop(struct queue *q, int64_t timeout_ms);
 void queue_close(struct queue *q);

@@ -55,17 +55,18 @@ static void end_marked(void *arg)
 
 static void write_config(const struct worker_run *worker, const char *more)
 {
-    const char *text = scratch_text("bootstrap.servers=%s\n"
-                                    "listeners=http://127.0.0.1:%d\n"
-                                    "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
-                                    "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
-                                    "offset.storage.file.filename=%s\n"
-                                    "offset.flush.interval.ms=200\n"
-                                    "plugin.path=%s/tests/plugins\n"
-                                    "millrace.run.dir=%s\n"
-                                    "%s",
-                                    worker->servers, worker->port, worker->offsets, TEST_BUILD, scratch_path("run"),
-                                    more == NULL ? "" : more);
+    const char *text =
+        scratch_text("bootstrap.servers=%s\n"
+                     "listeners=http://127.0.0.1:%d\n"
+                     "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
+                     "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
+                     "offset.storage.file.filename=%s\n"
+                     "offset.flush.interval.ms=200\n"
+                     "plugin.path=%s/tests/plugins\n"
+                     "millrace.run.dir=%s\n"
+                     "%s",
+                     worker->servers, worker->port, worker->offsets, TEST_BUILD,
+                     scratch_path("run"), more == NULL ? "" : more);
 
     scratch_write_text(worker->config, text);
 }
@@ -84,7 +85,8 @@ static void launch(struct worker_run *worker)
 static bool answers(struct worker_run *worker)
 {
     if (!process_running(worker->process))
-        fail_msg("the worker ended with status %d: %s", worker->process->status, scratch_read(worker->log, NULL));
+        fail_msg("the worker ended with status %d: %s", worker->process->status,
+                 scratch_read(worker->log, NULL));
     return http_get(scratch_text("%s/", worker->url)).status == 200;
 }
 
@@ -133,14 +135,14 @@ size_t worker_run_processes(const struct worker_run *worker)
     return process_marked(worker->mark, NULL, 0);
 }
 
-struct http_reply worker_run_call(const struct worker_run *worker, const char *method, const char *path,
-                                  const char *body)
+struct http_reply worker_run_call(const struct worker_run *worker, const char *method,
+                                  const char *path, const char *body)
 {
     return http_call(method, scratch_text("%s%s", worker->url, path), body);
 }
 
-struct http_reply worker_run_expect(const struct worker_run *worker, int status, const char *method, const char *path,
-                                    const char *body)
+struct http_reply worker_run_expect(const struct worker_run *worker, int status, const char *method,
+                                    const char *path, const char *body)
 {
     struct http_reply reply = worker_run_call(worker, method, path, body);
 
@@ -160,14 +162,17 @@ void worker_run_put(const struct worker_run *worker, const char *conn, const cha
 
 const char *worker_run_state(const struct worker_run *worker, const char *conn, const char *path)
 {
-    struct http_reply reply = worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL);
+    struct http_reply reply =
+        worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL);
 
     return reply.status == 200 ? http_at(reply.json, path) : "";
 }
 
-static bool all_in_state(const struct worker_run *worker, const char *conn, const char *state, int tasks)
+static bool all_in_state(const struct worker_run *worker, const char *conn, const char *state,
+                         int tasks)
 {
-    struct http_reply reply = worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL);
+    struct http_reply reply =
+        worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL);
 
     if (reply.status != 200 || strcmp(http_at(reply.json, "connector.state"), state) != 0)
         return false;
@@ -179,14 +184,17 @@ static bool all_in_state(const struct worker_run *worker, const char *conn, cons
     return true;
 }
 
-void worker_run_await(const struct worker_run *worker, const char *conn, const char *state, int tasks, int ms)
+void worker_run_await(const struct worker_run *worker, const char *conn, const char *state,
+                      int tasks, int ms)
 {
     int64_t from = scratch_now_ms();
 
     while (!all_in_state(worker, conn, state, tasks)) {
         if (scratch_since(from) > ms)
-            fail_msg("%s is not %s with %d tasks after %d ms: %s", conn, state, tasks, ms,
-                     worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL).body);
+            fail_msg(
+                "%s is not %s with %d tasks after %d ms: %s", conn, state, tasks, ms,
+                worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL)
+                    .body);
         scratch_pause(5);
     }
 }

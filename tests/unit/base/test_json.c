@@ -30,7 +30,8 @@ static void refused(const char *text, size_t len, const char *words)
 
 static void writes_as_jackson_does(void **state)
 {
-    json_t *value = parse("\xef\xbb\xbf{\"b\":[1,-2,1.5,1e300,true,false,null],\"a\":\"\\u0001\\u001f\\b\\t\\n\\f\\r\\\"\\\\/\\u00e9<\"}");
+    json_t *value = parse("\xef\xbb\xbf{\"b\":[1,-2,1.5,1e300,true,false,null],\"a\":"
+                          "\"\\u0001\\u001f\\b\\t\\n\\f\\r\\\"\\\\/\\u00e9<\"}");
     char *text = json_text(value);
 
     (void)state;
@@ -128,9 +129,12 @@ static void readers_look_at_type_and_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_as_jackson_does),      cmocka_unit_test(refuses_what_is_not_one_document),
-        cmocka_unit_test(brackets_in_strings_are_not_depth), cmocka_unit_test(last_of_duplicate_keys_wins),
-        cmocka_unit_test(converts_to_and_from_text_maps), cmocka_unit_test(readers_look_at_type_and_range),
+        cmocka_unit_test(writes_as_jackson_does),
+        cmocka_unit_test(refuses_what_is_not_one_document),
+        cmocka_unit_test(brackets_in_strings_are_not_depth),
+        cmocka_unit_test(last_of_duplicate_keys_wins),
+        cmocka_unit_test(converts_to_and_from_text_maps),
+        cmocka_unit_test(readers_look_at_type_and_range),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

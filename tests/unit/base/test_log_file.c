@@ -39,7 +39,19 @@ static void relayed_lines_come_apart_as_they_went_in(void **state)
 
 static void other_lines_are_not_taken_for_relayed_ones(void **state)
 {
-    char lines[][40] = {"", "hello", "\x01", "\x01""9\ta\t1\tx", "\x01""2\ta", "\x01""2\t\t1\tx", "\x01""2\ta\tx\tx", "\x01""2\ta\t-2\tx"};
+    char lines[][40] = {"",
+                        "hello",
+                        "\x01",
+                        "\x01"
+                        "9\ta\t1\tx",
+                        "\x01"
+                        "2\ta",
+                        "\x01"
+                        "2\t\t1\tx",
+                        "\x01"
+                        "2\ta\tx\tx",
+                        "\x01"
+                        "2\ta\t-2\tx"};
     struct log_relayed r;
 
     (void)state;

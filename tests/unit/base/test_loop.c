@@ -45,9 +45,18 @@ static void note(struct fixture *f, char c)
         f->seen[n] = c;
 }
 
-static void note_a(void *arg) { note(arg, 'a'); }
-static void note_b(void *arg) { note(arg, 'b'); }
-static void note_c(void *arg) { note(arg, 'c'); }
+static void note_a(void *arg)
+{
+    note(arg, 'a');
+}
+static void note_b(void *arg)
+{
+    note(arg, 'b');
+}
+static void note_c(void *arg)
+{
+    note(arg, 'c');
+}
 
 static void stop(void *arg)
 {

@@ -47,7 +47,8 @@ static bool has_lone_surrogate(const char *line)
 
 static void check_row(const json_t *row, const char *line)
 {
-    const char *base64 = json_string_value(json_object_get(json_object_get(row, "input"), "base64"));
+    const char *base64 =
+        json_string_value(json_object_get(json_object_get(row, "input"), "base64"));
     unsigned char *bytes = malloc(strlen(base64) + 1);
     size_t len = from_base64(base64, bytes);
     struct props p;
@@ -79,13 +80,15 @@ static void reads_as_java_does(void **state)
     (void)state;
     buf_init(&file, 1 << 20);
     assert_int_equal(file_read("tests/data/properties.jsonl", &file, NULL), 0);
-    for (char *line = strtok_r(file.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = strtok_r(file.data, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
         json_t *row;
 
         if (strstr(line, "\\u0000") != NULL)
             continue; /* NUL: refused here, see a_nul_is_refused */
         if (has_lone_surrogate(line))
-            continue; /* a lone surrogate has no UTF-8: U+FFFD here, see lone_surrogates_become_replacement_characters */
+            /* a lone surrogate has no UTF-8: U+FFFD here, see lone_surrogates_become_replacement_characters */
+            continue;
         row = json_loads(line, 0, NULL);
         assert_non_null(row);
         if (!reads_as_utf8(row))
