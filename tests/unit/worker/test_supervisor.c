@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #define GRACEFUL_MS 300
+#define SLACK_MS 500 /* for a machine that does other things too */
 
 struct fixture {
     struct loop *loop;
@@ -721,9 +722,8 @@ static void a_stuck_task_takes_its_host_down_in_time(void **state)
     asked_ms = clock_ms();
     assert_int_equal(supervisor_stop_task(f->sup, "stubborn", 0), 0);
     wait_until(f, dead);
-    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS, GRACEFUL_MS + 1000);
     /* The siblings had stopped at once: nothing was waited for but SIGTERM. */
-    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS, GRACEFUL_MS + 500);
+    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS, GRACEFUL_MS + 200 + SLACK_MS);
     assert_false(f->death.expected);
     assert_int_equal(f->death.culprit, 0);
     assert_non_null(strstr(
@@ -743,7 +743,7 @@ static void siblings_get_their_time_and_no_more(void **state)
     asked_ms = clock_ms();
     assert_int_equal(supervisor_stop_task(f->sup, "deaf", 0), 0);
     wait_until(f, dead);
-    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS + 700, GRACEFUL_MS + 1000);
+    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS + 700, GRACEFUL_MS + 800 + SLACK_MS);
     assert_int_equal(f->death.culprit, 0);
 }
 
@@ -776,7 +776,7 @@ static void a_drain_that_is_not_answered_names_the_culprit(void **state)
     asked_ms = clock_ms();
     supervisor_drain(f->sup, "stubborn");
     wait_until(f, dead);
-    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS, GRACEFUL_MS + 1000);
+    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS, GRACEFUL_MS + 200 + SLACK_MS);
     assert_true(f->death.expected);
     assert_int_equal(f->death.culprit, 0);
     assert_int_equal(f->unassigned, 3);
@@ -904,11 +904,12 @@ static bool flooded(struct fixture *f)
 static void run_flood(struct fixture *f, const char *conn)
 {
     struct rusage before, after;
-    int64_t cpu_ms;
+    int64_t cpu_ms, begin_ms;
 
     start(f, conn);
     wait_until(f, connector_up);
     getrusage(RUSAGE_SELF, &before);
+    begin_ms = clock_ms();
     on_tick(f);
     wait_until(f, flooded);
     loop_timer_cancel(&f->tick);
@@ -919,7 +920,7 @@ static void run_flood(struct fixture *f, const char *conn)
              (after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec -
               before.ru_stime.tv_usec) /
                  1000;
-    assert_in_range(cpu_ms, 0, 500);
+    assert_in_range(cpu_ms, 0, 100 + (clock_ms() - begin_ms) / 3);
     supervisor_drain(f->sup, conn);
 }
 
