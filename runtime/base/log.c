@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log. A line is built on the stack and handed to the kernel in one write, so lines of threads do not mix and nothing
- * is locked. The level, the descriptor and the count of lost lines are the only globals of the runtime besides the signal
- * pipe; all are atomics.
+/* The log. A line is built on the stack and handed to the kernel in one write of at most PIPE_BUF bytes, so lines do not mix.
+ * It is written only when the descriptor says that it can take it: a reader that has stalled costs whoever logs at most
+ * WAIT_MS once, then lines are dropped and counted, and the first one that goes through again is preceded by their number.
+ * The level, the descriptor, the counts and the lock around poll-and-write are the only globals of the runtime besides the
+ * signal pipe.
  *
  * Worker form:  2026-11-29T14:03:07.123Z INFO  worker.herder [src|0] message
  * Relay form:   \x01<level digit>\t<logger>\t<task>\tmessage      (a host to its worker, which knows the connector)
@@ -10,8 +12,8 @@
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +22,19 @@
 
 #define LINE_MAX_BYTES 4000 /* below PIPE_BUF: one write is one line */
 #define RELAY_MARK '\x01'
-#define WORKER_WAIT_MS 1000 /* how long a full terminal or pipe may hold up the worker's own line */
+#define WAIT_MS 10 /* how long a full pipe or terminal may hold up a line, once */
 
 static atomic_int log_level = LOG_INFO;
 static atomic_int relay_fd = -1;
 static atomic_ullong dropped;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long long untold; /* dropped since the log last said so; under lock */
 static _Atomic(void (*)(const char *line, size_t len)) witness;
 static _Thread_local const char *context_connector;
 static _Thread_local int context_task = -1;
+
+typedef size_t (*log_head_fn)(char *line, size_t size, enum log_level level, const char *logger,
+                              const char *connector, int task);
 
 static const char *const level_names[] = {"TRACE", "DEBUG", "INFO", "WARN",
                                           "ERROR", "FATAL", "OFF"};
@@ -112,18 +119,43 @@ static size_t put_head(char *line, size_t size, enum log_level level, const char
     return (size_t)n;
 }
 
-static void emit(int fd, const char *line, size_t len, bool may_wait)
+static size_t put_relay_head(char *line, size_t size, enum log_level level, const char *logger,
+                             const char *connector, int task)
 {
-    ssize_t n = write(fd, line, len);
+    (void)connector;
+    return (size_t)snprintf(line, size, "%c%d\t%.100s\t%d\t", RELAY_MARK, (int)level, logger, task);
+}
 
-    if (n < 0 && errno == EAGAIN && may_wait) {
-        struct pollfd p = {.fd = fd, .events = POLLOUT};
+/* Can fd take a line without blocking? Linux calls a pipe writable when a whole PIPE_BUF fits. */
+static bool writable(int fd, int wait_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
 
-        if (poll(&p, 1, WORKER_WAIT_MS) == 1)
-            n = write(fd, line, len);
+    return poll(&p, 1, wait_ms) == 1 && (p.revents & POLLOUT) != 0;
+}
+
+static bool put(int fd, const char *line, size_t len, int wait_ms)
+{
+    return writable(fd, wait_ms) && write(fd, line, len) == (ssize_t)len;
+}
+
+static void emit(int fd, const char *line, size_t len, log_head_fn head)
+{
+    pthread_mutex_lock(&lock);
+    if (untold > 0) {
+        char told[512];
+        size_t n = head(told, sizeof(told), LOG_WARN, "log", NULL, -1);
+
+        n += (size_t)snprintf(told + n, sizeof(told) - n,
+                              "%llu lines were dropped: the log's reader is slow\n", untold);
+        if (put(fd, told, n, 0))
+            untold = 0;
     }
-    if (n < 0)
+    if (untold > 0 || !put(fd, line, len, WAIT_MS)) {
+        untold++;
         atomic_fetch_add(&dropped, 1);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 static void tell_witness(enum log_level level, const char *logger, int task, const char *message)
@@ -149,16 +181,13 @@ static void write_line(enum log_level level, const char *logger, const char *con
 {
     char line[LINE_MAX_BYTES];
     int relay = atomic_load(&relay_fd);
-    size_t n;
+    log_head_fn head = relay >= 0 ? put_relay_head : put_head;
+    size_t n = head(line, 400, level, logger, connector, task);
 
     tell_witness(level, logger, task, message);
-    if (relay >= 0)
-        n = (size_t)snprintf(line, 200, "%c%d\t%.100s\t%d\t", RELAY_MARK, (int)level, logger, task);
-    else
-        n = put_head(line, 400, level, logger, connector, task);
     n += put_escaped(line + n, sizeof(line) - n - 1, message);
     line[n++] = '\n';
-    emit(relay >= 0 ? relay : STDERR_FILENO, line, n, relay < 0);
+    emit(relay >= 0 ? relay : STDERR_FILENO, line, n, head);
 }
 
 void log_write(enum log_level level, const char *logger, const char *fmt, ...)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log (relayed lines, one event one line, never blocking) and file (caps, atomic replacement, locks). */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -72,6 +73,33 @@ static void a_full_pipe_drops_and_counts(void **state)
     log_relay_to(-1);
     assert_true(log_dropped() - before > 1000);
     close(fds[0]), close(fds[1]);
+}
+
+/* A blocking pipe whose reader sleeps must not hold up who logs, and the gap must be told. */
+static void a_stalled_reader_costs_no_time_and_is_told_of_the_gap(void **state)
+{
+    int fds[2];
+    int saved = dup(STDERR_FILENO);
+    char text[100000];
+    int64_t start = clock_ms();
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    dup2(fds[1], STDERR_FILENO);
+    for (int i = 0; i < 2000; i++)
+        log_write(LOG_ERROR, "t", "%0100d", i);
+    assert_true(clock_ms() - start < 1000);
+    n = read(fds[0], text, sizeof(text));
+    assert_true(n > 10000);
+    log_write(LOG_INFO, "t", "after the gap");
+    dup2(saved, STDERR_FILENO);
+    n = read(fds[0], text, sizeof(text) - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_non_null(strstr(text, "lines were dropped"));
+    assert_non_null(strstr(strstr(text, "lines were dropped"), "after the gap"));
+    close(saved), close(fds[0]), close(fds[1]);
 }
 
 static char folder[] = "/tmp/test-file-XXXXXX";
@@ -176,6 +204,7 @@ int main(void)
         cmocka_unit_test(relayed_lines_come_apart_as_they_went_in),
         cmocka_unit_test(other_lines_are_not_taken_for_relayed_ones),
         cmocka_unit_test(a_full_pipe_drops_and_counts),
+        cmocka_unit_test(a_stalled_reader_costs_no_time_and_is_told_of_the_gap),
         cmocka_unit_test(files_are_replaced_whole_and_read_with_a_cap),
         cmocka_unit_test(a_lock_names_its_holder_and_ends_with_it),
         cmocka_unit_test(folders_are_made_with_their_parents),
