@@ -235,10 +235,23 @@ static void every_file_that_a_map_names_exists(void **state)
     assert_string_equal(output, "");
 }
 
+/* The plugin that is shown is the example that is built and run by another test. */
+static void the_plugin_that_is_shown_is_the_example(void **state)
+{
+    char *readme = scratch_read(TEST_SOURCE "/README.md", NULL);
+    char *example = scratch_read(TEST_SOURCE "/examples/hello_source/hello_source.c", NULL);
+
+    (void)state;
+    assert_non_null(readme);
+    assert_non_null(example);
+    assert_non_null(strstr(readme, scratch_text("```c\n%s```\n", example)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(every_command_of_the_readme_does_what_it_says),
+        scratch_test(the_plugin_that_is_shown_is_the_example),
         scratch_test(every_make_target_of_the_readme_exists),
         scratch_test(every_file_that_a_map_names_exists),
     };
