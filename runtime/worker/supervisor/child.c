@@ -9,7 +9,7 @@
  *                                                                ▼
  *                                               GONE (link read to its end) ─► bury
  *
- * on_hello makes READY, child_drain DRAINING, child_end TERM, child_kill and on_deadline KILL, on_exit GONE.
+ * on_hello makes READY, child_drain DRAINING, child_end TERM, child_kill and on_deadline KILL, on_exit_event GONE.
  *
  * Invariants
  * - The whole group is killed before the leader is reaped: as long as it is a zombie its number belongs to nobody else.
