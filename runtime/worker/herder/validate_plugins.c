@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks of a connector's configuration that ask the catalog: versions, converters with their own keys, transforms and
+ * predicates. Called by validate.c; pure. */
+#include "worker/herder/validation.h"
+
+#include <strings.h>
+
+#define SIMPLE_HEADERS "SimpleHeaderConverter" /* built into hosts, so in no catalog */
+
+/* --- versions of plugins ----------------------------------------------------------------------------------------------- */
+
+/* One version of each plugin is installed: this one, by itself, by a range of nothing but it, or "latest". */
+static bool is_version(const char *wanted, const char *installed)
+{
+    size_t len = strlen(wanted), n = installed != NULL ? strlen(installed) : 0;
+
+    if (strcasecmp(wanted, "latest") == 0)
+        return true;
+    if (n > 0 && len == n + 2 && wanted[0] == '[' && wanted[len - 1] == ']')
+        return strncmp(wanted + 1, installed, n) == 0;
+    return n > 0 && strcmp(wanted, installed) == 0;
+}
+
+void validate_plugins_version(struct validation *v, const char *class_key, const char *version_key,
+                              const struct catalog_plugin *plugin)
+{
+    const char *wanted = validation_get(v, version_key);
+    const char *open = "", *middle = "", *again = "", *close = "";
+    char *text = NULL;
+
+    if (wanted == NULL || is_version(wanted, plugin->version))
+        return;
+    if (wanted[0] != '[' && wanted[0] != '(') {
+        open = "[";
+        middle = ",";
+        again = wanted;
+        close = "]";
+    }
+    mr_assert(asprintf(&text,
+                       "Plugin %s not found that matches the version range %s%s%s%s%s, available "
+                       "versions: [%s]",
+                       plugin->java_class, open, wanted, middle, again, close,
+                       plugin->version != NULL ? plugin->version : "undefined") > 0);
+    validation_say(validation_key(v, class_key), text);
+    validation_say(validation_key(v, version_key), text);
+    free(text);
+}
+
+/* --- converters -------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *key;
+    const char *prefix;
+    const char *version;
+    const char *type;
+    const char *interface;
+} converters[VALIDATION_CONVERTERS] = {
+    {"header.converter", "header.converter.", "header.converter.plugin.version", "header",
+     "HeaderConverter"},
+    {"key.converter", "key.converter.", "key.converter.plugin.version", "key", "Converter"},
+    {"value.converter", "value.converter.", "value.converter.plugin.version", "value", "Converter"},
+};
+
+static bool is_simple_headers(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return strcmp(dot != NULL ? dot + 1 : name, SIMPLE_HEADERS) == 0;
+}
+
+static const struct catalog_plugin *find_converter(struct validation *v, size_t i)
+{
+    const char *value = validation_get(v, converters[i].key);
+    char *name = value != NULL ? validation_trimmed(value) : NULL;
+    const struct catalog_plugin *found = NULL, *other;
+
+    if (name == NULL)
+        return NULL;
+    found = catalog_find(v->in->catalog, MR_PLUGIN_CONVERTER, name);
+    if (found == NULL && (strcmp(converters[i].type, "header") != 0 || !is_simple_headers(name))) {
+        other = catalog_find(v->in->catalog, 0, name);
+        if (other != NULL)
+            validation_problem(v, converters[i].key,
+                               "Class class %s does not implement the %s interface",
+                               other->java_class, converters[i].interface);
+        else
+            validation_problem(
+                v, converters[i].key,
+                "Invalid value %s for configuration %s: Class %s could not be found.", value,
+                converters[i].key, name);
+    }
+    free(name);
+    return found;
+}
+
+/* The converter's own keys stand below its prefix; its sentences name them without. */
+static void check_converter_keys(struct validation *v, size_t i,
+                                 const struct catalog_plugin *plugin)
+{
+    struct props own;
+
+    props_init(&own);
+    mr_assert(props_subset(v->in->config, converters[i].prefix, &own) == 0 &&
+              props_set(&own, "converter.type", converters[i].type) == 0);
+    for (const struct mr_config_key *key = plugin->keys; key->name != NULL; key++) {
+        char name[512];
+        struct validate_key *slot;
+
+        snprintf(name, sizeof(name), "%s%s", converters[i].prefix, key->name);
+        slot = validation_key(v, name);
+        slot->per_key = true;
+        config_def_check(key, &own, NULL, validation_bad, slot);
+    }
+    props_deinit(&own);
+}
+
+void validate_plugins_converters(struct validation *v)
+{
+    for (size_t i = 0; i < VALIDATION_CONVERTERS; i++) {
+        v->converters[i] = find_converter(v, i);
+        if (v->converters[i] != NULL)
+            validate_plugins_version(v, converters[i].key, converters[i].version, v->converters[i]);
+    }
+}
+
+void validate_plugins_converter_keys(struct validation *v)
+{
+    for (size_t i = 0; i < VALIDATION_CONVERTERS; i++)
+        if (v->converters[i] != NULL)
+            check_converter_keys(v, i, v->converters[i]);
+}
+
+/* --- transforms and predicates ------------------------------------------------------------------------------------------ */
+
+/* No plugin kind of these exists here yet, so each alias is told like a class that is not installed. */
+void validate_plugins_aliases(struct validation *v, const char *name)
+{
+    struct config_value aliases = validation_list(v, name);
+
+    if (config_def_has_duplicate(&aliases)) {
+        char *all = validation_joined(&aliases);
+
+        validation_problem(v, name,
+                           "Invalid value [%s] for configuration %s: Duplicate alias provided.",
+                           all, name);
+        free(all);
+    }
+    if (aliases.item_count > VALIDATION_NAMED_MAX)
+        validation_problem(v, name, "%s: %zu aliases are more than %d", name, aliases.item_count,
+                           VALIDATION_NAMED_MAX);
+    for (size_t i = 0; i < aliases.item_count && i < VALIDATION_NAMED_MAX; i++) {
+        char type[1024];
+        const char *class_name;
+
+        if (validation_contains(&aliases, i, aliases.items[i]))
+            continue;
+        snprintf(type, sizeof(type), "%s.%s.type", name, aliases.items[i]);
+        class_name = validation_get(v, type);
+        if (class_name == NULL)
+            validation_problem(
+                v, type, "Missing required configuration \"%s\" which has no default value.", type);
+        else
+            validation_problem(
+                v, type, "Invalid value %s for configuration %s: Class %s could not be found.",
+                class_name, type, class_name);
+    }
+    config_value_deinit(&aliases);
+}

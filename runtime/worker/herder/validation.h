@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the validation share. */
+#ifndef WORKER_VALIDATION_H
+#define WORKER_VALIDATION_H
+
+#include "worker/herder/validate.h"
+
+#define VALIDATION_NAMED_MAX \
+    200 /* aliases, overrides, nulls: beyond this they are counted and not looked at */
+#define VALIDATION_CONVERTERS 3
+
+struct validation {
+    const struct validate_input *in;
+    struct validate_result *out;
+    const struct catalog_plugin *plugin; /* the connector's */
+    const struct catalog_plugin
+        *converters[VALIDATION_CONVERTERS]; /* of this configuration; NULL: not set, or not there */
+};
+
+/* --- validation.c: keys, in order ------------------------------------------------------------------------------------ */
+
+struct validate_key *validation_find(struct validation *v,
+                                     const char *name); /* NULL: not looked at yet */
+struct validate_key *validation_add(struct validation *v, const char *name, bool front);
+struct validate_key *validation_key(struct validation *v,
+                                    const char *name);           /* found, or added at the end */
+void validation_say(struct validate_key *key, const char *text); /* copied */
+void validation_clear(struct validate_key *key);
+MR_PRINTF(3, 4)
+void validation_problem(struct validation *v, const char *name, const char *fmt, ...);
+void validation_bad(void *key, const char *name,
+                    const char *text); /* for config_def_check: key is a struct validate_key */
+
+/* --- validation.c: looks into the configuration ---------------------------------------------------------------------- */
+
+const char *validation_get(const struct validation *v, const char *key);
+bool validation_blank(const char *text); /* or NULL */
+struct config_value validation_list(const struct validation *v, const char *name);
+bool validation_contains(const struct config_value *list, size_t count,
+                         const char *item); /* among the first count */
+char *
+validation_joined(const struct config_value *list); /* "a, b", as Java prints a list; malloc'ed */
+char *validation_trimmed(const char *text);         /* malloc'ed */
+bool validation_sink(const struct validation *v);
+
+/* --- validate_plugins.c ------------------------------------------------------------------------------------------------ */
+
+void validate_plugins_version(struct validation *v, const char *class_key, const char *version_key,
+                              const struct catalog_plugin *plugin);
+void validate_plugins_converters(struct validation *v); /* fills converters */
+void validate_plugins_converter_keys(struct validation *v);
+void validate_plugins_aliases(struct validation *v,
+                              const char *name); /* "transforms", "predicates" */
+
+/* --- validate_clients.c ------------------------------------------------------------------------------------------------ */
+
+void validate_clients_overrides(struct validation *v);
+
+#endif
