@@ -106,12 +106,26 @@ static void settle(struct lifecycle *lc, const struct mr_error *err)
         err_clear(&lc->result);
 }
 
-/* The first line of a trace says what is wrong; the rest is for the status. */
+/* What a trace says is wrong: its first line, without the error's class before it ("org.example.SomeException: "). */
+static const char *reason_of(const char *trace, int *len)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._$";
+    size_t word = strspn(trace, name);
+
+    if (memchr(trace, '.', word) != NULL && strncmp(trace + word, ": ", 2) == 0)
+        trace += word + 2;
+    *len = (int)strcspn(trace, "\n");
+    return trace;
+}
+
 static void settle_failed(struct lifecycle *lc, const char *trace)
 {
     struct mr_error err = {0};
+    const char *reason;
+    int len;
 
-    mr_fail(&err, MR_ERR_FATAL, "%.*s", (int)strcspn(trace, "\n"), trace);
+    reason = reason_of(trace, &len);
+    mr_fail(&err, MR_ERR_FATAL, "%.*s", len, reason);
     settle(lc, &err);
 }
 

@@ -646,13 +646,13 @@ static void a_failed_first_start_leaves_nothing_behind(void **state)
 
     source_to(f, &f->last, "c", TARGET_STARTED, true);
     pass(0);
-    says("c", STATE_FAILED, "ConnectException: no such file\n\tat start");
+    says("c", STATE_FAILED, "org.example.ConnectException: no such file\n\tat start");
     assert_states(f, "c", "FAILED");
     assert_answered(f, 0, 0);
     world.journal[0] = '\0';
     died("c", true, -1, "drained");
     assert_answered(f, 1, MR_ERR_FATAL);
-    assert_string_equal(f->last.text, "ConnectException: no such file");
+    assert_string_equal(f->last.text, "no such file");
     assert_false(herder_knows(f->herder, "c"));
     source_to(f, &f->last, "c", TARGET_STARTED, true);
     pass(0);
