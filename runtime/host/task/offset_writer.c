@@ -87,17 +87,19 @@ static void put_back(struct offset_writer *w)
         ack_window_put_back(w->window, &w->taken[i]);
     w->taken_count = 0;
     w->putting = false;
-    w->wanted = false;
+    w->left = 0;
 }
 
-/* Send the next portion; with nothing to take the flush is done. */
+/* Send the next portion of what is left of the flush. The window gives the oldest first, so a busy source adds nothing to a
+ * flush under way. */
 static void pump(struct offset_writer *w, int64_t now_ms)
 {
-    w->taken_count = ack_window_take(w->window, w->taken, OFFSET_WRITER_PORTION);
-    if (w->taken_count == 0) {
-        w->wanted = false;
+    size_t portion = w->left < OFFSET_WRITER_PORTION ? w->left : OFFSET_WRITER_PORTION;
+
+    w->taken_count = ack_window_take(w->window, w->taken, portion);
+    w->left -= portion;
+    if (w->taken_count == 0)
         return;
-    }
     w->putting = true;
     w->late = false;
     w->sent_ms = now_ms;
@@ -113,7 +115,7 @@ static void pump(struct offset_writer *w, int64_t now_ms)
 void offset_writer_flush(struct offset_writer *w, int64_t now_ms)
 {
     w->due_ms = now_ms + w->interval_ms;
-    w->wanted = true;
+    w->left = ack_window_committable(w->window);
     if (!w->putting)
         pump(w, now_ms);
 }
@@ -125,7 +127,11 @@ void offset_writer_tick(struct offset_writer *w, int64_t now_ms)
                  (long long)w->timeout_ms);
         w->late = true;
     }
-    if (now_ms >= w->due_ms)
+    if (now_ms < w->due_ms)
+        return;
+    if (w->putting)
+        w->due_ms = now_ms + w->interval_ms; /* as in Java: the one under way ends first */
+    else
         offset_writer_flush(w, now_ms);
 }
 
@@ -149,9 +155,10 @@ bool offset_writer_answer(struct offset_writer *w, int64_t id, const char *error
     }
     w->putting = false;
     w->taken_count = 0;
-    if (w->wanted)
-        pump(w, now_ms);
-    return !w->wanted;
+    if (w->left == 0)
+        return true;
+    pump(w, now_ms);
+    return false;
 }
 
 bool offset_writer_busy(const struct offset_writer *w)

@@ -2,8 +2,8 @@
 /* Stores the committable offsets of a source task through the worker: one request at a time, in portions.
  * Owner: the task's thread.
  *
- *   IDLE ─flush─► PUTTING ─stored, more to take─► PUTTING
- *    ▲               ├─stored, nothing more─► IDLE (flush done: the plugin is told)
+ *   IDLE ─flush─► PUTTING ─stored, more of what was there at the flush─► PUTTING
+ *    ▲               ├─stored, that was all─► IDLE (flush done: the plugin is told)
  *    └───────────────┴─refused─► IDLE (the offsets are committable again; next time)
  */
 #ifndef HOST_OFFSET_WRITER_H
@@ -25,7 +25,7 @@ struct offset_writer {
     int64_t interval_ms;
     int64_t timeout_ms;
     int64_t due_ms; /* of the next flush */
-    bool wanted;    /* a flush is under way */
+    size_t left;    /* offsets that the flush under way has still to take */
     bool putting;   /* a request is out: id, sent_ms, taken are valid */
     bool late;      /* that it takes long was logged */
     int64_t id;
@@ -39,9 +39,9 @@ void offset_writer_init(struct offset_writer *w, struct ack_window *window, offs
                         void *arg, int64_t interval_ms, int64_t timeout_ms, int64_t now_ms);
 void offset_writer_deinit(struct offset_writer *w);
 
-/* Begin to store what is committable now; a flush under way takes it along. */
+/* Begin to store what is committable now, and only that; a flush under way takes it along. */
 void offset_writer_flush(struct offset_writer *w, int64_t now_ms);
-/* Begin one when it is due; logs when an answer takes long. */
+/* Begin one when it is due and none is under way; logs when an answer takes long. */
 void offset_writer_tick(struct offset_writer *w, int64_t now_ms);
 /* When tick has something to do: monotonic ms, INT64_MAX = nothing until something becomes committable. */
 int64_t offset_writer_due_ms(const struct offset_writer *w);

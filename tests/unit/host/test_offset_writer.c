@@ -116,6 +116,38 @@ static void while_one_request_is_out_no_other_is_sent(void **state)
     assert_true(offset_writer_answer(&f->w, 101, "", 30));
 }
 
+/* A busy source: something is always committable when an answer comes. */
+static void offsets_that_come_during_a_flush_wait_for_the_next(void **state)
+{
+    struct fixture *f = *state;
+
+    deliver(f, "a", 1);
+    offset_writer_tick(&f->w, 1000);
+    for (int64_t i = 0; i < 5; i++) {
+        deliver(f, "a", 2 + i);
+        deliver(f, "b", 2 + i);
+        assert_true(offset_writer_answer(&f->w, 100 + i, "", 1010 + i * 1000));
+        assert_false(offset_writer_busy(&f->w));
+        offset_writer_tick(&f->w, 1999 + i * 1000);
+        assert_int_equal(f->sent_count, 1 + i);
+        offset_writer_tick(&f->w, 2000 + i * 1000);
+        assert_int_equal(f->sent_count, 2 + i);
+    }
+}
+
+static void answers_slower_than_the_interval_still_end_a_flush(void **state)
+{
+    struct fixture *f = *state;
+
+    deliver(f, "a", 1);
+    offset_writer_tick(&f->w, 1000);
+    deliver(f, "a", 2);
+    offset_writer_tick(&f->w, 2000);
+    assert_int_equal(f->sent_count, 1);
+    assert_true(offset_writer_answer(&f->w, 100, "", 2500));
+    assert_int_equal(offset_writer_due_ms(&f->w), 3000);
+}
+
 static void refused_offsets_come_again_unless_newer_ones_did(void **state)
 {
     struct fixture *f = *state;
@@ -130,6 +162,20 @@ static void refused_offsets_come_again_unless_newer_ones_did(void **state)
     offset_writer_flush(&f->w, 20);
     check_sent(f, 1,
                "[[{\"filename\":\"a\"},{\"position\":2}],[{\"filename\":\"b\"},{\"position\":1}]]");
+}
+
+static void a_link_that_closes_between_portions_is_no_success(void **state)
+{
+    struct fixture *f = *state;
+
+    deliver(f, "a", 1);
+    offset_writer_flush(&f->w, 0);
+    deliver(f, "a", 2);
+    offset_writer_flush(&f->w, 10);
+    f->next_id = -1;
+    assert_false(offset_writer_answer(&f->w, 100, "", 20));
+    assert_false(offset_writer_busy(&f->w));
+    assert_int_equal(ack_window_committable(f->window), 1);
 }
 
 static void a_closed_link_loses_nothing(void **state)
@@ -191,7 +237,10 @@ int main(void)
         T(a_flush_sends_partition_and_offset_as_connect_does),
         T(a_flush_comes_when_due_and_only_with_something_to_store),
         T(while_one_request_is_out_no_other_is_sent),
+        T(offsets_that_come_during_a_flush_wait_for_the_next),
+        T(answers_slower_than_the_interval_still_end_a_flush),
         T(refused_offsets_come_again_unless_newer_ones_did),
+        T(a_link_that_closes_between_portions_is_no_success),
         T(a_closed_link_loses_nothing),
         T(many_partitions_go_in_portions),
         T(a_name_that_is_not_utf8_does_not_stop_the_others),

@@ -310,6 +310,26 @@ static void offsets_that_could_not_be_stored_are_stored_later(void **state)
     rig_wait_true(rig, stored_is, 1000);
 }
 
+static bool was_told(struct rig *rig, int64_t n)
+{
+    return script.committed >= n;
+}
+
+static void a_busy_source_stores_at_each_interval_and_hears_of_it(void **state)
+{
+    struct rig *rig = *state;
+    int64_t began;
+
+    script.limit = INT32_MAX;
+    script.per_poll = 7;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    began = clock_ms();
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, was_told, 5);
+    assert_true((int64_t)rig->puts <= (clock_ms() - began) / 100 + 1);
+}
+
 static void a_broker_that_goes_and_comes_loses_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -686,6 +706,7 @@ int main(int argc, char **argv)
         T(a_stop_under_load_loses_nothing_and_stores_what_was_delivered),
         T(offsets_wait_for_the_delivery_report),
         T(offsets_that_could_not_be_stored_are_stored_later),
+        T(a_busy_source_stores_at_each_interval_and_hears_of_it),
         T(a_broker_that_goes_and_comes_loses_nothing),
         T(a_small_memory_budget_slows_the_source_and_loses_nothing),
         T(a_paused_task_does_not_poll_and_goes_on_after),
