@@ -299,13 +299,14 @@ static void commit_before_leaving(struct sink_task *s, const struct consumer_par
 
 /* --- the group ----------------------------------------------------------------------------------------------------- */
 
-static void note_member(struct sink_task *s)
+/* So that whoever cleans up after a crash can make this member leave its group. */
+static void note_member(struct sink_task *s, const char *id)
 {
     struct black_box *box = s->task->box;
 
     if (box != NULL && s->task->box_slot < BLACK_BOX_SLOTS)
         snprintf(box->slots[s->task->box_slot].member_id, sizeof(box->slots[0].member_id), "%s",
-                 consumer_member_id(s->consumer));
+                 id);
 }
 
 static void on_assigned(void *arg, const struct consumer_partition *parts, size_t count)
@@ -315,7 +316,7 @@ static void on_assigned(void *arg, const struct consumer_partition *parts, size_
 
     if (ledger_assign(s->ledger, parts, count, &err) != MR_OK)
         fail(s, &err, NULL);
-    note_member(s);
+    note_member(s, consumer_member_id(s->consumer));
     log_info("%zu partitions assigned, %zu in all", count, ledger_count(s->ledger));
 }
 
@@ -707,6 +708,7 @@ static void close_consumer(struct sink_task *s)
     take_commit_result(s);
     consumer_close(&closing);
     s->consumer = NULL;
+    note_member(s, "");
 }
 
 static void close_all(struct sink_task *s)

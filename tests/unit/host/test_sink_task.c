@@ -446,7 +446,7 @@ static void a_long_put_keeps_its_place_in_the_group(void **state)
     check_got(800, 2);
 }
 
-static void the_members_id_stands_in_the_black_box(void **state)
+static void the_members_id_stands_in_the_black_box_until_it_leaves(void **state)
 {
     struct rig *rig = *state;
 
@@ -456,6 +456,7 @@ static void the_members_id_stands_in_the_black_box(void **state)
     rig_wait_true(rig, accepted_is, 10);
     assert_true(rig->box.slots[1].member_id[0] != '\0');
     rig_stop(rig);
+    assert_true(rig->box.slots[1].member_id[0] == '\0'); /* it has left by itself */
 }
 
 int main(int argc, char **argv)
@@ -475,7 +476,7 @@ int main(int argc, char **argv)
         T(topics_must_be_named_in_one_way),
         T(topics_can_be_named_by_a_pattern),
         T(a_long_put_keeps_its_place_in_the_group),
-        T(the_members_id_stands_in_the_black_box),
+        T(the_members_id_stands_in_the_black_box_until_it_leaves),
     };
 
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
