@@ -378,6 +378,30 @@ static void a_small_memory_budget_slows_the_source_and_loses_nothing(void **stat
 
 /* --- pause and stop -------------------------------------------------------------------------------------------------- */
 
+static void a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered(void **state)
+{
+    struct rig *rig = *state;
+    int64_t stored;
+
+    script.limit = 1000000;
+    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "2000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, delivered_some, 500);
+    rd_kafka_mock_broker_set_down(rig->cluster, 1);
+    usleep(200000);
+    assert_true(rig_stop(rig) < 3000);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_UNASSIGNED);
+    stored = rig_stored(rig, PART, "next");
+    rd_kafka_mock_broker_set_up(rig->cluster, 1);
+    {
+        json_t *values = rig_read_topic(rig, "numbers", (size_t)stored);
+
+        assert_true((int64_t)json_array_size(values) >= stored);
+        json_decref(values);
+    }
+}
+
 static void a_paused_task_does_not_poll_and_goes_on_after(void **state)
 {
     struct rig *rig = *state;
@@ -709,6 +733,7 @@ int main(int argc, char **argv)
         T(a_busy_source_stores_at_each_interval_and_hears_of_it),
         T(a_broker_that_goes_and_comes_loses_nothing),
         T(a_small_memory_budget_slows_the_source_and_loses_nothing),
+        T(a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered),
         T(a_paused_task_does_not_poll_and_goes_on_after),
         T(a_task_that_begins_paused_is_not_started),
         T(a_task_that_is_not_ours_ends_in_silence),
