@@ -131,12 +131,14 @@ mr_schema_make(const struct mr_task *task, const struct mr_schema_spec *spec, st
 static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, uint8_t kind,
                                                    bool optional)
 {
+    const struct mr_schema *schema;
     struct mr_schema_spec spec;
 
     memset(&spec, 0, sizeof(spec));
     spec.kind = kind;
     spec.optional = optional;
-    return task->host->schema_make(&spec, sizeof(spec), NULL);
+    schema = task->host->schema_make(&spec, sizeof(spec), NULL);
+    return schema;
 }
 
 /* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code when the list is

@@ -312,6 +312,15 @@ static int to_text_map(struct way_in *w, const struct mr_schema *schema, struct 
     return rc;
 }
 
+/* Floats are the same key by their bits, as Float.equals has it. */
+static uint32_t float_bits(float f)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof(bits));
+    return bits;
+}
+
 /* Keys that are equal are one entry, the last one, as in Java's HashMap: by kind and content, but each byte[] by itself. */
 static bool same_key(struct mr_value a, struct mr_value b);
 
@@ -334,7 +343,7 @@ static bool same_key(struct mr_value a, struct mr_value b)
         return false;
     switch (a.kind) {
     case MR_KIND_FLOAT32:
-        return memcmp(&a.u.f, &b.u.f, sizeof(a.u.f)) == 0;
+        return float_bits(a.u.f) == float_bits(b.u.f);
     case MR_KIND_STRING:
         return memcmp(a.u.p, b.u.p, a.len) == 0;
     case MR_KIND_LIST:
@@ -376,7 +385,7 @@ static uint64_t hash_content(struct mr_value key)
 
     switch (key.kind) {
     case MR_KIND_FLOAT32:
-        return hash_bytes((const unsigned char *)&key.u.f, sizeof(key.u.f));
+        return float_bits(key.u.f);
     case MR_KIND_STRING:
         return hash_bytes((const unsigned char *)key.u.p, key.len);
     case MR_KIND_LIST:

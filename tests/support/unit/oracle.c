@@ -205,9 +205,9 @@ static uint8_t kind_of(const char *type)
                                         "INT64", "FLOAT32", "FLOAT64", "STRING", "BYTES",
                                         "ARRAY", "MAP",     "STRUCT"};
 
-    for (uint8_t i = 1; i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 1; i < sizeof(types) / sizeof(types[0]); i++)
         if (strcmp(types[i], type) == 0)
-            return i;
+            return (uint8_t)i;
     return 0;
 }
 
