@@ -120,13 +120,14 @@ static int do_double_free(struct act *act)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winfinite-recursion"
 #endif
-static int overflow(volatile char *above)
+/* Steps smaller than a guard page: it must be hit, not leapt over. */
+__attribute__((noinline)) static int overflow(volatile char *above)
 {
-    volatile char frame[4096];
+    volatile char frame[512];
 
     frame[0] = above == NULL ? 0 : above[0];
-    frame[4095] = (char)overflow(frame);
-    return frame[4095] + frame[0];
+    frame[511] = (char)overflow(frame);
+    return frame[511] + frame[0];
 }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
