@@ -75,6 +75,8 @@ struct sink_task {
 static void fail(struct sink_task *s, const struct mr_error *err, const char *where)
 {
     task_fail(s->task, err, where);
+    if (s->consumer != NULL)
+        consumer_wake(s->consumer); /* it may be inside consumer_poll, in a callback */
 }
 
 static bool ending(struct sink_task *s)
@@ -186,9 +188,9 @@ static void settle_delivery(struct sink_task *s)
 
 /* --- flush and commit ---------------------------------------------------------------------------------------------- */
 
-/* Make durable what put accepted. closing: partitions are about to go, or the task ends. offer: lend the consumer meanwhile;
- * not inside the consumer's own callbacks. true: offsets may be committed. */
-static bool flush(struct sink_task *s, bool closing, bool offer)
+/* Make durable what put accepted. offer: lend the consumer meanwhile; not inside the consumer's own callbacks. true: offsets may
+ * be committed. A flush that fails for good ends the task also inside a revocation: it could never commit again. */
+static bool flush(struct sink_task *s, bool offer)
 {
     const struct mr_sink *sink = &s->task->plugin->sink;
     struct mr_error err = {0};
@@ -213,10 +215,9 @@ static bool flush(struct sink_task *s, bool closing, bool offer)
     s->broken = rc != MR_ERR_RETRY;
     if (rc == MR_ERR_RETRY && err.retry_after_ms > 0)
         s->commit_due_ms = clock_ms() + err.retry_after_ms;
-    if (s->broken && !closing)
+    log_warn("offsets are not committed: %s: %s", s->task->where, err.text);
+    if (s->broken)
         fail(s, &err, s->task->where);
-    else
-        log_warn("offsets are not committed: %s: %s", s->task->where, err.text);
     return false;
 }
 
@@ -252,7 +253,7 @@ static void commit_async(struct sink_task *s)
 
     if (s->sent_count > 0 || ledger_count(s->ledger) == 0 || !room_for_parts(s))
         return;
-    if (ledger_uncommitted(s->ledger, NULL, 0, s->parts) == 0 || !flush(s, false, true))
+    if (ledger_uncommitted(s->ledger, NULL, 0, s->parts) == 0 || !flush(s, true))
         return;
     /* Positions after the flush are those before it: nothing was put meanwhile. */
     if (!grow(&s->sent, &s->sent_cap, ledger_count(s->ledger)))
@@ -286,7 +287,7 @@ static void commit_before_leaving(struct sink_task *s, const struct consumer_par
     if (!room_for_parts(s))
         return;
     n = ledger_uncommitted(s->ledger, going, count, s->parts);
-    if (n == 0 || !flush(s, true, false))
+    if (n == 0 || !flush(s, false))
         return;
     s->sent_count = 0; /* an answer that is still out can't be told from this one's */
     if (consumer_commit(s->consumer, s->parts, n, true, sync_timeout(s), &err) == MR_OK)

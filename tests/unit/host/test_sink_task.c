@@ -335,6 +335,44 @@ static void a_flush_that_fails_at_the_stop_commits_nothing(void **state)
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
 }
 
+/* Another member of the group, as long as the test wants one. */
+static rd_kafka_t *join(struct rig *rig)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    char why[256];
+    rd_kafka_t *rk;
+
+    rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
+    rd_kafka_conf_set(conf, "group.id", GROUP, why, sizeof(why));
+    rd_kafka_conf_set(conf, "session.timeout.ms", "6000", why, sizeof(why));
+    rd_kafka_conf_set(conf, "heartbeat.interval.ms", "300", why, sizeof(why));
+    rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
+    assert_non_null(rk);
+    rd_kafka_topic_partition_list_add(topics, "in", RD_KAFKA_PARTITION_UA);
+    assert_int_equal(rd_kafka_subscribe(rk, topics), 0);
+    rd_kafka_topic_partition_list_destroy(topics);
+    return rk;
+}
+
+static void a_flush_that_fails_in_a_revocation_ends_the_task_too(void **state)
+{
+    struct rig *rig = *state;
+    rd_kafka_t *other;
+
+    script.flush_code = MR_ERR_IO;
+    rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
+    rig_write_topic(rig, "in", 2, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 100);
+    other = join(rig);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "the disk is full"));
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+    rd_kafka_destroy(other);
+}
+
 static void pause_stops_delivery_and_resume_loses_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -471,6 +509,7 @@ int main(int argc, char **argv)
         T(a_flush_that_asks_for_a_retry_keeps_the_offsets_back),
         T(a_flush_that_fails_ends_the_task_and_commits_nothing),
         T(a_flush_that_fails_at_the_stop_commits_nothing),
+        T(a_flush_that_fails_in_a_revocation_ends_the_task_too),
         T(pause_stops_delivery_and_resume_loses_nothing),
         T(a_bad_record_fails_the_task_before_anything_of_its_poll_is_put),
         T(topics_must_be_named_in_one_way),
