@@ -131,14 +131,12 @@ mr_schema_make(const struct mr_task *task, const struct mr_schema_spec *spec, st
 static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, uint8_t kind,
                                                    bool optional)
 {
-    const struct mr_schema *schema;
     struct mr_schema_spec spec;
 
     memset(&spec, 0, sizeof(spec));
     spec.kind = kind;
     spec.optional = optional;
-    schema = task->host->schema_make(&spec, sizeof(spec), NULL);
-    return schema;
+    return task->host->schema_make(&spec, sizeof(spec), NULL);
 }
 
 /* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code when the list is
