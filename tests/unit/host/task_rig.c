@@ -306,6 +306,23 @@ static bool saw(const struct rig *rig, enum state state)
     return rig->state_count > 0 && rig->states[rig->state_count - 1] == state;
 }
 
+size_t rig_puts(struct rig *rig)
+{
+    size_t puts;
+
+    pthread_mutex_lock(&rig->lock);
+    puts = rig->puts;
+    pthread_mutex_unlock(&rig->lock);
+    return puts;
+}
+
+void rig_refuse_puts(struct rig *rig, bool refuse)
+{
+    pthread_mutex_lock(&rig->lock);
+    rig->refuse_puts = refuse;
+    pthread_mutex_unlock(&rig->lock);
+}
+
 bool rig_saw(struct rig *rig, enum state state)
 {
     bool yes = false;

@@ -50,6 +50,8 @@ void rig_wait_state(struct rig *rig, enum state state);
 void rig_wait_true(struct rig *rig, bool (*fn)(struct rig *rig, int64_t n), int64_t n);
 int64_t rig_stop(struct rig *rig);  /* stops and frees the task; ms that it took */
 void rig_wait_end(struct rig *rig); /* the task ends by itself; frees it */
+size_t rig_puts(struct rig *rig);   /* requests to store offsets so far */
+void rig_refuse_puts(struct rig *rig, bool refuse);
 bool rig_saw(struct rig *rig, enum state state);
 int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* -1: nothing */
 void rig_store(struct rig *rig, const char *partition, const char *key, int64_t next);

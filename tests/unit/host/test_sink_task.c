@@ -247,17 +247,17 @@ static void a_put_that_asks_for_a_retry_gets_the_same_batch_again(void **state)
 
     script.retries = 3;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
-    rig_write_topic(rig, "in", 2, 0, 400);
+    rig_write_topic(rig, "in", 2, 0, 3000); /* several batches: none may overtake */
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, puts_at_least, 1);
     began = clock_ms();
     rig_wait_true(rig, puts_at_least, 4);
     assert_true(clock_ms() - began >= 600);
     assert_true(clock_ms() - began < 3000);
-    rig_wait_true(rig, accepted_is, 400);
+    rig_wait_true(rig, accepted_is, 3000);
     assert_string_equal(seen.first_try, seen.second_try);
     rig_stop(rig);
-    check_got(400, 2);
+    check_got(3000, 2);
 }
 
 static void offsets_of_a_batch_that_waits_are_not_committed(void **state)

@@ -289,7 +289,7 @@ static void offsets_wait_for_the_delivery_report(void **state)
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 10);
     assert_int_equal(rig_stored(rig, PART, "next"), -1);
-    assert_int_equal(rig->puts, 0);
+    assert_int_equal(rig_puts(rig), 0);
     rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
     rig_wait_true(rig, stored_is, 1000);
 }
@@ -300,13 +300,13 @@ static void offsets_that_could_not_be_stored_are_stored_later(void **state)
 
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
-    rig->refuse_puts = true;
+    rig_refuse_puts(rig, true);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
-    for (int64_t until = clock_ms() + 10000; rig->puts < 3 && clock_ms() < until;)
+    for (int64_t until = clock_ms() + 10000; rig_puts(rig) < 3 && clock_ms() < until;)
         usleep(1000);
     assert_int_equal(rig_stored(rig, PART, "next"), -1);
     assert_int_equal(script.committed, 0);
-    rig->refuse_puts = false;
+    rig_refuse_puts(rig, false);
     rig_wait_true(rig, stored_is, 1000);
 }
 
@@ -327,7 +327,7 @@ static void a_busy_source_stores_at_each_interval_and_hears_of_it(void **state)
     began = clock_ms();
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, was_told, 5);
-    assert_true((int64_t)rig->puts <= (clock_ms() - began) / 100 + 1);
+    assert_true((int64_t)rig_puts(rig) <= (clock_ms() - began) / 100 + 1);
 }
 
 static void a_broker_that_goes_and_comes_loses_nothing(void **state)
@@ -378,7 +378,8 @@ static void a_small_memory_budget_slows_the_source_and_loses_nothing(void **stat
 
 /* --- pause and stop -------------------------------------------------------------------------------------------------- */
 
-static void a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered(void **state)
+static void
+a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered(void **state)
 {
     struct rig *rig = *state;
     int64_t stored;
