@@ -236,6 +236,19 @@ static int read_attributes(struct mr_arena *arena, struct mr_value tree,
     return rc == MR_OK ? read_params(arena, tree, spec, err) : rc;
 }
 
+/* The code goes on as it is: a table of schemas that is full is no bad record, which tolerance would skip. */
+static int make(const struct json_converter *c, const struct mr_schema_spec *spec,
+                const struct mr_schema **schema, struct mr_error *err)
+{
+    struct mr_error why = {0};
+    const struct mr_schema *made = mr_schema_make(c->task, spec, &why);
+
+    if (made == NULL)
+        return mr_fail(err, why.code, "%s", why.text);
+    *schema = made;
+    return MR_OK;
+}
+
 /* The default is read by the schema as it is without one. */
 static int read_default(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,
                         struct mr_schema_spec *spec, const struct mr_schema **schema,
@@ -258,8 +271,7 @@ static int read_default(struct json_converter *c, struct mr_arena *arena, struct
         MR_KIND_STRUCT) /* in Java the value's schema is the unfinished one, which equals no other */
         return mr_fail(err, MR_ERR_DATA, "Invalid default value: Struct schemas do not match.");
     spec->has_default = true;
-    *schema = mr_schema_make(c->task, spec, err);
-    return *schema == NULL ? MR_ERR_DATA : MR_OK;
+    return make(c, spec, schema, err);
 }
 
 int json_schema_read(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,
@@ -285,10 +297,9 @@ int json_schema_read(struct json_converter *c, struct mr_arena *arena, struct mr
         rc = read_attributes(arena, tree, &spec, err);
     if (rc != MR_OK)
         return rc;
-    made = mr_schema_make(c->task, &spec, err);
-    if (made == NULL)
-        return MR_ERR_DATA;
-    rc = read_default(c, arena, tree, &spec, &made, err);
+    rc = make(c, &spec, &made, err);
+    if (rc == MR_OK)
+        rc = read_default(c, arena, tree, &spec, &made, err);
     if (rc == MR_OK)
         *schema = made;
     return rc;

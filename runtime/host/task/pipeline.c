@@ -174,7 +174,8 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
     return MR_OK;
 }
 
-/* A stage failed for rec. MR_OK: leave the record out. */
+/* A stage failed for rec. MR_OK: leave the record out. Only a bad record can be tolerated: what else fails (memory, a full table,
+ * a service that is away) would fail for the next record too, and all of them would be lost. */
 static int stage_failed(struct pipeline *p, enum role role, const struct record *rec, int rc,
                         struct mr_error *err)
 {
@@ -190,7 +191,11 @@ static int stage_failed(struct pipeline *p, enum role role, const struct record 
         snprintf(where, sizeof(where), "%s of %.200s, a record for topic %.249s", roles[role].stage,
                  stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name,
                  rec->pub.topic);
-    return tolerance_skips(&p->tolerance, err, where, clock_ms()) ? MR_OK : err->code;
+    if (rc == MR_ERR_DATA)
+        return tolerance_skips(&p->tolerance, err, where, clock_ms()) ? MR_OK : err->code;
+    err->code = rc;
+    err_prefix(err, "%s", where);
+    return rc;
 }
 
 /* --- to Kafka ---------------------------------------------------------------------------------------------------- */

@@ -42,6 +42,8 @@ static int tell(struct spy *spy, const char *topic, const char *text, size_t len
              (int)len, text == NULL ? "" : text);
     if (len == 3 && memcmp(text, "bad", 3) == 0)
         return mr_fail(err, MR_ERR_DATA, "it is bad");
+    if (len == 4 && memcmp(text, "full", 4) == 0)
+        return mr_fail(err, MR_ERR_FULL, "no more schemas");
     return len == 4 && memcmp(text, "mute", 4) == 0 ? MR_ERR_DATA : MR_OK;
 }
 
@@ -337,6 +339,26 @@ static void tolerance_drops_bad_records_and_counts_them(void **state)
     assert_int_equal(f->err.code, 0);
 }
 
+static void what_is_no_fault_of_the_record_is_not_tolerated(void **state)
+{
+    struct fixture *f = *state;
+    const struct consumer_msg msg = {
+        .topic = "in", .partition = 2, .offset = 7, .value = "full", .value_len = 4};
+    size_t done = 0;
+
+    props_set(&f->connector, "errors.tolerance", "all");
+    make(f);
+    add(f, NULL, "one");
+    add(f, NULL, "full");
+    assert_int_equal(pipeline_to_kafka(f->p, f->batch, &done, &f->err), MR_ERR_FULL);
+    assert_int_equal(done, 1);
+    assert_string_equal(f->err.text,
+                        "VALUE_CONVERTER of Spy, a record for topic t: no more schemas");
+    f->err = (struct mr_error){0};
+    assert_int_equal(pipeline_from_kafka(f->p, &msg, 1, f->batch, &f->err), MR_ERR_FULL);
+    assert_int_equal(pipeline_tolerance(f->p)->skipped, 0);
+}
+
 static void an_unknown_tolerance_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -447,6 +469,7 @@ int main(void)
         T(headers_without_a_converter_are_text_or_bytes),
         T(a_bad_record_fails_behind_those_that_are_ready),
         T(tolerance_drops_bad_records_and_counts_them),
+        T(what_is_no_fault_of_the_record_is_not_tolerated),
         T(an_unknown_tolerance_is_refused),
         T(what_no_producer_takes_fails_whatever_the_tolerance),
         T(a_converter_that_takes_all_memory_fails_the_task),
