@@ -226,7 +226,7 @@ RUN := $(SANITIZER_ENV) tests/support/run-tests.sh $(BUILD)/logs
 check: deps
 	$(Q)rm -rf $(BUILD)/logs
 	$(Q)rc=0; for suite in check-unit check-seeds check-integration; do $(MAKE) $$suite || rc=1; done; \
-	    tests/support/run-tests.sh $(BUILD)/logs summary; exit $$rc
+	    tests/support/run-tests.sh $(BUILD)/logs summary unit seeds integration; exit $$rc
 
 check-unit: $(call built,$(UNIT)) | plugins test-plugins
 	$(Q)$(RUN) unit $(JOBS) 120 $^

@@ -3,7 +3,7 @@
 # Runs test programs, a bounded time each, and says what came of it.
 #
 #   run-tests.sh LOGS SUITE JOBS SECONDS TEST...    run these, JOBS at a time; a test's output goes to LOGS/SUITE/<name>.log
-#   run-tests.sh LOGS summary                       one line a suite that left its result in LOGS, and the sum
+#   run-tests.sh LOGS summary SUITE...              the result that each suite left in LOGS, and the sum
 #
 # A fuzzer (fuzz_<what>) gets its seeds as arguments. Exit 1 when a test failed. A program that dies without cmocka's
 # summary counts as one failed test.
@@ -17,10 +17,15 @@ now_ms() { local t=${EPOCHREALTIME/[.,]/}; echo $((t / 1000)); }
 summary() {
     local name passed failed ms sum_passed=0 sum_failed=0 sum_ms=0
     echo "--- time per suite"
-    while read -r name passed failed ms; do
-        result_line "$name" "$passed" "$failed" "$ms"
+    for name; do
+        if read -r passed failed ms 2>/dev/null <"$logs/$name.result"; then
+            result_line "$name" "$passed" "$failed" "$ms"
+        else
+            printf '%-12s did not run: see above\n' "$name"
+            passed=0 failed=1 ms=0
+        fi
         sum_passed=$((sum_passed + passed)) sum_failed=$((sum_failed + failed)) sum_ms=$((sum_ms + ms))
-    done < <(cat "$logs"/*.result 2>/dev/null)
+    done
     result_line all "$sum_passed" "$sum_failed" "$sum_ms"
     echo "$sum_passed passed, $sum_failed failed"
     [ "$sum_failed" = 0 ] && [ "$sum_passed" -gt 0 ]
@@ -49,11 +54,11 @@ run_one() { # seconds test
     echo "$passed $failed" >"$out.counts"
 }
 
-if [ "$suite" = summary ]; then summary; exit; fi
+if [ "$suite" = summary ]; then shift 2; summary "$@"; exit; fi
 jobs=$3
 seconds=$4
 shift 4
-rm -rf "${logs:?}/$suite"
+rm -rf "${logs:?}/$suite" "$logs/$suite.result"
 mkdir -p "$logs/$suite"
 from=$(now_ms)
 for test in "$@"; do
@@ -65,5 +70,5 @@ passed=0 failed=0
 while read -r p f; do passed=$((passed + p)) failed=$((failed + f)); done < <(cat "$logs/$suite"/*.counts 2>/dev/null)
 ms=$(($(now_ms) - from))
 result_line "$suite" "$passed" "$failed" "$ms"
-echo "$suite $passed $failed $ms" >"$logs/$suite.result"
+echo "$passed $failed $ms" >"$logs/$suite.result"
 [ "$failed" = 0 ]
