@@ -6,7 +6,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 logs=$1
 shift
-[ $# -gt 0 ] || { echo "no integration test is chosen"; exit 0; }
+[ $# -gt 0 ] || exec "$here/support/run-tests.sh" "$logs" integration 1 240
 export KAFKA_RUN=${TMPDIR:-/tmp}/millrace-check-$$
 stop() { "$here/kafka/kafka.sh" logs "$logs/integration/broker" 2>/dev/null; "$here/kafka/kafka.sh" stop; }
 trap stop EXIT
