@@ -283,6 +283,20 @@ static struct producer_topic *topic_of(struct source_task *s, const struct recor
     return s->topic;
 }
 
+/* The producer is full although nothing is under way: the record alone is above its limit, and waiting would be for ever. */
+static int above_memory(const struct source_task *s, const struct record *rec, struct mr_error *err)
+{
+    const char *limit = props_get(&s->java, "buffer.memory");
+
+    err_clear(err);
+    return mr_fail(err, MR_ERR_TOO_LARGE,
+                   "A record for topic %.249s with a key of %zu and a value of %zu bytes is larger "
+                   "than buffer.memory, which is %.20s",
+                   rec->pub.topic, rec->key_len, rec->value_len,
+                   limit != NULL ? limit : "33554432");
+}
+
+/* MR_ERR_FULL only while reports are awaited; MR_ERR_TOO_LARGE for what is above max.request.size or buffer.memory. */
 static int send_record(struct source_task *s, struct record *rec, struct mr_error *err)
 {
     struct producer_record out = {
@@ -298,8 +312,12 @@ static int send_record(struct source_task *s, struct record *rec, struct mr_erro
         .opaque = rec,
     };
 
-    return out.topic == NULL ? mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic)
-                             : producer_send(s->producer, &out, err);
+    int rc = out.topic == NULL
+                 ? mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic)
+                 : producer_send(s->producer, &out, err);
+
+    return rc == MR_ERR_FULL && producer_in_flight(s->producer) == 0 ? above_memory(s, rec, err)
+                                                                     : rc;
 }
 
 /* Send on until the batch is through (then sending is NULL), a record fails, or the producer is full: MR_ERR_FULL. */

@@ -25,10 +25,11 @@ static struct {
     atomic_int limit; /* numbers to give */
     atomic_int per_poll;
     atomic_int bad_at;   /* this number gives a value that the converter refuses; -1 none */
-    atomic_int large_at; /* this one is above max.request.size */
-    atomic_int fail_at;  /* poll fails for good before giving this one */
-    atomic_int retries;  /* polls that ask for a retry, after they added records */
-    atomic_int fault;    /* enum fault */
+    atomic_int large_at; /* this one has large_bytes */
+    atomic_int large_bytes;
+    atomic_int fail_at; /* poll fails for good before giving this one */
+    atomic_int retries; /* polls that ask for a retry, after they added records */
+    atomic_int fault;   /* enum fault */
     atomic_int polls;
     atomic_int committed;
     atomic_int started;
@@ -102,6 +103,11 @@ static int misbehave(struct counter *c, struct mr_batch *out, struct mr_error *e
     }
 }
 
+static void give_large(struct mr_record *rec, struct mr_arena *arena, uint32_t size)
+{
+    mr_record_value(rec, mr_bytes(memset(mr_alloc(arena, size), 'x', size), size));
+}
+
 static void give(struct counter *c, struct mr_batch *out, int64_t n)
 {
     struct mr_record *rec = mr_batch_add(out, "numbers");
@@ -110,8 +116,7 @@ static void give(struct counter *c, struct mr_batch *out, int64_t n)
     if (n == script.bad_at)
         mr_record_value(rec, mr_str("bad"));
     else if (n == script.large_at)
-        mr_record_value(rec,
-                        mr_bytes(memset(mr_alloc(out->arena, 2000000), 'x', 2000000), 2000000));
+        give_large(rec, out->arena, (uint32_t)script.large_bytes);
     else
         mr_record_value(rec,
                         mr_text(text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)n)));
@@ -187,6 +192,7 @@ static int setup(void **state)
     script.limit = 1000;
     script.per_poll = 100;
     script.bad_at = script.large_at = script.fail_at = script.fd = -1;
+    script.large_bytes = 2000000; /* above max.request.size */
     script.again_ms = 10000;
     *state = rig;
     return 0;
@@ -639,6 +645,35 @@ static void a_record_above_max_request_size_is_skipped_by_tolerance(void **state
     rig_wait_true(rig, stored_is, 1000);
 }
 
+static void a_record_above_buffer_memory_fails_the_task_by_name(void **state)
+{
+    struct rig *rig = *state;
+
+    script.large_at = 120;
+    rig_init(rig, 1, "producer.override.max.request.size", "10000000",
+             "producer.override.buffer.memory", "300000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "topic numbers"));
+    assert_non_null(strstr(rig->trace, "larger than buffer.memory, which is 300000"));
+    assert_int_equal(rig_stored(rig, PART, "next"), 120);
+    check_topic(rig, 0, 120);
+}
+
+static void a_record_above_buffer_memory_is_skipped_by_tolerance(void **state)
+{
+    struct rig *rig = *state;
+
+    script.large_at = 120;
+    rig_init(rig, 1, "errors.tolerance", "all", "producer.override.max.request.size", "10000000",
+             "producer.override.buffer.memory", "300000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+}
+
 /* Requests are refused that no single record is too large for: all are sent again, so that the last of each stands in order
  * (what was under way when the refusal came may stand before them). */
 static void a_refused_request_is_sent_again_in_order(void **state)
@@ -750,6 +785,8 @@ int main(int argc, char **argv)
         T(a_bad_record_is_skipped_by_tolerance_and_its_offset_stored),
         T(a_record_above_max_request_size_fails_the_task_at_that_record),
         T(a_record_above_max_request_size_is_skipped_by_tolerance),
+        T(a_record_above_buffer_memory_fails_the_task_by_name),
+        T(a_record_above_buffer_memory_is_skipped_by_tolerance),
         T(a_refused_request_is_sent_again_in_order),
         T(a_topic_that_does_not_exist_fails_the_task_by_name),
         T(mistakes_of_the_plugin_are_named),
