@@ -38,6 +38,11 @@
 #define EMPTY_FREE 16 /* polls in a row that gave nothing, asked for no wait and took no time */
 #define EMPTY_MAX_MS 100
 #define TROUBLE_LOG_MS 30000
+#define LATE_SEND_MS \
+    400 /* at least this long for deliveries after a poll that came back late, ... */
+#define LATE_STORE_MS 200 /* ... and this for their offsets; ... */
+#define OVER_SEND_MS 300  /* ... over the graceful time at most this, and */
+#define OVER_STORE_MS 500 /* this: the worker waits a second */
 #define TRIM_MS 2000      /* idle for so long: cached memory goes back */
 #define SMALL_BATCH 16384 /* Java's default batch.size */
 #define GROUP_MAX 1024
@@ -212,15 +217,20 @@ static void tell_committed(struct source_task *s)
         log_error("%s: %s", s->task->where, err.text);
 }
 
-static void take_answers(struct source_task *s)
+/* true: a flush is done. */
+static bool take_answers(struct source_task *s)
 {
     struct task_answer *answer;
+    bool done = false;
 
     while ((answer = task_answer_next(s->task)) != NULL) {
-        if (offset_writer_answer(&s->writer, answer->id, answer->error, clock_ms()))
+        if (offset_writer_answer(&s->writer, answer->id, answer->error, clock_ms())) {
             tell_committed(s);
+            done = true;
+        }
         task_answer_free(answer);
     }
+    return done;
 }
 
 static int64_t put_offsets(void *arg, json_t *entries)
@@ -634,10 +644,11 @@ static void loop(struct source_task *s)
 /* What poll has handed over is delivered also while stopping, as far as the time allows. */
 static void finish_sending(struct source_task *s, int64_t deadline_ms)
 {
-    while (clock_ms() < deadline_ms) {
+    for (;;) {
         if (s->sending != NULL)
             send_on(s);
-        if (s->sending == NULL && producer_in_flight(s->producer) == 0)
+        if ((s->sending == NULL && producer_in_flight(s->producer) == 0) ||
+            clock_ms() >= deadline_ms)
             break;
         wait_for(s, false, deadline_ms);
         walk_reports(s);
@@ -649,29 +660,41 @@ static void finish_sending(struct source_task *s, int64_t deadline_ms)
                  ack_window_unsettled(s->window));
 }
 
+/* Reports that arrive meanwhile count: their offsets go with one more flush. */
 static void finish_offsets(struct source_task *s, int64_t deadline_ms)
 {
-    offset_writer_flush(&s->writer, clock_ms());
-    while (offset_writer_busy(&s->writer) && clock_ms() < deadline_ms) {
-        wait_for(s, false, deadline_ms);
-        take_answers(s);
+    bool again = true;
+
+    while (again && clock_ms() < deadline_ms) {
+        again = false;
+        offset_writer_flush(&s->writer, clock_ms());
+        while (offset_writer_busy(&s->writer) && clock_ms() < deadline_ms) {
+            wait_for(s, false, deadline_ms);
+            walk_reports(s);
+            again = take_answers(s) || again;
+        }
+        again = again && ack_window_committable(s->window) > 0;
     }
     if (offset_writer_busy(&s->writer))
         log_warn("the worker did not confirm the last offsets in time; records may be sent again");
 }
 
-/* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop. */
+static int64_t between(int64_t least, int64_t n, int64_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+/* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop. What a poll hands over that
+ * came back late still gets a moment for both. */
 static void finish(struct source_task *s)
 {
     int64_t from_ms = task_stopping(s->task) ? task_stop_since(s->task) : s->failing_since_ms;
-    int64_t now_ms = clock_ms();
     int64_t send_ms = from_ms + s->graceful_ms * 6 / 10;
     int64_t store_ms = from_ms + s->graceful_ms * 9 / 10;
+    int64_t over_ms = from_ms + s->graceful_ms;
 
-    /* A poll that ended late still gets a moment: the worker counts from its own clock. */
-    finish_sending(s, send_ms > now_ms ? send_ms : now_ms);
-    now_ms = clock_ms();
-    finish_offsets(s, store_ms > now_ms + 200 ? store_ms : now_ms + 200);
+    finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
+    finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
 }
 
 static bool open_all(struct source_task *s)

@@ -173,6 +173,19 @@ static int64_t put_offsets(void *arg, struct task *task, json_t *entries)
     return id;
 }
 
+void rig_answer_held(struct rig *rig)
+{
+    int64_t id;
+
+    pthread_mutex_lock(&rig->lock);
+    rig->hold_puts = false;
+    id = rig->held_id;
+    store(rig, rig->held_entries);
+    rig->held_entries = NULL;
+    pthread_mutex_unlock(&rig->lock);
+    answer(rig->task, id, NULL, true, "");
+}
+
 static const struct task_events events = {
     .status = on_status,
     .ask_offsets = ask_offsets,

@@ -54,6 +54,7 @@ size_t rig_puts(struct rig *rig);   /* requests to store offsets so far */
 void rig_refuse_puts(struct rig *rig, bool refuse);
 bool rig_saw(struct rig *rig, enum state state);
 int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* -1: nothing */
+void rig_answer_held(struct rig *rig); /* hold_puts ends: what is held is stored and answered */
 void rig_store(struct rig *rig, const char *partition, const char *key, int64_t next);
 
 /* All values of a topic in offset order per partition, as one JSON array of texts, read by a client of its own. */

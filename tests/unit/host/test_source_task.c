@@ -38,6 +38,7 @@ static struct {
     atomic_int again_ms; /* wait at the end of the numbers; 0: give empty polls */
     atomic_int fd;       /* wait for it instead; -1 none */
     atomic_int start_code;
+    atomic_int slow_poll_ms; /* each poll takes so long, whatever interrupts it */
     _Atomic(struct mr_task *) handle;
 } script;
 
@@ -129,6 +130,8 @@ static int counter_poll(void *self, struct mr_batch *out, struct mr_error *err)
     int64_t next = c->next;
 
     script.polls++;
+    for (int64_t until = clock_ms() + script.slow_poll_ms; clock_ms() < until;)
+        usleep(1000);
     if (script.fault != FAULT_NONE)
         return misbehave(c, out, err);
     for (int i = 0; i < script.per_poll && next < script.limit; i++) {
@@ -407,6 +410,48 @@ a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered(void
         assert_true((int64_t)json_array_size(values) >= stored);
         json_decref(values);
     }
+}
+
+static void what_a_late_poll_hands_over_is_delivered_and_stored(void **state)
+{
+    struct rig *rig = *state;
+
+    script.slow_poll_ms = 850;
+    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "1000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 20);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    assert_true(rig_stop(rig) < 1500);
+    assert_int_equal(script.polls, 1);
+    assert_int_equal(rig_stored(rig, PART, "next"), 100);
+    check_topic(rig, 0, 100);
+}
+
+static void reports_that_arrive_while_offsets_are_stored_count(void **state)
+{
+    struct rig *rig = *state;
+
+    script.per_poll = 1;
+    script.limit = 100;
+    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "1000",
+             "worker:offset.flush.interval.ms", "60000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 101);
+    usleep(100000); /* delivered, not stored */
+    script.limit = 101;
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 700); /* its report comes at 7/10 */
+    pthread_mutex_lock(&rig->lock);
+    rig->hold_puts = true; /* the first answer at 8/10 */
+    pthread_mutex_unlock(&rig->lock);
+    mr_wake(script.handle);
+    rig_wait_true(rig, polls_are, 103);
+    task_stop(rig->task);
+    usleep(800000);
+    rig_answer_held(rig);
+    rig_wait_end(rig);
+    assert_int_equal(rig_stored(rig, PART, "next"), 101);
 }
 
 static void a_paused_task_does_not_poll_and_goes_on_after(void **state)
@@ -770,6 +815,8 @@ int main(int argc, char **argv)
         T(a_broker_that_goes_and_comes_loses_nothing),
         T(a_small_memory_budget_slows_the_source_and_loses_nothing),
         T(a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered),
+        T(what_a_late_poll_hands_over_is_delivered_and_stored),
+        T(reports_that_arrive_while_offsets_are_stored_count),
         T(a_paused_task_does_not_poll_and_goes_on_after),
         T(a_task_that_begins_paused_is_not_started),
         T(a_task_that_is_not_ours_ends_in_silence),
