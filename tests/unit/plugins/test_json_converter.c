@@ -8,6 +8,7 @@
 #include "support/unit/converter_rows.h"
 #include "support/unit/plugin_host.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,11 +36,247 @@ static void json_is_read_as_java_reads_it(void **state)
     assert_int_equal(oracle_run("json-to.jsonl", NULL, converter_row, converter_name), 0);
 }
 
+/* --- beyond the tables ------------------------------------------------------------------------------------------------ */
+
+static void open_json(struct plugin_host *h, const char *key, const char *value, const char *key2,
+                      const char *value2)
+{
+    const char *keys[] = {"converter.type", "value", key, value, key2, value2, NULL};
+
+    h->stored = -1;
+    if (plugin_host_open(h, converter_name, keys) != 0)
+        fail_msg("%s", h->err.text);
+}
+
+static int read_text(struct plugin_host *h, const char *text, const struct mr_schema **schema,
+                     struct mr_value *v)
+{
+    return plugin_host_to_connect(h, text, strlen(text), schema, v);
+}
+
+/* What a document reads as, written again; or its error. */
+static const char *turn(struct plugin_host *h, const char *text)
+{
+    const struct mr_schema *schema;
+    struct mr_value v;
+    const void *data;
+    size_t len;
+    char *copy;
+
+    if (read_text(h, text, &schema, &v) != 0 ||
+        plugin_host_from_connect(h, schema, v, &data, &len) != 0)
+        return h->err.text;
+    if (data == NULL)
+        return "(null)";
+    copy = mr_alloc(plugin_host_arena(h), len + 1);
+    memcpy(copy, data, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+static void text_without_escapes_is_borrowed(void **state)
+{
+    static const char document[] = "{\"key\":\"caf\xc3\xa9\"}";
+    struct plugin_host h;
+    const struct mr_schema *schema;
+    struct mr_value v;
+
+    (void)state;
+    open_json(&h, "schemas.enable", "false", NULL, NULL);
+    assert_int_equal(read_text(&h, document, &schema, &v), 0);
+    assert_ptr_equal(mr_pairs(v)[0].key.u.p, document + 2);
+    assert_ptr_equal(mr_pairs(v)[0].value.u.p, document + 8);
+    plugin_host_close(&h);
+}
+
+static void half_of_a_pair_survives_both_ways(void **state)
+{
+    struct plugin_host h;
+
+    (void)state;
+    open_json(&h, "schemas.enable", "false", NULL, NULL);
+    assert_string_equal(turn(&h, "[\"\\ud83d\",\"\\ud83d\\ude00\",\"\\udc00x\"]"),
+                        "[\"\\uD83D\",\"\\uD83D\\uDE00\",\"\\uDC00x\"]");
+    plugin_host_close(&h);
+}
+
+/* With room for one schema and without end: the schema is never another document's. */
+static void known_envelopes_are_told_apart(void **state)
+{
+#define ENVELOPE(type, payload) \
+    "{\"schema\":{\"type\":\"" type "\",\"optional\":false},\"payload\":" payload "}"
+    static const char *const sizes[] = {"1", "1000", "-5"};
+    struct plugin_host h;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        open_json(&h, "schemas.cache.size", sizes[i], NULL, NULL);
+        for (int round = 0; round < 3; round++) {
+            assert_string_equal(turn(&h, ENVELOPE("int8", "1")), ENVELOPE("int8", "1"));
+            assert_string_equal(turn(&h, ENVELOPE("int8", "300")), ENVELOPE("int8", "44"));
+            assert_string_equal(turn(&h, ENVELOPE("int64", "300")), ENVELOPE("int64", "300"));
+            assert_string_equal(turn(&h, ENVELOPE("string", "\"x\"")), ENVELOPE("string", "\"x\""));
+            assert_string_equal(turn(&h, "{\"schema\":null,\"payload\":[1]}"),
+                                "{\"schema\":null,\"payload\":[1]}");
+            /* Known beginnings that go on otherwise. */
+            assert_string_equal(
+                turn(&h, "{\"schema\":{\"type\":\"int8\",\"optional\":false},\"payload\":1,"
+                         "\"payload\":2}"),
+                ENVELOPE("int8", "2"));
+            assert_string_equal(
+                turn(&h, "{\"schema\":{\"type\":\"int8\",\"optional\":false},\"payload\":300,"
+                         "\"schema\":{\"type\":\"int64\"}}"),
+                ENVELOPE("int64", "300"));
+            assert_memory_equal(
+                turn(&h,
+                     "{\"schema\":{\"type\":\"int8\",\"optional\":false},\"payload\":1,\"x\":2}"),
+                "JsonConverter with schemas.enable requires", 42);
+            assert_memory_equal(
+                turn(&h, "{\"schema\":{\"type\":\"int8\",\"optional\":false},\"payload\":}"),
+                "Converting byte[] to Kafka Connect data failed", 46);
+        }
+        plugin_host_close(&h);
+    }
+}
+
+static void schema_content_is_the_schema_of_what_is_read(void **state)
+{
+    static const char content[] =
+        "{\"type\":\"struct\",\"fields\":[{\"type\":\"int32\",\"field\":\"a\"}]}";
+    struct plugin_host h;
+    const struct mr_schema *schema;
+    struct mr_value v;
+
+    (void)state;
+    open_json(&h, "schema.content", content, NULL, NULL);
+    assert_string_equal(turn(&h, "{\"a\":5}"),
+                        "{\"schema\":{\"type\":\"struct\",\"fields\":[{\"type\":\"int32\","
+                        "\"optional\":false,\"field\":\"a\"}],"
+                        "\"optional\":false},\"payload\":{\"a\":5}}");
+    assert_string_equal(turn(&h, "{\"schema\":{\"type\":\"int32\"},\"payload\":5}"),
+                        "Invalid null value for required INT32 field");
+    assert_string_equal(turn(&h, ""),
+                        "Structs should be encoded as JSON objects, but found MISSING");
+    assert_string_equal(turn(&h, "null"), "Invalid null value for required STRUCT field");
+    assert_int_equal(plugin_host_to_connect(&h, NULL, 0, &schema, &v), 0);
+    assert_null(schema);
+    plugin_host_close(&h);
+    open_json(&h, "schema.content", content, "schemas.enable", "false");
+    assert_string_equal(turn(&h, "{\"a\":5}"), "{\"a\":5}");
+    plugin_host_close(&h);
+    open_json(&h, "schema.content", "  ", NULL, NULL);
+    assert_string_equal(turn(&h, ENVELOPE("int32", "5")), ENVELOPE("int32", "5"));
+    plugin_host_close(&h);
+}
+
+static void broken_schema_content_ends_the_start(void **state)
+{
+    static const struct {
+        const char *content, *text;
+    } rows[] = {
+        {"{", "Failed to parse schema in converter config due to serialization error: expected a "
+              "member's name"},
+        {"{}", "Schema must contain 'type' field"},
+        {"5", "Schema must contain 'type' field"},
+        {"{\"type\":\"x\"}", "Unknown schema type: x"},
+    };
+    struct plugin_host h = {.stored = -1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *keys[] = {"converter.type", "value", "schema.content", rows[i].content, NULL};
+
+        assert_true(plugin_host_open(&h, converter_name, keys) < 0);
+        assert_memory_equal(h.err.text, rows[i].text, strlen(rows[i].text));
+        plugin_host_close(&h);
+    }
+}
+
+static void errors_say_where(void **state)
+{
+#define FAILED "Converting byte[] to Kafka Connect data failed due to serialization error: "
+    static const struct {
+        const char *document, *text;
+    } rows[] = {
+        {"[1,]", FAILED "expected a value at byte 3 of 4"},
+        {"{\"a\" 1}", FAILED "expected a colon after a member's name at byte 5 of 7"},
+        {"[\"a", FAILED "the document ends in a string at byte 3 of 3"},
+        {"[tru]", FAILED "unknown word: expected true, false or null at byte 1 of 5"},
+        {"\"\xff\"", FAILED "invalid UTF-8 at byte 1 of 3"},
+        {"\"\t\"", FAILED "a control character in a string must be escaped at byte 1 of 3"},
+        {"5x", FAILED "expected white space after a number at byte 1 of 2"},
+        {"1e99999999999", FAILED "the exponent of a number is out of range at byte 0 of 13"},
+    };
+    struct plugin_host h;
+
+    (void)state;
+    open_json(&h, "schemas.enable", "false", NULL, NULL);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_string_equal(turn(&h, rows[i].document), rows[i].text);
+    plugin_host_close(&h);
+}
+
+static void what_nests_too_deep_is_not_written(void **state)
+{
+    struct plugin_host h;
+    struct mr_value v = mr_int(1);
+    const void *data;
+    size_t len;
+
+    (void)state;
+    open_json(&h, "schemas.enable", "false", NULL, NULL);
+    for (int i = 0; i < 1001; i++) {
+        struct mr_value outer = mr_list(plugin_host_arena(&h), 1);
+
+        mr_items(outer)[0] = v;
+        v = outer;
+    }
+    assert_int_equal(plugin_host_from_connect(&h, NULL, mr_items(v)[0], &data, &len), 0);
+    assert_int_equal(plugin_host_from_connect(&h, NULL, v, &data, &len), MR_ERR_DATA);
+    plugin_host_close(&h);
+}
+
+/* A million equal or different names in one object take no time by the square. */
+static void hostile_names_take_no_time(void **state)
+{
+    enum { NAMES = 200000 };
+    struct plugin_host h;
+    const struct mr_schema *schema;
+    struct mr_value v;
+    char *text = malloc(NAMES * 16 + 16);
+    size_t at;
+
+    (void)state;
+    open_json(&h, "schemas.enable", "false", NULL, NULL);
+    for (int same = 0; same < 2; same++) {
+        at = 0;
+        for (int i = 0; i < NAMES; i++)
+            at +=
+                (size_t)sprintf(text + at, "%c\"%d\":%d", i == 0 ? '{' : ',', same ? 7 : i, i % 10);
+        text[at++] = '}';
+        text[at] = '\0';
+        assert_int_equal(read_text(&h, text, &schema, &v), 0);
+        assert_int_equal(v.len, same ? 1 : NAMES);
+        assert_int_equal(mr_pairs(v)[v.len - 1].value.u.i, (NAMES - 1) % 10);
+        plugin_host_next(&h);
+    }
+    free(text);
+    plugin_host_close(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_is_written_as_java_writes_it),
         cmocka_unit_test(json_is_read_as_java_reads_it),
+        cmocka_unit_test(text_without_escapes_is_borrowed),
+        cmocka_unit_test(half_of_a_pair_survives_both_ways),
+        cmocka_unit_test(known_envelopes_are_told_apart),
+        cmocka_unit_test(schema_content_is_the_schema_of_what_is_read),
+        cmocka_unit_test(broken_schema_content_ends_the_start),
+        cmocka_unit_test(errors_say_where),
+        cmocka_unit_test(what_nests_too_deep_is_not_written),
+        cmocka_unit_test(hostile_names_take_no_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
