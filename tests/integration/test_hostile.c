@@ -476,7 +476,8 @@ static void pause_waits_for_a_long_call(void **state)
     wait_until(GRACEFUL_MS + SLACK_MS, only_hosts(1));
 }
 
-/* The promise in the issue: 4 source tasks, task 0 hung and restarted: no loss on 1 to 3, and no gap above two seconds. */
+/* The promise in the issue: 4 source tasks, task 0 hung and restarted: no loss on 1 to 3, and no gap above two seconds. They
+ * are drained, so nothing comes twice either. */
 static void siblings_of_a_hung_task_lose_nothing_and_pause_briefly(void **state)
 {
     const char *topic;
@@ -502,7 +503,7 @@ static void siblings_of_a_hung_task_lose_nothing_and_pause_briefly(void **state)
     scratch_pause(1500);
     got = topic_read(w->servers, topic, 400, STATE_MS);
     for (int task = 1; task <= 3; task++) {
-        int64_t gap = longest_gap(got, task, true);
+        int64_t gap = longest_gap(got, task, false);
 
         if (gap > GAP_MS)
             fail_msg("task %d stood still for %d ms", task, (int)gap);
