@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker process: puts the rooms together, in the order in which a failure costs least, and takes them apart again.
  *
- *   read the worker file ─► run folder and its lock ─► bind the port (answers 503) ─► read the connector files ─► scan the
- *   plugins ─► bury hosts that an earlier worker left ─► open the herder ─► open REST ─► put the connectors ─► run
+ *   read the worker file ─► run folder and its lock ─► bind the port ─► read the connector files ─► run the loop
+ *
+ *   loop: answers 503 while the starter's thread scans the plugins and buries hosts that an earlier worker left
+ *         ─► open the herder ─► open REST ─► put the connectors
  *
  *   SIGTERM or SIGINT ─► REST takes no more ─► hosts are drained, all at once ─► offsets are flushed ─► exit 0
  *
@@ -19,7 +21,7 @@
 #include "worker/herder/view.h"
 #include "worker/rest/server.h"
 #include "worker/run_dir.h"
-#include "worker/supervisor/supervisor.h"
+#include "worker/starter.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,13 +33,16 @@ enum exit_code { EXIT_STOPPED = 0, EXIT_USAGE = 1, EXIT_INITIALISATION = 2, EXIT
 
 #define EXIT_SIGNAL 128           /* and the signal's number */
 #define HOST_EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
+#define START_END_MS 1000         /* for a start that is called off */
 
 struct worker {
     struct worker_config config;
     struct loop *loop;
     struct server *server;
+    struct starter *starter; /* NULL once it has found what it looks for */
+    struct loop_timer start_guard;
     struct catalog *catalog;
-    struct herder *herder;
+    struct herder *herder; /* NULL while the starter is at work */
     int signal_fd;
     struct loop_fd *signals;
     struct connector_file *files;
@@ -62,6 +67,22 @@ static void on_ended(void *arg)
     loop_stop(worker->loop);
 }
 
+/* Nothing runs yet, so nothing is lost by not waiting. */
+static void on_start_guard(void *arg)
+{
+    struct worker *worker = arg;
+
+    log_warn("the look at plugins does not end, as when a file system hangs: exit without it");
+    server_free(&worker->server);
+    _exit(worker->code);
+}
+
+static void stop_start(struct worker *worker)
+{
+    starter_cancel(worker->starter);
+    loop_timer_start(worker->loop, &worker->start_guard, START_END_MS, on_start_guard, worker);
+}
+
 static void stop(struct worker *worker, int code)
 {
     if (worker->code == EXIT_STOPPED)
@@ -69,8 +90,12 @@ static void stop(struct worker *worker, int code)
     if (worker->stopping)
         return;
     worker->stopping = true;
-    herder_shutdown(worker->herder, on_ended, worker);
-    server_free(&worker->server);
+    if (worker->herder != NULL)
+        herder_shutdown(worker->herder, on_ended, worker);
+    else
+        stop_start(worker);
+    server_close(
+        worker->server); /* freed at the end: a client that reads slowly holds up no host */
 }
 
 static void on_signal(void *arg, uint32_t events)
@@ -115,10 +140,8 @@ static void on_born(void *arg, const struct herder_answer *answer)
         herder_started(worker->herder);
 }
 
-static void put_connectors(void *arg)
+static void put_connectors(struct worker *worker)
 {
-    struct worker *worker = arg;
-
     worker->unanswered = worker->file_count;
     for (size_t i = 0; i < worker->file_count; i++) {
         const struct connector_file *file = &worker->files[i];
@@ -188,10 +211,7 @@ static int open_basics(struct worker *worker, struct mr_error *err)
 
 static int open_herder(struct worker *worker, struct mr_error *err)
 {
-    worker->catalog = catalog_scan(HOST_EXE, (const char *const *)worker->config.plugin_path, err);
-    if (worker->catalog == NULL || validate_worker(&worker->config, worker->catalog, err) != 0)
-        return -1;
-    if (supervisor_bury_orphans(worker->config.run_dir, err) != 0)
+    if (validate_worker(&worker->config, worker->catalog, err) != 0)
         return -1;
     worker->herder = herder_new(worker->loop, &worker->config, worker->catalog, err);
     if (worker->herder == NULL)
@@ -207,6 +227,27 @@ static void tell_settings(const struct worker_config *config)
              props_get(&config->props, "bootstrap.servers"));
 }
 
+/* The starter has looked: the rest of the start, on the loop. */
+static void on_looked(void *arg, struct catalog *catalog, const struct mr_error *why)
+{
+    struct worker *worker = arg;
+    struct mr_error err = *why;
+
+    starter_free(&worker->starter);
+    loop_timer_cancel(&worker->start_guard);
+    worker->catalog = catalog;
+    if (worker->stopping) {
+        loop_stop(worker->loop);
+    } else if (catalog == NULL || open_herder(worker, &err) != 0) {
+        log_error("%s", err.text);
+        worker->code = EXIT_INITIALISATION;
+        loop_stop(worker->loop);
+    } else {
+        tell_settings(&worker->config);
+        put_connectors(worker);
+    }
+}
+
 static int start(struct worker *worker, char **argv, int argc)
 {
     struct mr_error err = {0};
@@ -219,11 +260,11 @@ static int start(struct worker *worker, char **argv, int argc)
     rc = read_connectors(worker, argv + 1, (size_t)(argc - 1));
     if (rc != 0)
         return rc;
-    if (open_herder(worker, &err) != 0) {
+    worker->starter = starter_new(worker->loop, HOST_EXE, &worker->config, on_looked, worker, &err);
+    if (worker->starter == NULL) {
         log_error("%s", err.text);
         return EXIT_INITIALISATION;
     }
-    tell_settings(&worker->config);
     return 0;
 }
 
@@ -256,10 +297,8 @@ int worker_standalone(int argc, char **argv)
     log_info("Millrace %s starts, standalone, with %s", MILLRACE_VERSION,
              argv[1][0] != '\0' ? argv[1] : "no worker file");
     worker.code = start(&worker, argv + 1, argc - 1);
-    if (worker.code == 0) {
-        loop_post(worker.loop, put_connectors, &worker);
+    if (worker.code == 0)
         loop_run(worker.loop);
-    }
     take_apart(&worker);
     if (worker.code == 0)
         log_info("stopped");

@@ -204,6 +204,49 @@ static void a_damaged_offset_file_is_refused_by_name_and_byte(void **state)
     assert_says(output, "byte");
 }
 
+/* A library that hangs in its constructor costs the look at plugins ten seconds. */
+static struct worker_run *start_with_a_library_that_hangs(void)
+{
+    struct worker_run *w;
+
+    scratch_write_text(scratch_path("how"), "sleep");
+    assert_int_equal(setenv("HOSTILE_LOAD", scratch_path("how"), 1), 0);
+    w = worker_run_start(&(struct worker_run_options){.dont_wait = true});
+    assert_int_equal(unsetenv("HOSTILE_LOAD"), 0);
+    wait_until(5000,
+               worker_run_processes(w) == 2 && worker_run_call(w, "GET", "/", NULL).status != 0);
+    return w;
+}
+
+static void a_worker_that_looks_at_plugins_answers_503(void **state)
+{
+    struct worker_run *w = start_with_a_library_that_hangs();
+    struct http_reply reply = worker_run_expect(w, 503, "GET", "/connectors", NULL);
+
+    (void)state;
+    assert_string_equal(http_at(reply.json, "error_code"), "503");
+    assert_string_equal(http_at(reply.json, "message"), "Worker is still starting up.");
+    reply = worker_run_expect(w, 503, "PUT", "/connectors/c/config", "{}");
+    assert_string_equal(http_at(reply.json, "error_code"), "503");
+    reply = worker_run_expect(w, 503, "GET", "/health", NULL);
+    assert_string_equal(http_at(reply.json, "status"), "starting");
+    wait_until(30000, worker_run_call(w, "GET", "/health", NULL).status == 200);
+    assert_true(scratch_contains(w->log, "it took longer than 10 s to open"));
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
+static void a_worker_that_looks_at_plugins_is_ended_at_once(void **state)
+{
+    struct worker_run *w = start_with_a_library_that_hangs();
+    int64_t from = scratch_now_ms();
+
+    (void)state;
+    assert_int_equal(worker_run_stop(w), 0);
+    assert_true(scratch_since(from) < 2000);
+    assert_int_equal(worker_run_processes(w), 0);
+    assert_false(scratch_contains(w->log, " ERROR "));
+}
+
 static void an_unreachable_broker_is_waited_for(void **state)
 {
     const char *dead = scratch_text("127.0.0.1:%d", worker_run_free_port());
@@ -287,6 +330,8 @@ int main(void)
         scratch_test(a_port_in_use_ends_the_start_with_one_line),
         scratch_test(an_unwritable_folder_ends_the_start_with_one_line),
         scratch_test(a_damaged_offset_file_is_refused_by_name_and_byte),
+        scratch_test(a_worker_that_looks_at_plugins_answers_503),
+        scratch_test(a_worker_that_looks_at_plugins_is_ended_at_once),
         scratch_test(an_unreachable_broker_is_waited_for),
         scratch_test(a_flood_of_harmless_signals_changes_nothing),
         scratch_test(sigterm_delivers_and_notes_everything_and_exits_0),

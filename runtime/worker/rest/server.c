@@ -696,6 +696,16 @@ void server_open(struct server *server, struct herder *herder)
     server->desk.herder = herder;
 }
 
+void server_close(struct server *server)
+{
+    loop_assert_owner(server->loop);
+    gate_close(server->gate);
+    server->desk.herder = NULL;
+    server->desk.closed_text = "Worker is shutting down";
+    call_abandon_all(&server->desk);
+    take_requests(server);
+}
+
 void server_free(struct server **sp)
 {
     struct server *server = *sp;
@@ -704,12 +714,8 @@ void server_free(struct server **sp)
     *sp = NULL;
     if (server == NULL)
         return;
-    loop_assert_owner(server->loop);
     /* Listeners stay until the daemons stop: to quiesce them first races with their threads in 0.9.75. */
-    gate_close(server->gate);
-    server->desk.herder = NULL;
-    server->desk.closed_text = "Worker is shutting down";
-    call_abandon_all(&server->desk);
+    server_close(server);
     do
         take_requests(server);
     while (!gate_drained(server->gate, until_ms));

@@ -34,8 +34,12 @@ struct server *server_new_limited(struct loop *loop, struct worker_config *confi
 /* From here on requests are given to the herder, which must outlive the server. Thread: the loop's owner. */
 void server_open(struct server *server, struct herder *herder);
 
-/* No new requests; those under way are answered (503 where they wait); blocks for at most a second. The herder may still
- * call back for changes it was given. Thread: the loop's owner. */
+/* From here on the herder is asked nothing: what waits is answered 503, and so is what still comes. The herder may still call
+ * back for changes it was given. Does not block. Thread: the loop's owner. */
+void server_close(struct server *server);
+
+/* As server_close, and ends: waits for at most a second until the answers under way are sent. The herder must live until it is
+ * done with the changes it was given. Thread: the loop's owner. */
 void server_free(struct server **server);
 int server_port(const struct server *server); /* of the first listener */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds plugin libraries and has `millrace scan` look into them, before the worker's loop runs. Blocks, with deadlines.
+/* Finds plugin libraries and has `millrace scan` look into them, on the starter's thread. Blocks, with deadlines.
  *
  * One scanner process goes through many libraries; it names each before it opens it. If it dies, hangs for LIBRARY_MS or
  * prints nonsense, the library it was on is left out, and a new process goes on behind it (promise 2: a plugin can hurt only
@@ -218,6 +218,7 @@ static void scanner_end(struct scanner *s, bool kill_now, char *how, size_t size
 struct run {
     struct catalog *cat;
     const struct libraries *libs;
+    int cancel_fd;
     size_t next; /* the library whose answer is waited for */
     size_t end;  /* the first one that this process was not given */
     struct scanner scanner;
@@ -293,7 +294,7 @@ static int read_some(struct run *run)
     return n > 0;
 }
 
-enum outcome { ENDED, HUNG, NONSENSE };
+enum outcome { ENDED, HUNG, NONSENSE, CANCELLED };
 
 /* Follow the scanner until it ended, or is stuck in one library. A forked child may hold the pipe open, so the process's
  * own end counts as well as that of the pipe. */
@@ -302,16 +303,19 @@ static enum outcome follow(struct run *run)
     int64_t due = clock_ms() + LIBRARY_MS;
 
     for (;;) {
-        struct pollfd p[2] = {{.fd = run->scanner.out_fd, .events = POLLIN},
-                              {.fd = run->scanner.pidfd, .events = POLLIN}};
+        struct pollfd p[3] = {{.fd = run->scanner.out_fd, .events = POLLIN},
+                              {.fd = run->scanner.pidfd, .events = POLLIN},
+                              {.fd = run->cancel_fd, .events = POLLIN}};
         int64_t left = due - clock_ms();
         size_t before = run->next;
         int rc;
 
         if (left <= 0)
             return HUNG;
-        if (poll(p, 2, (int)left) < 0 && errno != EINTR)
+        if (poll(p, 3, (int)left) < 0 && errno != EINTR)
             return HUNG;
+        if (p[2].revents & POLLIN)
+            return CANCELLED;
         rc = read_some(run);
         if (!take_lines(run))
             return NONSENSE;
@@ -336,6 +340,8 @@ static int run_scanner(struct run *run, const char *exe, struct mr_error *err)
     run->end = run->libs->count - first < PER_PROCESS ? run->libs->count : first + PER_PROCESS;
     outcome = follow(run);
     scanner_end(&run->scanner, outcome != ENDED, how, sizeof(how));
+    if (outcome == CANCELLED)
+        return mr_fail(err, MR_ERR_CLOSED, "the scan of plugins was called off");
     if (outcome == ENDED && run->next == run->end)
         return 0;
     if (!run->scanner.begun && run->next == first)
@@ -351,10 +357,11 @@ static int run_scanner(struct run *run, const char *exe, struct mr_error *err)
     return 0;
 }
 
-struct catalog *catalog_scan(const char *exe, const char *const *folders, struct mr_error *err)
+struct catalog *catalog_scan(const char *exe, const char *const *folders, int cancel_fd,
+                             struct mr_error *err)
 {
     struct libraries libs = {0};
-    struct run run = {.cat = catalog_new(), .libs = &libs};
+    struct run run = {.cat = catalog_new(), .libs = &libs, .cancel_fd = cancel_fd};
 
     find_libraries(&libs, folders);
     while (run.next < libs.count)

@@ -6,7 +6,7 @@
  * the kernel changes a process's parent when the parent ends, whatever number is used again later. So several workers may
  * share one folder, and a live one's hosts are never touched. Just before the kill the lock's holder is asked for again.
  *
- * orphans_bury blocks and runs before the loop; orphans_sweep runs on it. */
+ * orphans_bury blocks and runs on the starter's thread; orphans_sweep runs on the loop's. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/orphans.h"
 
@@ -147,24 +147,29 @@ static int find_orphans(const char *run_dir, struct orphans *all, struct mr_erro
     return 0;
 }
 
-/* Wait until all have ended or the time is over; those that ended leave the list. */
-static void wait_for(struct orphans *all, int64_t wait_ms)
+/* Wait until all have ended or the time is over; those that ended leave the list. false: called off. */
+static bool wait_for(struct orphans *all, int64_t wait_ms, int cancel_fd)
 {
     int64_t end = clock_ms() + wait_ms;
 
     while (all->count > 0) {
         struct orphan *last = &all->list[all->count - 1];
-        struct pollfd p = {.fd = last->pidfd, .events = POLLIN};
+        struct pollfd p[2] = {{.fd = last->pidfd, .events = POLLIN},
+                              {.fd = cancel_fd, .events = POLLIN}};
         int64_t left = end - clock_ms();
 
-        if (poll(&p, 1, left > 0 ? (int)left : 0) == 1) {
+        (void)poll(p, 2, left > 0 ? (int)left : 0);
+        if (p[0].revents != 0) {
             unlink(last->path);
             close(last->pidfd);
             all->count--;
+        } else if (p[1].revents != 0) {
+            return false;
         } else if (left <= 0) {
-            return;
+            return true;
         }
     }
+    return true;
 }
 
 static void kill_orphan(const struct orphan *o)
@@ -179,18 +184,21 @@ static void kill_orphan(const struct orphan *o)
         pidfd_send_signal(o->pidfd, SIGKILL, NULL, 0);
 }
 
-int orphans_bury(const char *run_dir, int64_t wait_ms, struct mr_error *err)
+int orphans_bury(const char *run_dir, int64_t wait_ms, int cancel_fd, struct mr_error *err)
 {
     struct orphans all = {0};
     int rc = find_orphans(run_dir, &all, err);
 
     if (all.count > 0)
         log_info("waiting for %zu host processes of an earlier worker to end", all.count);
-    wait_for(&all, wait_ms);
-    for (size_t i = 0; i < all.count; i++)
-        kill_orphan(&all.list[i]);
-    wait_for(&all, KILLED_WAIT_MS);
-    if (all.count > 0)
+    if (wait_for(&all, wait_ms, cancel_fd)) {
+        for (size_t i = 0; i < all.count; i++)
+            kill_orphan(&all.list[i]);
+        wait_for(&all, KILLED_WAIT_MS, -1);
+    } else if (rc == 0) {
+        rc = mr_fail(err, MR_ERR_CLOSED, "the wait for earlier host processes was called off");
+    }
+    if (rc == 0 && all.count > 0)
         rc = mr_fail(
             err, MR_ERR_TIMEOUT,
             "host process %lld of an earlier worker holds %s and does not end: end it first",

@@ -12,7 +12,7 @@
 bool orphans_lock_path(const char *run_dir, int64_t number, char *out, size_t size);
 
 /* As supervisor_bury_orphans. wait_ms: how long they may take to end by themselves. */
-int orphans_bury(const char *run_dir, int64_t wait_ms, struct mr_error *err);
+int orphans_bury(const char *run_dir, int64_t wait_ms, int cancel_fd, struct mr_error *err);
 
 /* Make this process the heir of what its hosts leave behind. Each host is the heir of its own descendants, so whatever
  * comes to us is the leftover of a dead one. */

@@ -261,9 +261,9 @@ json_t *supervisor_describe(const struct supervisor *sup)
     return list;
 }
 
-int supervisor_bury_orphans(const char *run_dir, struct mr_error *err)
+int supervisor_bury_orphans(const char *run_dir, int cancel_fd, struct mr_error *err)
 {
-    return orphans_bury(run_dir, ORPHANS_WAIT_MS, err);
+    return orphans_bury(run_dir, ORPHANS_WAIT_MS, cancel_fd, err);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------------------ */

@@ -92,8 +92,8 @@ void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t
 void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms);
 
 /* Before the first start: end hosts that an earlier worker of this run_dir left behind: wait up to 3 s for their locks,
- * then kill the holders. Blocks; start-up only. */
-int supervisor_bury_orphans(const char *run_dir, struct mr_error *err);
+ * then kill the holders. MR_ERR_CLOSED: cancel_fd (-1 none) became readable before. Blocks; any thread. */
+int supervisor_bury_orphans(const char *run_dir, int cancel_fd, struct mr_error *err);
 
 /* For GET /millrace/… and tests: [{"conn","pid","state","stdout_dropped","silent_ms"}]. */
 json_t *supervisor_describe(const struct supervisor *sup);

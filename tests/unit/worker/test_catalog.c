@@ -12,7 +12,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -307,7 +309,7 @@ static struct catalog *scan_folder(const struct folder *f)
 {
     const char *const folders[] = {f->path, NULL};
     struct mr_error err = {0};
-    struct catalog *cat = catalog_scan("/proc/self/exe", folders, &err);
+    struct catalog *cat = catalog_scan("/proc/self/exe", folders, -1, &err);
 
     if (cat == NULL)
         fail_msg("%s", err.text);
@@ -408,7 +410,7 @@ static void a_missing_folder_is_left_out(void **state)
 {
     const char *const folders[] = {"/no/such/folder", NULL};
     struct mr_error err = {0};
-    struct catalog *cat = catalog_scan("/proc/self/exe", folders, &err);
+    struct catalog *cat = catalog_scan("/proc/self/exe", folders, -1, &err);
 
     (void)state;
     assert_non_null(cat);
@@ -423,12 +425,28 @@ static void a_binary_that_can_not_scan_is_an_error(void **state)
     struct mr_error err = {0};
 
     add(f, "a.so");
-    assert_null(catalog_scan("/no/such/file", folders, &err));
+    assert_null(catalog_scan("/no/such/file", folders, -1, &err));
     assert_non_null(strstr(err.text, "/no/such/file"));
     err_clear(&err);
-    assert_null(catalog_scan("/bin/false", folders, &err));
+    assert_null(catalog_scan("/bin/false", folders, -1, &err));
     assert_non_null(
         strstr(err.text, "/bin/false does not scan plugins: the scanner exited with code 1"));
+}
+
+static void a_scan_that_is_called_off_leaves_no_scanner(void **state)
+{
+    struct folder *f = *state;
+    const char *const folders[] = {f->path, NULL};
+    struct mr_error err = {0};
+    int64_t from_ms = clock_ms();
+    int cancel_fd = eventfd(1, EFD_CLOEXEC);
+
+    add(f, "hang.so");
+    assert_null(catalog_scan("/proc/self/exe", folders, cancel_fd, &err));
+    assert_int_equal(err.code, MR_ERR_CLOSED);
+    assert_true(clock_ms() - from_ms < 2000);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    close(cancel_fd);
 }
 
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -451,6 +469,7 @@ int main(int argc, char **argv)
         IN_FOLDER(more_libraries_than_one_process_takes),
         IN_FOLDER(a_missing_folder_is_left_out),
         IN_FOLDER(a_binary_that_can_not_scan_is_an_error),
+        IN_FOLDER(a_scan_that_is_called_off_leaves_no_scanner),
     };
 
     fake_host_main(argc, argv);

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -100,7 +101,7 @@ static void a_lock_path_names_this_worker(void **state)
 static void a_missing_folder_has_no_orphans(void **state)
 {
     (void)state;
-    assert_int_equal(orphans_bury("/no/such/folder", 0, NULL), 0);
+    assert_int_equal(orphans_bury("/no/such/folder", 0, -1, NULL), 0);
 }
 
 static void stale_files_are_removed_and_others_left(void **state)
@@ -113,7 +114,7 @@ static void stale_files_are_removed_and_others_left(void **state)
     snprintf(other, sizeof(other), "%s/host-x.lock", f->folder);
     close(open(f->lock, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    assert_int_equal(orphans_bury(f->folder, 0, NULL), 0);
+    assert_int_equal(orphans_bury(f->folder, 0, -1, NULL), 0);
     assert_int_equal(stat(f->lock, &st), -1);
     assert_int_equal(unlink(other), 0);
 }
@@ -124,7 +125,7 @@ static void an_orphan_that_ends_by_itself_is_waited_for(void **state)
     int64_t begin_ms = clock_ms();
 
     hold(f, DEAD_WORKER, 300, true);
-    assert_int_equal(orphans_bury(f->folder, 3000, NULL), 0);
+    assert_int_equal(orphans_bury(f->folder, 3000, -1, NULL), 0);
     assert_in_range(clock_ms() - begin_ms, 250, 1500);
     assert_true(WIFEXITED(end_of(f)));
 }
@@ -137,7 +138,7 @@ static void an_orphan_that_stays_is_killed(void **state)
     int status;
 
     hold(f, DEAD_WORKER, 60000, true);
-    assert_int_equal(orphans_bury(f->folder, 200, NULL), 0);
+    assert_int_equal(orphans_bury(f->folder, 200, -1, NULL), 0);
     assert_in_range(clock_ms() - begin_ms, 200, 1500);
     status = end_of(f);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -149,7 +150,7 @@ static void only_the_holder_dies_when_it_leads_no_group(void **state)
     struct fixture *f = *state;
 
     hold(f, DEAD_WORKER, 60000, false);
-    assert_int_equal(orphans_bury(f->folder, 100, NULL), 0);
+    assert_int_equal(orphans_bury(f->folder, 100, -1, NULL), 0);
     assert_true(WIFSIGNALED(end_of(f))); /* and we, in the same group, live */
 }
 
@@ -159,9 +160,22 @@ static void a_host_of_a_living_worker_is_not_touched(void **state)
     int64_t begin_ms = clock_ms();
 
     hold(f, getpid(), 60000, true);
-    assert_int_equal(orphans_bury(f->folder, 1000, NULL), 0);
+    assert_int_equal(orphans_bury(f->folder, 1000, -1, NULL), 0);
     assert_in_range(clock_ms() - begin_ms, 0, 500);
     assert_int_equal(waitpid(f->holder, NULL, WNOHANG), 0);
+}
+
+static void a_wait_that_is_called_off_kills_nobody(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin_ms = clock_ms();
+    int cancel_fd = eventfd(1, EFD_CLOEXEC);
+
+    hold(f, DEAD_WORKER, 60000, true);
+    assert_int_equal(orphans_bury(f->folder, 5000, cancel_fd, NULL), MR_ERR_CLOSED);
+    assert_in_range(clock_ms() - begin_ms, 0, 2000);
+    assert_int_equal(waitpid(f->holder, NULL, WNOHANG), 0);
+    close(cancel_fd);
 }
 
 /* --- leftovers of dead hosts ---------------------------------------------------------------------------------------------------- */
@@ -219,6 +233,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_host_of_a_living_worker_is_not_touched, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_wait_that_is_called_off_kills_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leftovers_are_swept_and_known_children_kept, set_up,
                                         tear_down),
     };

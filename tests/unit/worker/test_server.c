@@ -1120,6 +1120,46 @@ static void stopping_answers_everyone_who_waits(void **state)
     on_loop(f, do_release);
 }
 
+/* Pipelined requests until nothing moves any more: answers then wait in the server for this client to read. */
+static void read_nothing(int fd)
+{
+    static const char request[] = "GET /connectors?expand=info HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    do
+        while (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) > 0)
+            continue;
+    while (poll(&p, 1, 300) > 0);
+}
+
+static void do_close(struct fixture *f)
+{
+    server_close(f->server);
+}
+
+static void closing_waits_for_nobody_and_goes_on_to_answer(void **state)
+{
+    struct fixture *f = *state;
+    int slow = dial(f), waiting = dial(f), after = dial(f);
+    int64_t from_ms;
+
+    read_nothing(slow);
+    say(waiting, "PUT /connectors/slow/stop HTTP/1.1\r\nHost: x\r\n\r\n");
+    await_waiting(f, 1);
+    from_ms = clock_ms();
+    on_loop(f, do_close);
+    assert_true(clock_ms() - from_ms < 500); /* server_free would wait for the slow reader */
+    expect_error(hear(waiting, false), 503, "Worker is shutting down");
+    say(after, "GET /connectors HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_error(hear(after, false), 503, "Worker is shutting down");
+    on_loop(f, do_free);
+    on_loop(f, do_release);
+    close(slow);
+    close(waiting);
+    close(after);
+}
+
 struct storm {
     struct fixture *f;
     bool over; /* guarded by f->lock */
@@ -1303,6 +1343,7 @@ int main(void)
         cmocka_unit_test(more_waiting_changes_than_allowed_are_503),
         cmocka_unit_test(before_it_is_open_a_worker_says_503),
         REST_TEST(stopping_answers_everyone_who_waits),
+        REST_TEST(closing_waits_for_nobody_and_goes_on_to_answer),
         cmocka_unit_test(stopping_under_load_is_safe),
         REST_TEST(a_port_in_use_is_one_clear_line),
         cmocka_unit_test(foreign_and_unknown_hosts_are_named),
