@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connect asks for the cluster's id before anything else and gives up after a minute. Here everything starts at once, and
  * this thread asks until it is answered: the connectors' own clients wait for the broker just as patiently. It is started
- * by the herder and ends with the answer; the Kafka client it used is gone by then (an idle worker keeps none). */
+ * by the herder and ends with the answer, or within SLICE_MS when it is stopped; the Kafka client it used is gone by then (an
+ * idle worker keeps none). */
 #define LOGGER "worker.kafka"
 #include "worker/herder/cluster_probe.h"
 
@@ -14,8 +15,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #define SLICE_MS 250 /* how late a stop is noticed */
+#define END_MS 1000  /* how long the end of its client is waited for */
 #define FIRST_SIGN_MS 2000
 #define SIGN_MS 5000
 
@@ -69,7 +72,8 @@ static void *run(void *arg)
     }
     cluster_free(&probe->cluster);
     malloc_trim(0);
-    probe->posted = rc == 0 && loop_post(probe->loop, deliver, probe) == 0;
+    if (!atomic_load(&probe->stop))
+        probe->posted = rc == 0 && loop_post(probe->loop, deliver, probe) == 0;
     return NULL;
 }
 
@@ -110,17 +114,37 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     return NULL;
 }
 
-void cluster_probe_stop(struct cluster_probe **probep)
+void cluster_probe_stop(struct cluster_probe *probe)
+{
+    if (probe == NULL)
+        return;
+    loop_assert_owner(probe->loop);
+    probe->stopped = true;
+    atomic_store(&probe->stop, true);
+}
+
+/* false: still at work; it is detached, and posts nothing any more, since it was told to stop long before. */
+static bool join(struct cluster_probe *probe)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += END_MS / 1000;
+    if (pthread_timedjoin_np(probe->thread, NULL, &until) == 0)
+        return true;
+    log_warn("the Kafka client that asks %s does not end: it is left behind", probe->servers);
+    pthread_detach(probe->thread);
+    return false;
+}
+
+void cluster_probe_free(struct cluster_probe **probep)
 {
     struct cluster_probe *probe = *probep;
 
     *probep = NULL;
     if (probe == NULL)
         return;
-    loop_assert_owner(probe->loop);
-    atomic_store(&probe->stop, true);
-    pthread_join(probe->thread, NULL);
-    probe->stopped = true;
-    if (!probe->posted || probe->delivered)
+    cluster_probe_stop(probe);
+    if (join(probe) && (!probe->posted || probe->delivered))
         probe_free(probe);
 }

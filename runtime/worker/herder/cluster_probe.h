@@ -14,8 +14,9 @@ struct cluster_probe;
 typedef void (*cluster_probe_fn)(void *arg, const char *id);
 struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config,
                                           cluster_probe_fn fn, void *arg, struct mr_error *err);
-void cluster_probe_stop(
-    struct cluster_probe *
-        *probe); /* waits for at most a quarter of a second; fn never runs after */
+/* fn does not run any more; the thread notices within a quarter of a second. Does not block. NULL: nothing. */
+void cluster_probe_stop(struct cluster_probe *probe);
+/* Stops it and waits for its thread, for a second at most: a Kafka client that does not end by then is left behind. */
+void cluster_probe_free(struct cluster_probe **probe);
 
 #endif

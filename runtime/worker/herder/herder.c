@@ -407,7 +407,7 @@ static void on_cluster_id(void *arg, const char *id)
 
     herder->cluster_id = strdup(id);
     mr_assert(herder->cluster_id != NULL);
-    cluster_probe_stop(&herder->probe);
+    cluster_probe_free(&herder->probe);
     tell_ready(herder);
 }
 
@@ -444,7 +444,7 @@ void herder_shutdown(struct herder *herder, loop_fn fn, void *arg)
     herder->stopping = true;
     herder->stopped_fn = fn;
     herder->stopped_arg = arg;
-    cluster_probe_stop(&herder->probe);
+    cluster_probe_stop(herder->probe);
     loop_timer_start(herder->loop, &herder->stop_guard,
                      herder->config->graceful_ms + SHUTDOWN_SPARE_MS, on_stop_guard, herder);
     connectors_shutdown(herder->connectors, on_stopped, herder);
@@ -504,7 +504,7 @@ void herder_free(struct herder **herderp)
         return;
     herder->stopping = true;
     loop_timer_cancel(&herder->stop_guard);
-    cluster_probe_stop(&herder->probe);
+    cluster_probe_free(&herder->probe);
     connectors_free(&herder->connectors);
     local_store_close(&herder->store); /* its last answers go to hosts */
     supervisor_free(&herder->sup);

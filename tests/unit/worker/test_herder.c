@@ -45,6 +45,7 @@ static struct world {
     cluster_probe_fn probe_fn;
     void *probe_arg;
     bool probing;
+    bool joined; /* the probe's thread was waited for */
     local_store_read_fn read_fn;
     local_store_written_fn written_fn;
     void *store_arg;
@@ -285,9 +286,15 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     return (struct cluster_probe *)&world;
 }
 
-void cluster_probe_stop(struct cluster_probe **probe)
+void cluster_probe_stop(struct cluster_probe *probe)
 {
-    world.probing = world.probing && *probe == NULL;
+    world.probing = false;
+}
+
+void cluster_probe_free(struct cluster_probe **probe)
+{
+    world.joined = world.joined || *probe != NULL;
+    world.probing = false;
     *probe = NULL;
 }
 
@@ -1484,6 +1491,8 @@ static void shutdown_answers_everything_and_waits_for_every_host(void **state)
     died("w", false, -1, "x"); /* waits for its restart */
     world.journal[0] = '\0';
     herder_shutdown(f->herder, on_end, f);
+    assert_false(world.probing);
+    assert_false(world.joined); /* nothing is waited for before the hosts are drained */
     expect("drain c\n");
     assert_int_equal(a.count, 1);
     assert_int_equal(a.code, MR_ERR_CLOSED);
