@@ -24,7 +24,7 @@ struct record {
     size_t key_len;
     size_t value_len;
     const struct producer_header *wire_headers; /* converted; pub.header_count of them */
-    bool dropped;                               /* by a converter under tolerance: counts as done */
+    bool dropped; /* by tolerance: counts as done, is not sent (again) */
     bool settled; /* sources: delivered, or needs no delivery (see task/ack_window) */
 };
 

@@ -104,6 +104,13 @@ static bool ending(struct source_task *s)
 
 /* --- delivery reports ------------------------------------------------------------------------------------------------ */
 
+/* Nothing behind this record may be sent any more. */
+static void lose(struct source_task *s, const struct mr_error *err)
+{
+    s->lost = true;
+    fail(s, err, NULL);
+}
+
 /* A record was not delivered and never will be. */
 static void record_lost(struct source_task *s, struct record *rec, const char *text)
 {
@@ -114,11 +121,11 @@ static void record_lost(struct source_task *s, struct record *rec, const char *t
     snprintf(where, sizeof(where), "KAFKA_PRODUCE, a record for topic %.249s", rec->pub.topic);
     if (pipeline_tolerance(s->pipeline)->all) {
         tolerance_skips(pipeline_tolerance(s->pipeline), &err, where, clock_ms());
+        rec->dropped = true;    /* isolate does not send it again */
         ack_window_settle(rec); /* counts as done: its offset is stored in its turn */
         return;
     }
-    s->lost = true;
-    fail(s, &err, NULL);
+    lose(s, &err);
 }
 
 static void on_report(void *arg, void *opaque, int code, const char *text)
@@ -346,8 +353,7 @@ static int send_on(struct source_task *s)
             record_lost(s, rec, err.text);
             err_clear(&err);
         } else if (rc < 0) {
-            s->lost = true;
-            fail(s, &err, NULL);
+            lose(s, &err);
         }
     }
     s->sending = NULL;
@@ -387,7 +393,7 @@ static bool was_sent(const struct source_task *s, const struct ack_cursor *at)
 }
 
 /* Send up to max records from *from on, also settled ones, so that the order in the topic stays. Gives how many, *next is
- * behind them; when one can't be sent the task fails. */
+ * behind them; when one can't be sent, and tolerance does not help, the task fails. */
 static size_t send_group(struct source_task *s, const struct ack_cursor *from, size_t max,
                          struct ack_cursor *next)
 {
@@ -407,12 +413,15 @@ static size_t send_group(struct source_task *s, const struct ack_cursor *from, s
         s->topic_name = NULL; /* names of another batch may stand at the same address */
         while ((rc = send_record(s, rec, &err)) == MR_ERR_FULL && drain_producer(s))
             err_clear(&err);
-        if (rc < 0) {
-            s->lost = true;
-            fail(s, &err, NULL);
+        if (rc == MR_OK)
+            sent++;
+        else if (rc == MR_ERR_TOO_LARGE)
+            record_lost(s, rec, err.text);
+        else if (rc != MR_ERR_FULL) /* full: the task ends */
+            lose(s, &err);
+        if (s->lost || rc == MR_ERR_FULL)
             break;
-        }
-        sent++;
+        err_clear(&err);
     }
     return sent;
 }

@@ -745,6 +745,24 @@ static void a_refused_request_is_sent_again_in_order(void **state)
     json_decref(values);
 }
 
+static void what_tolerance_dropped_is_not_sent_again_behind_a_refused_request(void **state)
+{
+    struct rig *rig = *state;
+    json_t *values;
+
+    script.large_at = 50;
+    rig_init(rig, 1, "errors.tolerance", "all", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_push_request_errors(rig->cluster, 0, 2, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+                                      RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+    values = rig_read_topic(rig, "numbers", 999);
+    assert_true(json_array_size(values) >= 999);
+    json_decref(values);
+}
+
 static void a_topic_that_does_not_exist_fails_the_task_by_name(void **state)
 {
     struct rig *rig = *state;
@@ -835,6 +853,7 @@ int main(int argc, char **argv)
         T(a_record_above_buffer_memory_fails_the_task_by_name),
         T(a_record_above_buffer_memory_is_skipped_by_tolerance),
         T(a_refused_request_is_sent_again_in_order),
+        T(what_tolerance_dropped_is_not_sent_again_behind_a_refused_request),
         T(a_topic_that_does_not_exist_fails_the_task_by_name),
         T(mistakes_of_the_plugin_are_named),
         T(settings_that_cannot_work_fail_the_task),
