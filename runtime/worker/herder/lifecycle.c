@@ -341,6 +341,17 @@ static bool any_alive(const struct lifecycle *lc)
     return false;
 }
 
+/* A new configuration, also one that says the same, or a restart of everything: what failed of before starts again. */
+static void forget_failures(struct lifecycle *lc)
+{
+    for (size_t i = 0; i < lc->task_count; i++)
+        if (lc->tasks[i].failed) {
+            lc->tasks[i].failed = false;
+            set_task(lc, i, STATE_UNASSIGNED, NULL);
+        }
+    lc->fresh = false;
+}
+
 static void take_configs(struct lifecycle *lc, const struct props *configs, size_t count)
 {
     struct task *tasks = calloc(count + 1, sizeof(*tasks));
@@ -351,7 +362,7 @@ static void take_configs(struct lifecycle *lc, const struct props *configs, size
 
         mr_assert(props_copy(&tasks[i].config, &configs[i]) == 0);
         tasks[i].state = STATE_UNASSIGNED;
-        if (before == NULL || (before->failed && lc->fresh))
+        if (before == NULL)
             continue;
         tasks[i].state = before->state;
         tasks[i].failed = before->failed;
@@ -361,21 +372,21 @@ static void take_configs(struct lifecycle *lc, const struct props *configs, size
     forget_tasks(lc);
     lc->tasks = tasks;
     lc->task_count = count;
-    lc->fresh = lc->stale = false;
+    lc->stale = false;
 }
 
 void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count)
 {
     if (lc->phase != ASKING)
         return;
-    if (!same_configs(lc, configs, count)) {
-        if (any_alive(lc)) {
-            drain(lc, NEXT_START); /* to be asked again by a host without tasks */
-            return;
-        }
-        take_configs(lc, configs, count);
+    if (!same_configs(lc, configs, count) && any_alive(lc)) {
+        drain(lc, NEXT_START); /* to be asked again by a host without tasks */
+        return;
     }
-    lc->fresh = false;
+    if (lc->fresh)
+        forget_failures(lc);
+    if (!same_configs(lc, configs, count))
+        take_configs(lc, configs, count);
     lc->phase = UP;
     start_idle_tasks(lc);
     settle(lc, NULL);

@@ -752,6 +752,23 @@ static void an_update_drains_and_then_starts_anew(void **state)
     assert_states(f, "c", "RUNNING UNASSIGNED UNASSIGNED");
 }
 
+static void an_update_that_changes_nothing_starts_what_failed_too(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    task_says("c", 1, STATE_FAILED, "boom");
+    source_to(f, &f->last, "c", TARGET_STARTED, false);
+    died("c", true, -1, "drained");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 2, "a");
+    expect("drain c\nstart c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+    assert_answered(f, 1, 0);
+    assert_states(f, "c", "RUNNING UNASSIGNED UNASSIGNED");
+    assert_trace(f, "c", 1, NULL);
+}
+
 static void an_update_whose_start_fails_keeps_the_new_configuration(void **state)
 {
     struct fixture *f = *state;
@@ -1788,6 +1805,7 @@ int main(void)
         herder_test(task_configurations_that_are_not_ready_are_asked_for_again),
         herder_test(configurations_that_are_no_texts_fail_the_connector),
         herder_test(an_update_drains_and_then_starts_anew),
+        herder_test(an_update_that_changes_nothing_starts_what_failed_too),
         herder_test(an_update_whose_start_fails_keeps_the_new_configuration),
         herder_test(an_update_while_paused_leaves_the_tasks_for_the_resume),
         herder_test(a_patch_merges_and_null_removes),
