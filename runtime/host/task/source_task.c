@@ -69,6 +69,7 @@ struct source_task {
     int64_t idle_since_ms; /* 0: busy, or trimmed */
 
     size_t too_large; /* records that came back so since the last look */
+    bool gap;         /* records behind the first unsettled one were taken back from the producer */
     bool failing;     /* no more polls: settle what can be, then end */
     int64_t failing_since_ms;
     bool lost; /* a record failed for good: nothing behind it is sent any more */
@@ -479,6 +480,7 @@ static void isolate(struct source_task *s)
     bool guilty = false;
 
     log_warn("the broker refuses a request as too large; looking for the record");
+    s->gap = true;
     producer_purge(s->producer);
     if (!drain_producer(s))
         return;
@@ -507,6 +509,7 @@ static void isolate(struct source_task *s)
         }
     }
     s->too_large = 0;
+    s->gap = was_sent(s, &at);
     s->topic_name = NULL;
     if (!guilty && !ending(s))
         shrink_requests(s);
@@ -650,14 +653,19 @@ static void loop(struct source_task *s)
 
 /* --- the end ------------------------------------------------------------------------------------------------------- */
 
+/* Sending on would put records into the topic before some that the next start sends again (promise: order). */
+static bool may_send_on(const struct source_task *s)
+{
+    return s->sending != NULL && s->too_large == 0 && !s->gap;
+}
+
 /* What poll has handed over is delivered also while stopping, as far as the time allows. */
 static void finish_sending(struct source_task *s, int64_t deadline_ms)
 {
     for (;;) {
-        if (s->sending != NULL)
+        if (may_send_on(s))
             send_on(s);
-        if ((s->sending == NULL && producer_in_flight(s->producer) == 0) ||
-            clock_ms() >= deadline_ms)
+        if ((!may_send_on(s) && producer_in_flight(s->producer) == 0) || clock_ms() >= deadline_ms)
             break;
         wait_for(s, false, deadline_ms);
         walk_reports(s);

@@ -763,6 +763,29 @@ static void what_tolerance_dropped_is_not_sent_again_behind_a_refused_request(vo
     json_decref(values);
 }
 
+/* 2000 records, half of them fit the producer; the first request is refused after the stop. */
+static void after_a_refusal_at_the_stop_nothing_more_is_sent(void **state)
+{
+    struct rig *rig = *state;
+    json_t *values;
+
+    script.per_poll = script.limit = 2000;
+    rig_init(rig, 1, "producer.override.buffer.memory", "300000",
+             "worker:task.shutdown.graceful.timeout.ms", "3000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 300);
+    rd_kafka_mock_push_request_errors(rig->cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    usleep(100000);
+    rig_stop(rig);
+    assert_int_equal(rig_stored(rig, PART, "next"), -1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    values = rig_read_topic(rig, "numbers", 0);
+    assert_true(json_array_size(values) < 1000);
+    json_decref(values);
+}
+
 static void a_topic_that_does_not_exist_fails_the_task_by_name(void **state)
 {
     struct rig *rig = *state;
@@ -854,6 +877,7 @@ int main(int argc, char **argv)
         T(a_record_above_buffer_memory_is_skipped_by_tolerance),
         T(a_refused_request_is_sent_again_in_order),
         T(what_tolerance_dropped_is_not_sent_again_behind_a_refused_request),
+        T(after_a_refusal_at_the_stop_nothing_more_is_sent),
         T(a_topic_that_does_not_exist_fails_the_task_by_name),
         T(mistakes_of_the_plugin_are_named),
         T(settings_that_cannot_work_fail_the_task),
