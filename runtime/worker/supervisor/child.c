@@ -76,7 +76,8 @@ struct child {
     bool silence_told;
     json_t *early; /* [[kind, body]] sent before HELLO */
     int culprit;
-    char reason[REASON_BYTES];       /* why it is ended by force */
+    bool unneeded;                   /* it was to drain before it said hello: nothing ran in it */
+    char reason[REASON_BYTES];       /* why it is ended by a signal */
     char drain_reason[REASON_BYTES]; /* what that will be when the time to drain is over */
     siginfo_t end;
 };
@@ -151,7 +152,7 @@ static void bury(struct child *c)
 {
     const struct child_events *events = c->events;
     void *arg = c->arg;
-    struct child_death death = {.forced = c->reason[0] != '\0'};
+    struct child_death death = {.forced = c->reason[0] != '\0' && !c->unneeded};
     struct buf line, trace;
 
     buf_init(&line, OBITUARY_MAX);
@@ -219,7 +220,8 @@ void child_end(struct child *c, const char *reason)
 void child_drain(struct child *c, int64_t within_ms, const char *reason)
 {
     if (c->state == SPAWNED) {
-        child_end(c, reason);
+        c->unneeded = true;
+        child_end(c, "it was to stop before it had said hello");
         return;
     }
     if (c->state > DRAINING)

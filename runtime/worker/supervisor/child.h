@@ -14,7 +14,7 @@ struct child;
 
 /* trace     the obituary, a sentence and some lines below it
  * line      the sentence alone
- * forced    the worker had to end it (it was not drained, or not in time)
+ * forced    the worker had to end it (it was not drained, or not in time; not: it was to drain before it said hello)
  * All borrowed for the call. */
 struct child_death {
     const char *line;

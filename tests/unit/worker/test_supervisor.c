@@ -589,6 +589,21 @@ static void a_mute_host_is_ended(void **state)
     expect_obituary(f, "mute", "ended by the worker because it did not say hello within 200 ms");
 }
 
+static void a_host_that_is_not_needed_any_more_is_ended_before_its_hello(void **state)
+{
+    struct fixture *f = *state;
+    int64_t from_ms = clock_ms();
+
+    start_tasks(f, "mute", 1);
+    assert_int_equal(supervisor_drain(f->sup, "mute"), 0);
+    wait_until(f, dead);
+    assert_true(clock_ms() - from_ms < GRACEFUL_MS);
+    assert_true(f->death.expected);
+    assert_int_equal(f->death.culprit, -1); /* nothing was given to it yet, so no task held it up */
+    assert_null(strstr(f->obituary, "did not stop within"));
+    assert_non_null(strstr(f->obituary, "it was to stop before it had said hello"));
+}
+
 static void another_version_of_the_link_is_ended(void **state)
 {
     expect_obituary(*state, "old-version",
@@ -989,6 +1004,7 @@ int main(int argc, char **argv)
         TEST(a_kill_from_outside_is_told_from_ours),
         TEST(garbage_on_the_link_ends_the_host),
         TEST(an_oversized_frame_ends_the_host),
+        TEST(a_host_that_is_not_needed_any_more_is_ended_before_its_hello),
         TEST(a_frame_before_hello_ends_the_host),
         TEST(a_frame_about_another_connector_ends_the_host),
         TEST(a_frame_about_an_unknown_task_ends_the_host),
