@@ -25,8 +25,6 @@ static const struct mr_config_key string_keys[] = {
      .fallback = "UTF-8",
      .doc = "The name of the Java character set to use for encoding strings as byte arrays.",
      .importance = MR_CFG_HIGH,
-     .group = "Encoding",
-     .order = 1,
      .width = MR_CFG_WIDTH_MEDIUM,
      .display_name = "Encoding"},
     {0},

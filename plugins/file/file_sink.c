@@ -53,16 +53,33 @@ static const char *name_of(const struct file_sink *s)
     return s->path == NULL ? "stdout" : s->path;
 }
 
-/* --- the lock ---------------------------------------------------------------------------------------------------------------- */
+/* --- stopping and the lock ------------------------------------------------------------------------------------------------ */
 
-/* Where there is no such lock (some network file systems) tasks rely on O_APPEND alone. */
-static void lock(const struct file_sink *s, short type)
+static bool stopping(const struct file_sink *s)
 {
-    struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+    struct pollfd stop = {.fd = mr_stop_fd(s->task), .events = POLLIN};
+
+    return stop.fd >= 0 && poll(&stop, 1, 0) > 0;
+}
+
+static void unlock(const struct file_sink *s)
+{
+    struct flock whole = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 
     if (s->regular)
-        while (fcntl(s->fd, F_OFD_SETLKW, &whole) != 0 && errno == EINTR)
-            ;
+        fcntl(s->fd, F_OFD_SETLK, &whole);
+}
+
+/* Where there is no such lock (some network file systems) tasks rely on O_APPEND alone. */
+static int lock(const struct file_sink *s, struct mr_error *err)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    while (s->regular && fcntl(s->fd, F_OFD_SETLKW, &whole) != 0 && errno == EINTR)
+        if (stopping(s))
+            return mr_fail(err, MR_ERR_RETRY, "Stopped while another holds the lock of %s",
+                           s->path);
+    return MR_OK;
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------------------- */
@@ -104,7 +121,7 @@ static int mend_end(struct file_sink *s, int reader, int64_t size, struct mr_err
                        strerror(errno));
     mr_log(s->task, MR_LOG_WARN,
            "Cut %" PRId64 " bytes off %s: half a line, from a run that was killed while it wrote. "
-                          "Its record comes again",
+           "Its record comes again",
            size - end, s->path);
     return MR_OK;
 }
@@ -142,9 +159,10 @@ static int open_file(struct file_sink *s, struct mr_error *err)
     s->regular = S_ISREG(s->id.st_mode);
     if (!s->regular)
         return MR_OK;
-    lock(s, F_WRLCK);
-    rc = check_end(s, err);
-    lock(s, F_UNLCK);
+    rc = lock(s, err);
+    if (rc == MR_OK)
+        rc = check_end(s, err);
+    unlock(s);
     return rc;
 }
 
@@ -172,13 +190,6 @@ static int follow_name(struct file_sink *s, struct mr_error *err)
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------------------- */
-
-static bool stopping(const struct file_sink *s)
-{
-    struct pollfd stop = {.fd = mr_stop_fd(s->task), .events = POLLIN};
-
-    return stop.fd >= 0 && poll(&stop, 1, 0) > 0;
-}
 
 /* A pipe is full: wait until it is not, or until the task must stop. */
 static void wait_writable(const struct file_sink *s)
@@ -287,11 +298,12 @@ static int put(void *self, struct mr_batch *in, struct mr_error *err)
     if (mr_batch_count(in) == 0)
         return MR_OK;
     rc = follow_name(s, err);
+    if (rc == MR_OK)
+        rc = lock(s, err);
     if (rc != MR_OK)
         return rc;
-    lock(s, F_WRLCK);
     rc = put_lines(s, in, err);
-    lock(s, F_UNLCK);
+    unlock(s);
     return rc;
 }
 

@@ -220,6 +220,8 @@ static int read_lines(struct file_source *s, struct mr_batch *out, struct mr_err
         n = pread(tail->fd, block, (size_t)want, tail->position);
         if (n < 0)
             return fail_read(s, err);
+        if (n == 0)
+            return MR_AGAIN; /* shorter than it says: whatever it is, it has no more now */
         take_lines(s, out, block, (size_t)n);
     }
     return MR_OK;
