@@ -59,6 +59,7 @@ struct source_task {
 
     struct batch *sending; /* in the window, records from `at` on are not sent yet; NULL none */
     size_t at;
+    int64_t send_until_ms;  /* while ending */
     const char *topic_name; /* the last record's, a pointer into `sending` */
     struct producer_topic *topic;
 
@@ -338,7 +339,15 @@ static int send_record(struct source_task *s, struct record *rec, struct mr_erro
                                                                      : rc;
 }
 
-/* Send on until the batch is through (then sending is NULL), a record fails, or the producer is full: MR_ERR_FULL. */
+/* A topic that the producer does not know yet takes it up to 200 ms, and a batch may name thousands: between two of them
+ * the end is looked for. */
+static bool out_of_time(struct source_task *s, const struct record *rec)
+{
+    return rec->pub.topic != s->topic_name && ending(s) && clock_ms() >= s->send_until_ms;
+}
+
+/* Send on until the batch is through (then sending is NULL), a record fails, or the producer is full or the task ends:
+ * MR_ERR_FULL. */
 static int send_on(struct source_task *s)
 {
     struct batch *batch = s->sending;
@@ -346,8 +355,10 @@ static int send_on(struct source_task *s)
 
     for (; s->at < batch->pub.count && !s->lost; s->at++) {
         struct record *rec = batch_at(batch, s->at);
-        int rc = rec->settled ? MR_OK : send_record(s, rec, &err);
+        int rc = MR_OK;
 
+        if (!rec->settled)
+            rc = out_of_time(s, rec) ? MR_ERR_FULL : send_record(s, rec, &err);
         if (rc == MR_ERR_FULL)
             return rc;
         if (rc == MR_ERR_TOO_LARGE) {
@@ -401,7 +412,7 @@ static size_t send_group(struct source_task *s, const struct ack_cursor *from, s
     size_t sent = 0;
     struct mr_error err = {0};
 
-    for (*next = *from; sent < max && was_sent(s, next); ack_cursor_next(next)) {
+    for (*next = *from; sent < max && was_sent(s, next) && !ending(s); ack_cursor_next(next)) {
         struct record *rec = ack_cursor_record(next);
         int rc;
 
@@ -662,6 +673,7 @@ static bool may_send_on(const struct source_task *s)
 /* What poll has handed over is delivered also while stopping, as far as the time allows. */
 static void finish_sending(struct source_task *s, int64_t deadline_ms)
 {
+    s->send_until_ms = deadline_ms;
     for (;;) {
         if (may_send_on(s))
             send_on(s);

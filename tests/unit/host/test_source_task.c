@@ -38,6 +38,7 @@ static struct {
     atomic_int again_ms; /* wait at the end of the numbers; 0: give empty polls */
     atomic_int fd;       /* wait for it instead; -1 none */
     atomic_int start_code;
+    atomic_int many_topics;  /* each record has its own */
     atomic_int slow_poll_ms; /* each poll takes so long, whatever interrupts it */
     _Atomic(struct mr_task *) handle;
 } script;
@@ -111,9 +112,13 @@ static void give_large(struct mr_record *rec, struct mr_arena *arena, uint32_t s
 
 static void give(struct counter *c, struct mr_batch *out, int64_t n)
 {
-    struct mr_record *rec = mr_batch_add(out, "numbers");
+    char topic[32] = "numbers";
+    struct mr_record *rec;
     char text[32];
 
+    if (script.many_topics)
+        snprintf(topic, sizeof(topic), "numbers-%lld", (long long)n);
+    rec = mr_batch_add(out, topic);
     if (n == script.bad_at)
         mr_record_value(rec, mr_str("bad"));
     else if (n == script.large_at)
@@ -452,6 +457,18 @@ static void reports_that_arrive_while_offsets_are_stored_count(void **state)
     rig_answer_held(rig);
     rig_wait_end(rig);
     assert_int_equal(rig_stored(rig, PART, "next"), 101);
+}
+
+static void a_stop_within_a_batch_of_many_new_topics_ends_in_time(void **state)
+{
+    struct rig *rig = *state;
+
+    script.many_topics = 1;
+    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "2000", NULL);
+    rd_kafka_mock_broker_set_down(rig->cluster, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    assert_true(rig_stop(rig) < 2500);
 }
 
 static void a_paused_task_does_not_poll_and_goes_on_after(void **state)
@@ -858,6 +875,7 @@ int main(int argc, char **argv)
         T(a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered),
         T(what_a_late_poll_hands_over_is_delivered_and_stored),
         T(reports_that_arrive_while_offsets_are_stored_count),
+        T(a_stop_within_a_batch_of_many_new_topics_ends_in_time),
         T(a_paused_task_does_not_poll_and_goes_on_after),
         T(a_task_that_begins_paused_is_not_started),
         T(a_task_that_is_not_ours_ends_in_silence),
