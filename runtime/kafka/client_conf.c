@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The room's door for settings: layering as Connect does it, and the run of the mapping.
  *
- * client_conf_layer puts built-in, worker, connector and forced settings on top of each other; client_conf_map turns the
- * result into librdkafka's. Order inside: the table (client_table.c), then security (client_security.c), then a look at
- * what is left over. A left-over name is refused when it is one of librdkafka's own, since some of those load libraries or
- * run commands; otherwise it is reported with the nearest name that is known. Pure but for PEM files that are read. */
+ * client_conf_layer puts built-in, worker, connector and forced settings on top of each other; client_conf_map
+ * turns the result into librdkafka's. Order inside: the table (client_table.c), then security (client_security.c),
+ * then a look at what is left over. A left-over name is refused when it is one of librdkafka's own, since some of
+ * those load libraries or run commands; otherwise it is reported with the nearest name that is known. Pure but for
+ * PEM files that are read. */
 #include "kafka/kafka_private.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- layers -------------------------------------------------------------------------------------------------------- */
+/* --- layers ----------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *worker;
@@ -42,7 +43,7 @@ int client_conf_layer(const struct client_conf_layers *layers, struct props *jav
     return rc;
 }
 
-/* --- secrets ------------------------------------------------------------------------------------------------------- */
+/* --- secrets ---------------------------------------------------------------------------------------------------- */
 
 static const char *const secrets[] = {
     "sasl.jaas.config",
@@ -63,13 +64,14 @@ bool client_conf_secret(const char *key)
     for (size_t i = 0; i < sizeof(secrets) / sizeof(*secrets); i++) {
         size_t n = strlen(secrets[i]);
 
-        if (len >= n && strcmp(key + len - n, secrets[i]) == 0 && (len == n || key[len - n - 1] == '.'))
+        if (len >= n && strcmp(key + len - n, secrets[i]) == 0 &&
+            (len == n || key[len - n - 1] == '.'))
             return true;
     }
     return false;
 }
 
-/* --- names that no table has --------------------------------------------------------------------------------------- */
+/* --- names that no table has ------------------------------------------------------------------------------------ */
 
 /* librdkafka's own names and what a Java client calls the same thing. Others are found by asking the library. */
 static const struct {
@@ -112,8 +114,8 @@ static const struct {
     {"fetch.message.max.bytes", "max.partition.fetch.bytes"},
 };
 
-/* Whether the installed library knows a name, hidden ones and topic settings among them. Setting NULL means its default:
- * nothing is loaded or run, which a value could do. */
+/* Whether the installed library knows a name, hidden ones and topic settings among them. Setting NULL means its
+ * default: nothing is loaded or run, which a value could do. */
 static bool librdkafka_has(const char *key)
 {
     rd_kafka_conf_t *scratch = rd_kafka_conf_new();
@@ -182,12 +184,14 @@ static int judge_unknown(struct client_map *m, const char *key)
 
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
         if (strcmp(refused[i].rdkafka, key) == 0)
-            return mr_fail(m->err, MR_ERR_CONFIG,
-                           "\"%s\" is a setting of librdkafka, not of Kafka's Java clients: use %s instead", key,
-                           refused[i].java);
+            return mr_fail(
+                m->err, MR_ERR_CONFIG,
+                "\"%s\" is a setting of librdkafka, not of Kafka's Java clients: use %s instead",
+                key, refused[i].java);
     if (librdkafka_has(key))
         return mr_fail(m->err, MR_ERR_CONFIG,
-                       "\"%.100s\" is a setting of librdkafka, which can't be set here: remove it", key);
+                       "\"%.100s\" is a setting of librdkafka, which can't be set here: remove it",
+                       key);
     if (m->kind == CLIENT_ADMIN) /* gets the whole worker configuration */
         return 0;
     near = nearest(client_table_names(m->kind), key);
@@ -200,7 +204,8 @@ static int judge_unknown(struct client_map *m, const char *key)
 
 static int judge_rest(struct client_map *m)
 {
-    static const char *const owners[] = {[CLIENT_PRODUCER] = "producers", [CLIENT_CONSUMER] = "consumers"};
+    static const char *const owners[] = {
+        [CLIENT_PRODUCER] = "producers", [CLIENT_CONSUMER] = "consumers"};
     enum client_kind other = m->kind == CLIENT_PRODUCER ? CLIENT_CONSUMER : CLIENT_PRODUCER;
 
     for (size_t i = 0; i < m->java.count; i++) {
@@ -209,7 +214,8 @@ static int judge_rest(struct client_map *m)
 
         if (named(client_table_names(m->kind), key))
             continue;
-        if (named(client_table_names(CLIENT_PRODUCER), key) || named(client_table_names(CLIENT_CONSUMER), key)) {
+        if (named(client_table_names(CLIENT_PRODUCER), key) ||
+            named(client_table_names(CLIENT_CONSUMER), key)) {
             if (m->kind != CLIENT_ADMIN)
                 client_map_remark(m, key, "a setting of %s, ignored", owners[other]);
             continue;
@@ -221,10 +227,10 @@ static int judge_rest(struct client_map *m)
     return 0;
 }
 
-/* --- the run ------------------------------------------------------------------------------------------------------- */
+/* --- the run ---------------------------------------------------------------------------------------------------- */
 
-int client_conf_map(enum client_kind kind, const struct props *java, struct props *rdkafka, client_conf_warn warn,
-                    void *arg, struct mr_error *err)
+int client_conf_map(enum client_kind kind, const struct props *java, struct props *rdkafka,
+                    client_conf_warn warn, void *arg, struct mr_error *err)
 {
     struct client_map m = {.kind = kind, .out = rdkafka, .warn = warn, .arg = arg, .err = err};
     int rc = client_map_init(&m, java);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From Kafka's Java property names to librdkafka's. A table decides: only Java names are mapped, librdkafka's own names
- * are refused (some of them load libraries or run commands), what has no counterpart is reported by name.
+/* From Kafka's Java property names to librdkafka's. A table decides: only Java names are mapped, librdkafka's own
+ * names are refused (some of them load libraries or run commands), what has no counterpart is reported by name.
  * Pure but for the librdkafka conf object. Spec: reference worker-config 7 and 9. */
 #ifndef KAFKA_CLIENT_CONF_H
 #define KAFKA_CLIENT_CONF_H
@@ -12,11 +12,12 @@ enum client_kind { CLIENT_PRODUCER, CLIENT_CONSUMER, CLIENT_ADMIN };
 /* One remark about a setting: it was ignored, or is weaker than asked. */
 typedef void (*client_conf_warn)(void *arg, const char *key, const char *text);
 
-/* Java names and values (already layered: defaults, worker prefix, override, forced) → librdkafka names and values.
- * MR_ERR_CONFIG names key and remedy for: librdkafka-only names, security settings that can't be honoured (JKS or PKCS12
- * truststore, login or handler class, ssl.protocol limits, unknown mechanism or login module), values out of range. */
-int client_conf_map(enum client_kind kind, const struct props *java, struct props *rdkafka, client_conf_warn warn,
-                    void *arg, struct mr_error *err);
+/* Java names and values (already layered: defaults, worker prefix, override, forced) → librdkafka names and
+ * values. MR_ERR_CONFIG names key and remedy for: librdkafka-only names, security settings that can't be honoured
+ * (JKS or PKCS12 truststore, login or handler class, ssl.protocol limits, unknown mechanism or login module),
+ * values out of range. */
+int client_conf_map(enum client_kind kind, const struct props *java, struct props *rdkafka,
+                    client_conf_warn warn, void *arg, struct mr_error *err);
 
 /* The Java names a kind of client knows: for "nearest known name". Ended by NULL. */
 const char *const *client_conf_names(enum client_kind kind);
@@ -24,11 +25,12 @@ const char *const *client_conf_names(enum client_kind kind);
 bool client_conf_secret(const char *key);
 
 /* The layers of Connect for one client of a connector, lowest first: built_in < worker's `prefix` < connector's
- * `override_prefix` < forced. bootstrap.servers of the worker is the only unprefixed key inherited (admin: all keys). */
+ * `override_prefix` < forced. bootstrap.servers of the worker is the only unprefixed key inherited (admin: all
+ * keys). */
 struct client_conf_layers {
     enum client_kind kind;
-    const struct props *worker;         /* whole worker configuration */
-    const struct props *connector;      /* whole connector configuration, may be NULL */
+    const struct props *worker;    /* whole worker configuration */
+    const struct props *connector; /* whole connector configuration, may be NULL */
     const struct props *built_in;
     const struct props *forced;
 };

@@ -3,10 +3,11 @@
  *
  *     org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";
  *
- * Words may stand in single or double quotes with Java's escapes (\n \t \" \\ and octal); comments of both kinds are skipped;
- * a control flag in any case. A table says which options of which module become which librdkafka settings. Principal and key
- * table are held to plain characters, since librdkafka puts them into a shell command. No word of the
- * text but a login module's name ever stands in an error. Pure. Spec: org.apache.kafka.common.security.JaasConfig, reference worker-config 9.2. */
+ * Words may stand in single or double quotes with Java's escapes (\n \t \" \\ and octal); comments of both kinds
+ * are skipped; a control flag in any case. A table says which options of which module become which librdkafka
+ * settings. Principal and key table are held to plain characters, since librdkafka puts them into a shell command.
+ * No word of the text but a login module's name ever stands in an error. Pure. Spec:
+ * org.apache.kafka.common.security.JaasConfig, reference worker-config 9.2. */
 #include "kafka/kafka_private.h"
 
 #include <ctype.h>
@@ -17,7 +18,7 @@
 #define TEXT_MAX (64 * 1024)
 #define OPTIONS_MAX 100
 
-/* --- words --------------------------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------------------------ */
 
 struct scan {
     const char *p;
@@ -29,7 +30,8 @@ enum token { TOKEN_END, TOKEN_WORD, TOKEN_EQUALS, TOKEN_SEMICOLON, TOKEN_BAD };
 
 static enum token bad(struct scan *s, const char *why)
 {
-    mr_fail(s->err, MR_ERR_CONFIG, "Invalid value [hidden] for configuration sasl.jaas.config: %s", why);
+    mr_fail(s->err, MR_ERR_CONFIG, "Invalid value [hidden] for configuration sasl.jaas.config: %s",
+            why);
     return TOKEN_BAD;
 }
 
@@ -128,7 +130,7 @@ static enum token next(struct scan *s)
     }
 }
 
-/* --- modules ------------------------------------------------------------------------------------------------------- */
+/* --- modules ---------------------------------------------------------------------------------------------------- */
 
 enum check { CHECK_NONE, CHECK_SHELL, CHECK_IGNORED, CHECK_CLAIM, CHECK_NOT_TRUE };
 
@@ -186,16 +188,20 @@ static const struct module {
     enum client_conf_module module;
     const struct option *options;
 } modules[] = {
-    {"org.apache.kafka.common.security.plain.PlainLoginModule", CLIENT_CONF_PASSWORD, password_options},
-    {"org.apache.kafka.common.security.scram.ScramLoginModule", CLIENT_CONF_PASSWORD, scram_options},
-    {"org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", CLIENT_CONF_OAUTH, oauth_options},
+    {"org.apache.kafka.common.security.plain.PlainLoginModule", CLIENT_CONF_PASSWORD,
+     password_options},
+    {"org.apache.kafka.common.security.scram.ScramLoginModule", CLIENT_CONF_PASSWORD,
+     scram_options},
+    {"org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", CLIENT_CONF_OAUTH,
+     oauth_options},
     {"com.sun.security.auth.module.Krb5LoginModule", CLIENT_CONF_KERBEROS, kerberos_options},
 };
 
 static const struct module *find_module(const char *name)
 {
     for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++)
-        if (strcmp(modules[i].name, name) == 0 || strcmp(strrchr(modules[i].name, '.') + 1, name) == 0)
+        if (strcmp(modules[i].name, name) == 0 ||
+            strcmp(strrchr(modules[i].name, '.') + 1, name) == 0)
             return &modules[i];
     return NULL;
 }
@@ -205,8 +211,9 @@ static const struct option *find_option(const struct option *options, const char
     for (; options->java != NULL; options++) {
         size_t len = strlen(options->java);
 
-        if (options->java[len - 1] == '_' ? strncmp(options->java, name, len) == 0 && name[len] != '\0'
-                                          : strcmp(options->java, name) == 0)
+        if (options->java[len - 1] == '_'
+                ? strncmp(options->java, name, len) == 0 && name[len] != '\0'
+                : strcmp(options->java, name) == 0)
             return options;
     }
     return NULL;
@@ -215,7 +222,8 @@ static const struct option *find_option(const struct option *options, const char
 /* librdkafka runs kinit through a shell with these put in as they are. */
 static bool shell_safe(const char *value)
 {
-    static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/@-+:";
+    static const char fine[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/@-+:";
 
     return value[0] != '\0' && value[0] != '-' && value[strspn(value, fine)] == '\0';
 }
@@ -229,27 +237,32 @@ static bool claim_safe(const char *value)
     return true;
 }
 
-static int append_pair(struct props *out, const char *key, const char *separator, const char *name, const char *value)
+static int append_pair(struct props *out, const char *key, const char *separator, const char *name,
+                       const char *value)
 {
     const char *so_far = props_get(out, key);
     struct buf text;
     int rc;
 
     buf_init(&text, 4 * TEXT_MAX);
-    rc = buf_printf(&text, "%s%s%s=%s", so_far != NULL ? so_far : "", so_far != NULL ? separator : "", name, value);
+    rc = buf_printf(&text, "%s%s%s=%s", so_far != NULL ? so_far : "",
+                    so_far != NULL ? separator : "", name, value);
     if (rc == 0)
         rc = props_set(out, key, text.data);
     buf_deinit(&text);
     return rc;
 }
 
-static int take_claim(struct props *out, const struct option *option, const char *name, const char *value)
+static int take_claim(struct props *out, const struct option *option, const char *name,
+                      const char *value)
 {
     bool extension = strcmp(option->rdkafka, "extension_") == 0;
-    int rc = append_pair(out, "sasl.oauthbearer.config", " ", extension ? name : option->rdkafka, value);
+    int rc =
+        append_pair(out, "sasl.oauthbearer.config", " ", extension ? name : option->rdkafka, value);
 
     if (rc == 0 && extension)
-        rc = append_pair(out, "sasl.oauthbearer.extensions", ",", name + strlen("extension_"), value);
+        rc = append_pair(out, "sasl.oauthbearer.extensions", ",", name + strlen("extension_"),
+                         value);
     if (rc == 0 && !extension)
         rc = props_set(out, "enable.sasl.oauthbearer.unsecure.jwt", "true");
     return rc;
@@ -262,30 +275,35 @@ static enum token unknown_option(struct scan *s, const struct module *module)
                                    strrchr(module->name, '.') + 1);
 
     for (const struct option *o = module->options; o->java != NULL && used < sizeof(why); o++)
-        used += (size_t)snprintf(why + used, sizeof(why) - used, "%s %s%s", o == module->options ? "" : ",", o->java,
+        used += (size_t)snprintf(why + used, sizeof(why) - used, "%s %s%s",
+                                 o == module->options ? "" : ",", o->java,
                                  o->java[strlen(o->java) - 1] == '_' ? "…" : "");
     return bad(s, why);
 }
 
-static enum token take_option(struct scan *s, const struct module *module, const char *name, struct props *out)
+static enum token take_option(struct scan *s, const struct module *module, const char *name,
+                              struct props *out)
 {
     const struct option *option = find_option(module->options, name);
     const char *value = s->word.data;
     char why[160];
     int rc = 0;
 
-    if (option == NULL) /* not named: it may be a piece of a password that should have been quoted */
+    if (option ==
+        NULL) /* not named: it may be a piece of a password that should have been quoted */
         return unknown_option(s, module);
     if (option->check == CHECK_NOT_TRUE && strcasecmp(value, "true") == 0) {
         snprintf(why, sizeof(why), "option %s can't be honoured", option->java);
         return bad(s, why);
     }
     if (option->check == CHECK_SHELL && !shell_safe(value)) {
-        snprintf(why, sizeof(why), "option %s may hold only letters, digits and ._/@-+:", option->java);
+        snprintf(why, sizeof(why),
+                 "option %s may hold only letters, digits and ._/@-+:", option->java);
         return bad(s, why);
     }
     if (option->check == CHECK_CLAIM) {
-        if (!claim_safe(value) || (strchr(value, ',') != NULL && strncmp(name, "extension_", 10) == 0)) {
+        if (!claim_safe(value) ||
+            (strchr(value, ',') != NULL && strncmp(name, "extension_", 10) == 0)) {
             snprintf(why, sizeof(why), "option %s may hold no blanks and no commas", option->java);
             return bad(s, why);
         }
@@ -296,7 +314,7 @@ static enum token take_option(struct scan *s, const struct module *module, const
     return rc == 0 ? TOKEN_WORD : bad(s, "out of memory");
 }
 
-/* --- the entry ----------------------------------------------------------------------------------------------------- */
+/* --- the entry -------------------------------------------------------------------------------------------------- */
 
 static enum token parse_options(struct scan *s, const struct module *module, struct props *out)
 {
@@ -312,7 +330,8 @@ static enum token parse_options(struct scan *s, const struct module *module, str
             return bad(s, "too many options, or one with too long a name");
         memcpy(name, s->word.data, s->word.len + 1);
         if (next(s) != TOKEN_EQUALS || next(s) != TOKEN_WORD)
-            return s->err != NULL && s->err->code != 0 ? TOKEN_BAD : bad(s, "an option has no value");
+            return s->err != NULL && s->err->code != 0 ? TOKEN_BAD
+                                                       : bad(s, "an option has no value");
         if (s->word.failed || s->word.data == NULL)
             return bad(s, "out of memory");
         if (take_option(s, module, name, out) == TOKEN_BAD)
@@ -339,10 +358,11 @@ static enum token parse_entry(struct scan *s, enum client_conf_module *kind, str
         return bad(s, "no login module is named");
     module = find_module(s->word.data);
     if (module == NULL) {
-        snprintf(why, sizeof(why),
-                 "login module %.120s can't run here; known are PlainLoginModule, ScramLoginModule, "
-                 "OAuthBearerLoginModule and Krb5LoginModule",
-                 strstr(s->word.data, "LoginModule") != NULL ? s->word.data : "[hidden]");
+        snprintf(
+            why, sizeof(why),
+            "login module %.120s can't run here; known are PlainLoginModule, ScramLoginModule, "
+            "OAuthBearerLoginModule and Krb5LoginModule",
+            strstr(s->word.data, "LoginModule") != NULL ? s->word.data : "[hidden]");
         return bad(s, why);
     }
     if (next(s) != TOKEN_WORD || s->word.len == 0 || !control_flag(s->word.data))
@@ -360,8 +380,8 @@ static enum token parse_entry(struct scan *s, enum client_conf_module *kind, str
     }
 }
 
-int client_conf_jaas_module(const char *text, struct props *rdkafka, enum client_conf_module *module,
-                            struct mr_error *err)
+int client_conf_jaas_module(const char *text, struct props *rdkafka,
+                            enum client_conf_module *module, struct mr_error *err)
 {
     struct mr_error own = {0};
     struct scan s = {.p = text, .err = err != NULL ? err : &own};
@@ -369,8 +389,10 @@ int client_conf_jaas_module(const char *text, struct props *rdkafka, enum client
     int rc;
 
     if (strlen(text) > TEXT_MAX)
-        return mr_fail(err, MR_ERR_CONFIG, "Invalid value [hidden] for configuration sasl.jaas.config: longer than %d bytes",
-                       TEXT_MAX);
+        return mr_fail(
+            err, MR_ERR_CONFIG,
+            "Invalid value [hidden] for configuration sasl.jaas.config: longer than %d bytes",
+            TEXT_MAX);
     props_init(&found);
     buf_init(&s.word, TEXT_MAX);
     rc = parse_entry(&s, module, &found) == TOKEN_BAD ? MR_ERR_CONFIG : 0;

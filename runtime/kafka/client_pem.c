@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PEM text: what it holds, and the same text with proper lines.
  *
- * Java takes "-----BEGIN CERTIFICATE----- MIIB… -----END CERTIFICATE-----" on one line, as it comes out of a properties file;
- * OpenSSL wants lines. Text between blocks is skipped, as in both. Called by client_security.c with text that a user gave;
- * only kind and number of blocks leave, never their content. Pure. */
+ * Java takes "-----BEGIN CERTIFICATE----- MIIB… -----END CERTIFICATE-----" on one line, as it comes out of a
+ * properties file; OpenSSL wants lines. Text between blocks is skipped, as in both. Called by client_security.c
+ * with text that a user gave; only kind and number of blocks leave, never their content. Pure. */
 #include "kafka/kafka_private.h"
 
 #include <ctype.h>

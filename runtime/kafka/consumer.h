@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A group consumer for one owner thread (a sink task): batch consume, with the owner's ledger as the truth.
  *
- * librdkafka before 2.13.2 may skip or repeat messages next to pause, seek and rebalance when batches are consumed. So:
- * partitions are assigned at explicit positions, every resume comes after a seek to the owner's next offset, what arrives
- * before a seek was confirmed is dropped here, and so is a batch that a rebalance came into. Commits are of the owner's
- * offsets only. An offset below the one asked for means that the log was truncated and auto.offset.reset applied. */
+ * librdkafka before 2.13.2 may skip or repeat messages next to pause, seek and rebalance when batches are
+ * consumed. So: partitions are assigned at explicit positions, every resume comes after a seek to the owner's next
+ * offset, what arrives before a seek was confirmed is dropped here, and so is a batch that a rebalance came into.
+ * Commits are of the owner's offsets only. An offset below the one asked for means that the log was truncated and
+ * auto.offset.reset applied. */
 #ifndef KAFKA_CONSUMER_H
 #define KAFKA_CONSUMER_H
 
@@ -14,77 +15,86 @@ struct consumer;
 
 struct consumer_header {
     const char *name;
-    const void *value;                  /* NULL = null */
+    const void *value; /* NULL = null */
     size_t value_len;
 };
 
 /* Pointers lead into the fetch buffer and live until consumer_release of the batch. */
 struct consumer_msg {
-    const char *topic;                  /* one pointer per topic, valid for the consumer's life */
+    const char *topic; /* one pointer per topic, valid for the consumer's life */
     int32_t partition;
     int64_t offset;
-    int64_t timestamp_ms;               /* -1: none */
+    int64_t timestamp_ms; /* -1: none */
     const void *key;
     size_t key_len;
     const void *value;
     size_t value_len;
     size_t header_count;
-    void *handle;                       /* for consumer_header_at */
+    void *handle; /* for consumer_header_at */
 };
 
 struct consumer_partition {
     const char *topic;
     int32_t partition;
-    int64_t offset;                     /* next to read; -1: unknown (by auto.offset.reset) */
+    int64_t offset; /* next to read; -1: unknown (by auto.offset.reset) */
 };
 
-/* Called inside consumer_poll and consumer_close, on the owner's thread. Offsets of `assigned` are where reading starts: the
- * committed ones; without one, the end as it is now for auto.offset.reset=latest, else -1. consumer_seek inside `assigned`
- * changes where it starts, at no cost. revoked: commit inside it (consumer_commit with sync); lost: the group gave them away
- * already, do not commit. Topic names are those of messages: valid for the consumer's life. */
+/* Called inside consumer_poll and consumer_close, on the owner's thread. Offsets of `assigned` are where reading
+ * starts: the committed ones; without one, the end as it is now for auto.offset.reset=latest, else -1.
+ * consumer_seek inside `assigned` changes where it starts, at no cost. revoked: commit inside it (consumer_commit
+ * with sync); lost: the group gave them away already, do not commit. Topic names are those of messages: valid for
+ * the consumer's life. */
 struct consumer_events {
     void (*assigned)(void *arg, const struct consumer_partition *parts, size_t count);
     void (*revoked)(void *arg, const struct consumer_partition *parts, size_t count, bool lost);
 };
 
-struct consumer *consumer_new(const struct props *java, const struct consumer_events *events, client_conf_warn warn,
-                              void *arg, struct mr_error *err);
+struct consumer *consumer_new(const struct props *java, const struct consumer_events *events,
+                              client_conf_warn warn, void *arg, struct mr_error *err);
 /* topics ended by NULL; an entry that starts with ^ is a regular expression. */
 int consumer_subscribe(struct consumer *c, const char *const *topics, struct mr_error *err);
 
-/* Up to max messages, waiting at most timeout_ms for the first. Gives the count, or a negative code for a failure of the
- * client (MR_ERR_FATAL: no retry helps; MR_ERR_RETRY: logged by the caller, polling goes on). Messages of one call are
- * held until consumer_release, which must come before the next poll. */
-int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int64_t timeout_ms, struct mr_error *err);
+/* Up to max messages, waiting at most timeout_ms for the first. Gives the count, or a negative code for a failure
+ * of the client (MR_ERR_FATAL: no retry helps; MR_ERR_RETRY: logged by the caller, polling goes on). Messages of
+ * one call are held until consumer_release, which must come before the next poll. */
+int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int64_t timeout_ms,
+                  struct mr_error *err);
 void consumer_release(struct consumer *c);
 struct consumer_header consumer_header_at(const struct consumer_msg *msg, size_t i);
 
-/* Commit these next-to-read offsets; partitions that are not ours (any more) are left out. sync: wait for the answer, at most
- * timeout_ms (MR_ERR_TIMEOUT). Else it is sent and forgotten; the outcome of the newest commit comes by
- * consumer_commit_result (0 pending or none, 1 done, negative code failed). */
-int consumer_commit(struct consumer *c, const struct consumer_partition *parts, size_t count, bool sync,
-                    int64_t timeout_ms, struct mr_error *err);
+/* Commit these next-to-read offsets; partitions that are not ours (any more) are left out. sync: wait for the
+ * answer, at most timeout_ms (MR_ERR_TIMEOUT). Else it is sent and forgotten; the outcome of the newest commit
+ * comes by consumer_commit_result (0 pending or none, 1 done, negative code failed). */
+int consumer_commit(struct consumer *c, const struct consumer_partition *parts, size_t count,
+                    bool sync, int64_t timeout_ms, struct mr_error *err);
 int consumer_commit_result(struct consumer *c, struct mr_error *err);
 
-/* Stop and restart delivery of everything assigned, now and until resumed. parts: the owner's next offsets, sought before
- * delivery restarts; a partition that is not among them, or with -1, goes on behind its last message handed out. seek: the
- * same while not paused; it touches all partitions. All three wait for librdkafka's main thread, under a millisecond. */
+/* Stop and restart delivery of everything assigned, now and until resumed. parts: the owner's next offsets, sought
+ * before delivery restarts; a partition that is not among them, or with -1, goes on behind its last message handed
+ * out. seek: the same while not paused; it touches all partitions. All three wait for librdkafka's main thread,
+ * under a millisecond. */
 int consumer_pause(struct consumer *c, struct mr_error *err);
-int consumer_resume(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err);
-int consumer_seek(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err);
+int consumer_resume(struct consumer *c, const struct consumer_partition *parts, size_t count,
+                    struct mr_error *err);
+int consumer_seek(struct consumer *c, const struct consumer_partition *parts, size_t count,
+                  struct mr_error *err);
 
 /* End a consumer_poll that waits now, or the next one. Any thread. */
 void consumer_wake(struct consumer *c);
-/* While the owner is inside a long put: another thread keeps membership alive. The owner lends it (all partitions paused)
- * and takes it back (parts as for consumer_resume); between the two only consumer_keep_alive may be called, by the borrower, at
- * least each second; the two threads hand over by a lock of theirs. A revocation waits for the owner, at most 80 % of
- * max.poll.interval.ms; then the partitions are given up, and the owner's next poll tells them as lost. */
+/* While the owner is inside a long put: another thread keeps membership alive. The owner lends it (all partitions
+ * paused) and takes it back (parts as for consumer_resume); between the two only consumer_keep_alive may be
+ * called, by the borrower, at least each second; the two threads hand over by a lock of theirs. A revocation waits
+ * for the owner, at most 80 % of max.poll.interval.ms; then the partitions are given up, and the owner's next poll
+ * tells them as lost. */
 int consumer_lend(struct consumer *c, struct mr_error *err);
 void consumer_keep_alive(struct consumer *c);
-int consumer_take_back(struct consumer *c, const struct consumer_partition *parts, size_t count, struct mr_error *err);
+int consumer_take_back(struct consumer *c, const struct consumer_partition *parts, size_t count,
+                       struct mr_error *err);
 
-const char *consumer_member_id(struct consumer *c);     /* malloc'ed by librdkafka, copied here; "" before joining */
-size_t consumer_max_records(const struct consumer *c);  /* max.poll.records, 500 unless set: what one put may hold */
+const char *consumer_member_id(
+    struct consumer *c); /* malloc'ed by librdkafka, copied here; "" before joining */
+size_t consumer_max_records(
+    const struct consumer *c); /* max.poll.records, 500 unless set: what one put may hold */
 
 /* revoked runs, the group is left: waits for it at most 3 s. */
 void consumer_close(struct consumer **c);

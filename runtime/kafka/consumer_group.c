@@ -6,21 +6,21 @@
  *     NONE ─ASSIGN─► committed offsets asked ─► owner's `assigned` ─► assign at these positions ─► NONE
  *     NONE ─REVOKE─► owner's `revoked` (commits) ─► unassign ─► NONE
  *
- * Nothing but noting happens inside librdkafka's poll, so a batch never straddles a change: the poll throws away what it had
- * gathered and it is read again. Positions are always set by us: assignments start at explicit offsets, and a seek (confirmed
- * by librdkafka's main thread, retried in the next poll until it is) follows every change that pauses partitions inside the
- * library. That is what makes its batch call safe before 2.13.2.
+ * Nothing but noting happens inside librdkafka's poll, so a batch never straddles a change: the poll throws away
+ * what it had gathered and it is read again. Positions are always set by us: assignments start at explicit
+ * offsets, and a seek (confirmed by librdkafka's main thread, retried in the next poll until it is) follows every
+ * change that pauses partitions inside the library. That is what makes its batch call safe before 2.13.2.
  *
- * While lent, the owner is inside a long put and another thread calls consumer_group_serve_lent: a new assignment is taken
- * paused and kept for the owner (adopted); a revocation waits for the owner, at most 80 % of max.poll.interval.ms, which is the
- * time that the group waits for us, then the partitions are given up as lost. */
+ * While lent, the owner is inside a long put and another thread calls consumer_group_serve_lent: a new assignment
+ * is taken paused and kept for the owner (adopted); a revocation waits for the owner, at most 80 % of
+ * max.poll.interval.ms, which is the time that the group waits for us, then the partitions are given up as lost. */
 #include "base/clock.h"
 #include "kafka/kafka_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITTED_MS 2000   /* one try to read committed offsets; the next poll tries again */
+#define COMMITTED_MS 2000 /* one try to read committed offsets; the next poll tries again */
 #define SEEK_MS 1000
 #define LEAVE_MS 3000
 
@@ -46,7 +46,7 @@ static void end_change(struct consumer *c)
     c->change = CHANGE_NONE;
 }
 
-/* --- what librdkafka must be told -------------------------------------------------------------------------------------- */
+/* --- what librdkafka must be told ------------------------------------------------------------------------------- */
 
 static int assign(struct consumer *c, part_list *list, struct mr_error *err)
 {
@@ -57,7 +57,8 @@ static int assign(struct consumer *c, part_list *list, struct mr_error *err)
         rd_kafka_error_t *error = rd_kafka_incremental_assign(c->rk, list);
 
         if (error != NULL) {
-            rc = mr_fail(err, MR_ERR_FATAL, "Partitions can't be taken: %s", rd_kafka_error_string(error));
+            rc = mr_fail(err, MR_ERR_FATAL, "Partitions can't be taken: %s",
+                         rd_kafka_error_string(error));
             rd_kafka_error_destroy(error);
         }
     } else if ((code = rd_kafka_assign(c->rk, list)) != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -91,7 +92,8 @@ static part_list *placed_list(struct consumer *c)
         const struct consumer_part *part = c->parts.items[i];
 
         if (part->placed)
-            rd_kafka_topic_partition_list_add(list, part->topic->name, part->number)->offset = place_of(c, part);
+            rd_kafka_topic_partition_list_add(list, part->topic->name, part->number)->offset =
+                place_of(c, part);
     }
     return list;
 }
@@ -128,11 +130,29 @@ static void seek_placed(struct consumer *c, bool due_only)
         const struct consumer_part *part = c->parts.items[i];
 
         if (part->placed && (part->seek_due || !due_only))
-            rd_kafka_topic_partition_list_add(list, part->topic->name, part->number)->offset = place_of(c, part);
+            rd_kafka_topic_partition_list_add(list, part->topic->name, part->number)->offset =
+                place_of(c, part);
     }
     c->seeks_due = false;
     if (list->cnt > 0)
         confirm_seeks(c, list);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* A thread of librdkafka that stopped fetching because enough lay in the queue looks again only after a second,
+ * before 2.2.0. A request through it makes it look at once: this one asks each partition's leader for an offset,
+ * and nobody waits for the answer. */
+void consumer_group_nudge(struct consumer *c)
+{
+    part_list *list;
+
+    if (rd_kafka_version() >= 0x02020000)
+        return;
+    list = placed_list(c);
+    for (int i = 0; i < list->cnt; i++)
+        list->elems[i].offset = RD_KAFKA_OFFSET_END;
+    if (list->cnt > 0)
+        rd_kafka_offsets_for_times(c->rk, list, 0);
     rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -142,18 +162,20 @@ int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err)
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
 
     if (list->cnt > 0)
-        code = pause ? rd_kafka_pause_partitions(c->rk, list) : rd_kafka_resume_partitions(c->rk, list);
+        code = pause ? rd_kafka_pause_partitions(c->rk, list)
+                     : rd_kafka_resume_partitions(c->rk, list);
     rd_kafka_topic_partition_list_destroy(list);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return mr_fail(err, MR_ERR_RETRY, "Partitions can't be %s: %s", pause ? "paused" : "resumed",
-                       rd_kafka_err2str(code));
+        return mr_fail(err, MR_ERR_RETRY, "Partitions can't be %s: %s",
+                       pause ? "paused" : "resumed", rd_kafka_err2str(code));
     return 0;
 }
 
 void consumer_group_move(struct consumer *c, const struct consumer_partition *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct consumer_part *part = consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition);
+        struct consumer_part *part =
+            consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition);
 
         if (part != NULL && parts[i].offset >= 0) /* NULL: taken away in the meantime */
             part->next = parts[i].offset;
@@ -165,9 +187,10 @@ void consumer_group_seek(struct consumer *c)
     seek_placed(c, false);
 }
 
-/* --- telling the owner ------------------------------------------------------------------------------------------------- */
+/* --- telling the owner ------------------------------------------------------------------------------------------ */
 
-static struct consumer_partition *tell_list(struct consumer *c, const part_list *only, size_t *count)
+static struct consumer_partition *tell_list(struct consumer *c, const part_list *only,
+                                            size_t *count)
 {
     struct consumer_partition *out = calloc(c->parts.count + 1, sizeof(*out));
     size_t n = 0;
@@ -175,8 +198,9 @@ static struct consumer_partition *tell_list(struct consumer *c, const part_list 
     for (size_t i = 0; out != NULL && i < c->parts.count; i++) {
         const struct consumer_part *part = c->parts.items[i];
 
-        if (only == NULL || rd_kafka_topic_partition_list_find((part_list *)(uintptr_t)only, part->topic->name,
-                                                               part->number) != NULL)
+        if (only == NULL ||
+            rd_kafka_topic_partition_list_find((part_list *)(uintptr_t)only, part->topic->name,
+                                               part->number) != NULL)
             out[n++] = (struct consumer_partition){part->topic->name, part->number, part->next};
     }
     *count = n;
@@ -186,7 +210,8 @@ static struct consumer_partition *tell_list(struct consumer *c, const part_list 
 static void forget(struct consumer *c, const struct consumer_partition *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct consumer_part *part = consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition);
+        struct consumer_part *part =
+            consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition);
 
         if (part != NULL)
             consumer_parts_remove(&c->parts, part);
@@ -206,7 +231,7 @@ static void tell_lost(struct consumer *c)
     free(lost);
 }
 
-/* --- giving up partitions ---------------------------------------------------------------------------------------------- */
+/* --- giving up partitions --------------------------------------------------------------------------------------- */
 
 /* only NULL: all. The owner may commit in its callback, so librdkafka is told after. */
 static int give_up(struct consumer *c, const part_list *only, bool lost, struct mr_error *err)
@@ -226,7 +251,8 @@ static int give_up(struct consumer *c, const part_list *only, bool lost, struct 
 static int serve_revoke(struct consumer *c, struct mr_error *err)
 {
     bool incremental = cooperative(c);
-    int rc = give_up(c, incremental ? c->change_list : NULL, rd_kafka_assignment_lost(c->rk) != 0, err);
+    int rc =
+        give_up(c, incremental ? c->change_list : NULL, rd_kafka_assignment_lost(c->rk) != 0, err);
 
     if (rc != 0)
         return rc;
@@ -237,11 +263,12 @@ static int serve_revoke(struct consumer *c, struct mr_error *err)
     return 0;
 }
 
-/* --- taking partitions ------------------------------------------------------------------------------------------------- */
+/* --- taking partitions ------------------------------------------------------------------------------------------ */
 
 static int lookup_failed(rd_kafka_resp_err_t code, struct mr_error *err)
 {
-    return mr_fail(err, kafka_error_consume(code, ""), "Committed offsets can't be read: %s", rd_kafka_err2str(code));
+    return mr_fail(err, kafka_error_consume(code, ""), "Committed offsets can't be read: %s",
+                   rd_kafka_err2str(code));
 }
 
 /* auto.offset.reset=latest: where the end is now must not move with a later pause. */
@@ -252,8 +279,8 @@ static int find_ends(struct consumer *c, part_list *list, struct mr_error *err)
 
     for (int i = 0; i < list->cnt; i++)
         if (list->elems[i].offset < 0)
-            rd_kafka_topic_partition_list_add(ends, list->elems[i].topic, list->elems[i].partition)->offset =
-                RD_KAFKA_OFFSET_END;
+            rd_kafka_topic_partition_list_add(ends, list->elems[i].topic, list->elems[i].partition)
+                ->offset = RD_KAFKA_OFFSET_END;
     if (ends->cnt > 0)
         code = rd_kafka_offsets_for_times(c->rk, ends, COMMITTED_MS);
     for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < ends->cnt; i++) {
@@ -265,8 +292,8 @@ static int find_ends(struct consumer *c, part_list *list, struct mr_error *err)
     }
     rd_kafka_topic_partition_list_destroy(ends);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return mr_fail(err, kafka_error_consume(code, ""), "The end of a partition can't be found: %s",
-                       rd_kafka_err2str(code));
+        return mr_fail(err, kafka_error_consume(code, ""),
+                       "The end of a partition can't be found: %s", rd_kafka_err2str(code));
     return 0;
 }
 
@@ -288,7 +315,8 @@ static int enter(struct consumer *c, const part_list *list, bool placed, struct 
         struct consumer_part *part = consumer_parts_add(&c->parts, item->topic, item->partition);
 
         if (part == NULL)
-            return mr_fail(err, MR_ERR_NOMEM, "Partition %s-%d can't be taken: out of memory, or no valid number",
+            return mr_fail(err, MR_ERR_NOMEM,
+                           "Partition %s-%d can't be taken: out of memory, or no valid number",
                            item->topic, (int)item->partition);
         part->next = item->offset >= 0 ? item->offset : -1;
         part->placed = placed;
@@ -324,7 +352,8 @@ static int place(struct consumer *c, part_list *list, struct mr_error *err)
     }
     rc = assign(c, list, err);
     for (int i = 0; rc == 0 && i < list->cnt; i++) {
-        struct consumer_part *part = consumer_parts_find(&c->parts, list->elems[i].topic, list->elems[i].partition);
+        struct consumer_part *part =
+            consumer_parts_find(&c->parts, list->elems[i].topic, list->elems[i].partition);
 
         if (part != NULL)
             part->placed = true;
@@ -337,7 +366,8 @@ static int serve_assign(struct consumer *c, struct mr_error *err)
     bool incremental = cooperative(c);
     int rc = find_positions(c, c->change_list, err);
 
-    if (rc == 0 && !incremental && c->parts.count > 0) /* never told to give these up: they are gone */
+    if (rc == 0 && !incremental &&
+        c->parts.count > 0) /* never told to give these up: they are gone */
         rc = give_up(c, NULL, true, err);
     if (rc == 0)
         rc = enter(c, c->change_list, false, err);
@@ -373,7 +403,7 @@ static int serve_adopted(struct consumer *c, struct mr_error *err)
     return consumer_group_pause(c, false, err);
 }
 
-/* --- librdkafka's announcements ------------------------------------------------------------------------------------------ */
+/* --- librdkafka's announcements --------------------------------------------------------------------------------- */
 
 /* While closing nothing waits for the owner any more. */
 static void answer_at_once(struct consumer *c, rd_kafka_resp_err_t code, part_list *list)
@@ -391,12 +421,14 @@ static void disown(struct consumer *c, const part_list *list)
         return;
     if (cooperative(c))
         for (int i = 0; i < list->cnt; i++)
-            rd_kafka_topic_partition_list_del(c->adopted, list->elems[i].topic, list->elems[i].partition);
+            rd_kafka_topic_partition_list_del(c->adopted, list->elems[i].topic,
+                                              list->elems[i].partition);
     else
         drop_list(&c->adopted);
 }
 
-void consumer_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, part_list *list, void *opaque)
+void consumer_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, part_list *list,
+                                 void *opaque)
 {
     struct consumer *c = opaque;
 
@@ -431,7 +463,7 @@ int consumer_group_serve(struct consumer *c, struct mr_error *err)
     return rc;
 }
 
-/* --- lent ---------------------------------------------------------------------------------------------------------------- */
+/* --- lent ------------------------------------------------------------------------------------------------------- */
 
 static void keep_lost(struct consumer *c, const struct consumer_partition *parts, size_t count)
 {
@@ -481,12 +513,13 @@ void consumer_group_serve_lent(struct consumer *c)
 {
     if (c->change == CHANGE_ASSIGN)
         adopt(c);
-    else if (c->change == CHANGE_REVOKE && (c->parts.count == 0 || rd_kafka_assignment_lost(c->rk) ||
-                                            clock_ms() - c->change_since_ms > c->max_poll_ms / 5 * 4))
+    else if (c->change == CHANGE_REVOKE &&
+             (c->parts.count == 0 || rd_kafka_assignment_lost(c->rk) ||
+              clock_ms() - c->change_since_ms > c->max_poll_ms / 5 * 4))
         give_up_lent(c);
 }
 
-/* --- leaving --------------------------------------------------------------------------------------------------------------- */
+/* --- leaving ---------------------------------------------------------------------------------------------------- */
 
 void consumer_group_leave(struct consumer *c)
 {
@@ -501,8 +534,9 @@ void consumer_group_leave(struct consumer *c)
     c->closing = true;
     drop_list(&c->adopted);
     if (c->change != CHANGE_NONE)
-        answer_at_once(c, c->change == CHANGE_ASSIGN ? RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS
-                                                     : RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS,
+        answer_at_once(c,
+                       c->change == CHANGE_ASSIGN ? RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS
+                                                  : RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS,
                        c->change_list);
     end_change(c);
     error = rd_kafka_consumer_close_queue(c->rk, last);

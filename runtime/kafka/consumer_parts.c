@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The partitions that a consumer has, found by topic name and number.
  *
- * Part of consumer.c's state, used by its owner thread only. Topic structs stay for the consumer's life, since their names are
- * lent to the owner; partitions come and go with the assignment. Numbers come from other members of the group, so they are
- * bounded. */
+ * Part of consumer.c's state, used by its owner thread only. Topic structs stay for the consumer's life, since
+ * their names are lent to the owner; partitions come and go with the assignment. Numbers come from other members
+ * of the group, so they are bounded. */
 #include "kafka/kafka_private.h"
 
 #include <stdlib.h>
@@ -36,7 +36,8 @@ void consumer_parts_deinit(struct consumer_parts *p)
     memset(p, 0, sizeof(*p));
 }
 
-struct consumer_part *consumer_parts_find(const struct consumer_parts *p, const char *topic, int32_t number)
+struct consumer_part *consumer_parts_find(const struct consumer_parts *p, const char *topic,
+                                          int32_t number)
 {
     const struct consumer_topic *t = map_get(p->topics, topic);
 
@@ -89,7 +90,8 @@ static bool grow_items(struct consumer_parts *p)
     return true;
 }
 
-struct consumer_part *consumer_parts_add(struct consumer_parts *p, const char *topic, int32_t number)
+struct consumer_part *consumer_parts_add(struct consumer_parts *p, const char *topic,
+                                         int32_t number)
 {
     struct consumer_part *part = consumer_parts_find(p, topic, number);
     struct consumer_topic *t;
@@ -116,7 +118,8 @@ void consumer_parts_remove(struct consumer_parts *p, struct consumer_part *part)
         if (p->items[i] != part)
             continue;
         part->topic->parts[part->number] = NULL;
-        memmove(&p->items[i], &p->items[i + 1], (p->count - i - 1) * sizeof(struct consumer_part *));
+        memmove(&p->items[i], &p->items[i + 1],
+                (p->count - i - 1) * sizeof(struct consumer_part *));
         p->count--;
         free(part);
         return;

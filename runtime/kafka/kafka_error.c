@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* librdkafka's error codes in the words of this runtime, in one table.
  *
- * For a produced record: is it too large, given up for now, dropped by us, or hopeless. For a consumer: does polling on help.
- * What librdkafka skips when it goes on (a batch with a bad checksum, an unreadable compression) is hopeless, since going on
- * would lose records. Codes that are not listed are hopeless for a record and retried by a consumer. Pure. */
+ * For a produced record: is it too large, given up for now, dropped by us, or hopeless. For a consumer: does
+ * polling on help. What librdkafka skips when it goes on (a batch with a bad checksum, an unreadable compression)
+ * is hopeless, since going on would lose records. Codes that are not listed are hopeless for a record and retried
+ * by a consumer. Pure. */
 #include "kafka/kafka_private.h"
 
 #include <string.h>
@@ -76,8 +77,10 @@ bool kafka_error_hopeless(rd_kafka_resp_err_t code, const char *text)
         return strstr(text, "Disconnected") == NULL && strstr(text, "mechanisms: (n/a)") == NULL &&
                strstr(text, "OAUTHBEARER token") == NULL;
     if (code == RD_KAFKA_RESP_ERR__SSL)
-        return strstr(text, "certificate verify failed") != NULL || strstr(text, "verify broker certificate") != NULL;
-    return code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
+        return strstr(text, "certificate verify failed") != NULL ||
+               strstr(text, "verify broker certificate") != NULL;
+    return code == RD_KAFKA_RESP_ERR__FATAL ||
+           code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
            code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way from Java settings to a client handle of librdkafka, the same for producers and consumers.
  *
- * producer.c and consumer.c ask for a conf, add their callbacks, and have the handle made. librdkafka's own log lines go to
- * base/log at debug level: what a user must know comes as an error, and is logged by whoever gets it. The log callback runs
- * on librdkafka's threads. */
+ * producer.c and consumer.c ask for a conf, add their callbacks, and have the handle made. librdkafka's own log
+ * lines go to base/log at debug level: what a user must know comes as an error, and is logged by whoever gets it.
+ * The log callback runs on librdkafka's threads. */
 #include "kafka/kafka_private.h"
 
 #define LOGGER "kafka"
@@ -30,8 +30,8 @@ static int fill(rd_kafka_conf_t *conf, const struct props *settings, struct mr_e
     return 0;
 }
 
-rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *java, client_conf_warn warn, void *arg,
-                                   struct mr_error *err)
+rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *java,
+                                   client_conf_warn warn, void *arg, struct mr_error *err)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     struct props settings;
@@ -53,8 +53,8 @@ rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *ja
 rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, struct mr_error *err)
 {
     char why[512] = "";
-    rd_kafka_t *rk = rd_kafka_new(kind == CLIENT_CONSUMER ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, *conf, why,
-                                  sizeof(why));
+    rd_kafka_t *rk = rd_kafka_new(kind == CLIENT_CONSUMER ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER,
+                                  *conf, why, sizeof(why));
 
     if (rk == NULL) {
         rd_kafka_conf_destroy(*conf);

@@ -11,17 +11,17 @@
 
 #include <librdkafka/rdkafka.h>
 
-/* --- client_map.c: one run of the mapping ---------------------------------------------------------------------- */
+/* --- client_map.c: one run of the mapping ----------------------------------------------------------------------- */
 
 struct client_map {
     enum client_kind kind;
-    struct props java;          /* as given, blanks around values trimmed, nulls left out */
+    struct props java; /* as given, blanks around values trimmed, nulls left out */
     struct props *out;
-    rd_kafka_conf_t *probe;     /* takes every setting first: the library's own check of name and value */
+    rd_kafka_conf_t *probe; /* takes every setting first: the library's own check */
     client_conf_warn warn;
     void *arg;
     struct mr_error *err;
-    bool given;                 /* the value at hand is the user's, not a default: worth a warning */
+    bool given; /* the value at hand is the user's, not a default: worth a warning */
 };
 
 int client_map_init(struct client_map *m, const struct props *java);
@@ -31,36 +31,89 @@ const char *client_map_get(const struct client_map *m, const char *java);
 /* Set a librdkafka name on behalf of a Java name. A name that this librdkafka lacks is remarked on and left out. */
 int client_map_put(struct client_map *m, const char *java, const char *rdkafka, const char *value);
 /* Tell the caller that a setting has no effect or another one than asked. */
-MR_PRINTF(3, 4) void client_map_remark(struct client_map *m, const char *java, const char *fmt, ...);
+MR_PRINTF(3, 4)
+void client_map_remark(struct client_map *m, const char *java, const char *fmt, ...);
 /* MR_ERR_CONFIG: "Invalid value V for configuration K: why". Secrets are not shown. */
 int client_map_invalid(struct client_map *m, const char *java, const char *value, const char *why);
-bool client_map_long(const char *text, int64_t *out);   /* a whole decimal number */
+bool client_map_long(const char *text, int64_t *out); /* a whole decimal number */
 /* Next item of a comma separated list, blanks trimmed, empty items skipped; false at the end. */
 bool client_map_item(const char **list, const char **item, size_t *len);
-bool client_map_is(const char *item, size_t len, const char *name);     /* ignoring case */
+bool client_map_is(const char *item, size_t len, const char *name); /* ignoring case */
 
-/* --- client_table.c: the settings that map one by one --------------------------------------------------------- */
+/* What a consumer fetches ahead at most, whatever the number of partitions: librdkafka stops fetching above one of
+ * them. */
+#define CLIENT_QUEUED_MESSAGES 20000
+#define CLIENT_QUEUED_KBYTES 16384
+
+bool client_map_given(const struct client_map *m, const char *java); /* set, and not empty */
+
+/* Settings without a counterpart. fine: values, or simple names of Kafka's own classes, that change nothing; comma
+ * separated. */
+enum client_map_verdict { CLIENT_MAP_REFUSED, CLIENT_MAP_REMARKED };
+struct client_map_rule {
+    const char *java;
+    enum client_map_verdict verdict;
+    const char *fine;
+    const char *text;
+};
+int client_map_rules(struct client_map *m, const struct client_map_rule *rules, size_t count);
+/* MR_ERR_CONFIG: "Configuration K can't be honoured: text". */
+int client_map_refuse(struct client_map *m, const char *java, const char *text);
+/* Refuse a setting that needs something this build of librdkafka lacks. */
+int client_map_feature(struct client_map *m, const char *java, const char *feature,
+                       const char *what);
+
+/* --- client_translate.c: the words of the table ----------------------------------------------------------------- */
+
+struct client_row;
+typedef int client_translation(struct client_map *m, const struct client_row *row,
+                               const char *value);
+
+struct client_row {
+    const char *java;
+    const char *rdkafka;
+    client_translation *map;
+    int64_t min; /* what Java takes */
+    int64_t max;
+    int64_t lib_min; /* what librdkafka takes: values beyond are moved to the edge, with a remark */
+    int64_t lib_max;
+    const char *unset; /* the value when the user gives none; NULL: librdkafka's own default */
+    const char *note;
+};
+
+client_translation client_translate_number, client_translate_text, client_translate_bool,
+    client_translate_nothing, client_translate_lost, client_translate_bootstrap,
+    client_translate_dns, client_translate_request_timeout, client_translate_metadata_age,
+    client_translate_backoff_max, client_translate_idle, client_translate_acks,
+    client_translate_idempotence, client_translate_delivery_timeout, client_translate_compression,
+    client_translate_level, client_translate_buffer_memory, client_translate_partitioner,
+    client_translate_serializer, client_translate_reset, client_translate_isolation,
+    client_translate_auto_commit, client_translate_max_poll, client_translate_heartbeat,
+    client_translate_fetch_max, client_translate_group_protocol, client_translate_assignors;
+
+/* --- client_table.c: the settings that map one by one ----------------------------------------------------------- */
 
 int client_table_apply(struct client_map *m);
 const char *const *client_table_names(enum client_kind kind);
 
-/* --- client_security.c: security.protocol, sasl.* and ssl.*, which only make sense together -------------------- */
+/* --- client_security.c, client_tls.c: security.protocol, sasl.* and ssl.*, which only make sense together ------- */
 
 int client_security_apply(struct client_map *m);
+int client_tls_apply(struct client_map *m);
 
 /* --- client_conf_jaas.c ----------------------------------------------------------------------------------------- */
 
 enum client_conf_module { CLIENT_CONF_PASSWORD, CLIENT_CONF_OAUTH, CLIENT_CONF_KERBEROS };
 
-int client_conf_jaas_module(const char *text, struct props *rdkafka, enum client_conf_module *module,
-                            struct mr_error *err);
+int client_conf_jaas_module(const char *text, struct props *rdkafka,
+                            enum client_conf_module *module, struct mr_error *err);
 
 /* --- client_pem.c ----------------------------------------------------------------------------------------------- */
 
 struct client_pem {
     size_t certificates;
     size_t keys;
-    bool encrypted;     /* a key needs ssl.key.password */
+    bool encrypted; /* a key needs ssl.key.password */
 };
 
 /* Check PEM text and write it with proper line ends, since Java takes a certificate on one line and OpenSSL does not.
@@ -69,24 +122,26 @@ bool client_pem_normalize(const char *text, size_t len, struct buf *out, struct 
 
 /* --- kafka_error.c ---------------------------------------------------------------------------------------------- */
 
-/* What an error of librdkafka means for a record that was produced, for a group consumer, and for the client as such. */
+/* What an error of librdkafka means for a record that was produced, for a group consumer, and for the client as
+ * such. */
 int kafka_error_produce(rd_kafka_resp_err_t code);
 int kafka_error_consume(rd_kafka_resp_err_t code, const char *text);
-bool kafka_error_hopeless(rd_kafka_resp_err_t code, const char *text);  /* authentication, TLS certificates, fatal */
+bool kafka_error_hopeless(rd_kafka_resp_err_t code,
+                          const char *text); /* authentication, TLS certificates, fatal */
 
 /* --- kafka_handle.c --------------------------------------------------------------------------------------------- */
 
 /* A conf from Java properties, with logging set to base/log. NULL with err. */
-rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *java, client_conf_warn warn, void *arg,
-                                   struct mr_error *err);
+rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *java,
+                                   client_conf_warn warn, void *arg, struct mr_error *err);
 /* rd_kafka_new, conf is taken. NULL with err (MR_ERR_CONFIG). */
 rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, struct mr_error *err);
 
-/* --- consumer.c, consumer_group.c, consumer_parts.c -------------------------------------------------------------- */
+/* --- consumer.c, consumer_group.c, consumer_parts.c ------------------------------------------------------------- */
 
 struct consumer_topic {
     char *name;
-    struct consumer_part **parts;       /* by partition number; NULL: not assigned */
+    struct consumer_part **parts; /* by partition number; NULL: not assigned */
     size_t cap;
 };
 
@@ -94,14 +149,15 @@ struct consumer_topic {
 struct consumer_part {
     struct consumer_topic *topic;
     int32_t number;
-    int64_t next;       /* where the owner goes on: asked for, or behind the last message handed out; -1 unknown */
-    bool placed;        /* in librdkafka's assignment */
-    bool seek_due;      /* librdkafka has not confirmed the position: whatever comes is dropped */
+    int64_t
+        next; /* where the owner goes on: asked for, or behind the last message handed out; -1 unknown */
+    bool placed;   /* in librdkafka's assignment */
+    bool seek_due; /* librdkafka has not confirmed the position: whatever comes is dropped */
 };
 
 /* Partitions that are assigned now, in order of assignment. */
 struct consumer_parts {
-    struct map *topics;                 /* name → struct consumer_topic; never shrinks: names are lent out */
+    struct map *topics; /* name → struct consumer_topic; never shrinks: names are lent out */
     struct consumer_part **items;
     size_t count;
     size_t cap;
@@ -112,38 +168,43 @@ enum consumer_change { CHANGE_NONE, CHANGE_ASSIGN, CHANGE_REVOKE };
 
 struct consumer {
     rd_kafka_t *rk;
-    rd_kafka_queue_t *queue;            /* messages, errors, rebalances */
-    rd_kafka_queue_t *commits;          /* answers to commits */
+    rd_kafka_queue_t *queue;   /* messages, errors, rebalances */
+    rd_kafka_queue_t *commits; /* answers to commits */
     struct consumer_events events;
     void *arg;
     struct consumer_parts parts;
-    struct consumer_partition *lost;    /* taken away while lent: the owner hears of it in its next poll */
+    struct consumer_partition
+        *lost; /* taken away while lent: the owner hears of it in its next poll */
     size_t lost_count;
 
     enum consumer_change change;
     rd_kafka_topic_partition_list_t *change_list;
     int64_t change_since_ms;
-    rd_kafka_topic_partition_list_t *adopted;   /* librdkafka has these, paused; the owner does not know yet. NULL: none */
-    bool seeks_due;                     /* some partition has seek_due */
+    rd_kafka_topic_partition_list_t
+        *adopted;   /* librdkafka has these, paused; the owner does not know yet. NULL: none */
+    bool seeks_due; /* some partition has seek_due */
     bool paused;
     bool lent;
     bool paused_to_lend;
     bool closing;
     atomic_bool woken;
 
-    rd_kafka_message_t **held;          /* of the batch that the owner has */
+    rd_kafka_message_t **held; /* of the batch that the owner has */
     size_t held_count;
     size_t held_cap;
+    bool peek_headers;    /* see consumer.c */
+    size_t message_bytes; /* of the average message of the newest batch */
+    bool fetched_full;    /* librdkafka's queue was seen so full that it stopped fetching */
 
-    uintptr_t commit_asked;             /* number of the newest commit */
+    uintptr_t commit_asked; /* number of the newest commit */
     uintptr_t commit_answered;
     int commit_code;
     char commit_text[256];
 
-    int trouble_code;                   /* the newest error not yet returned, 0 none */
+    int trouble_code; /* the newest error not yet returned, 0 none */
     char trouble[512];
     int64_t max_poll_ms;
-    int64_t reset;                      /* RD_KAFKA_OFFSET_BEGINNING, _END, or _INVALID for none */
+    int64_t reset; /* RD_KAFKA_OFFSET_BEGINNING, _END, or _INVALID for none */
     size_t max_records;
     char member[256];
 };
@@ -151,26 +212,25 @@ struct consumer {
 void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const char *text);
 
 /* consumer_group.c. Thread: the owner's, or the borrower's while lent. */
-void consumer_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list,
-                                 void *opaque);
-int consumer_group_serve(struct consumer *c, struct mr_error *err);    /* what is pending: changes, seeks */
+void consumer_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
+                                 rd_kafka_topic_partition_list_t *list, void *opaque);
+int consumer_group_serve(struct consumer *c,
+                         struct mr_error *err); /* what is pending: changes, seeks */
 void consumer_group_serve_lent(struct consumer *c);
+void consumer_group_nudge(struct consumer *c);
 int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err);
-void consumer_group_move(struct consumer *c, const struct consumer_partition *parts, size_t count);    /* ours only */
-void consumer_group_seek(struct consumer *c);   /* librdkafka to our positions, all partitions */
-void consumer_group_leave(struct consumer *c);  /* revoked runs, then the group is left; bounded */
+void consumer_group_move(struct consumer *c, const struct consumer_partition *parts,
+                         size_t count);        /* ours only */
+void consumer_group_seek(struct consumer *c);  /* librdkafka to our positions, all partitions */
+void consumer_group_leave(struct consumer *c); /* revoked runs, then the group is left; bounded */
 
 /* consumer_parts.c */
 int consumer_parts_init(struct consumer_parts *p);
 void consumer_parts_deinit(struct consumer_parts *p);
-struct consumer_part *consumer_parts_find(const struct consumer_parts *p, const char *topic, int32_t number);
-struct consumer_part *consumer_parts_add(struct consumer_parts *p, const char *topic, int32_t number);
+struct consumer_part *consumer_parts_find(const struct consumer_parts *p, const char *topic,
+                                          int32_t number);
+struct consumer_part *consumer_parts_add(struct consumer_parts *p, const char *topic,
+                                         int32_t number);
 void consumer_parts_remove(struct consumer_parts *p, struct consumer_part *part);
-
-/* --- topic_pattern.c -------------------------------------------------------------------------------------------- */
-
-/* A Java regular expression that must match a whole topic name, as librdkafka's POSIX one: "^(…)$".
- * MR_ERR_CONFIG names what can't be expressed. */
-int topic_pattern_translate(const char *java, struct buf *out, struct mr_error *err);
 
 #endif

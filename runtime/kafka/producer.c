@@ -3,10 +3,11 @@
  *
  *   producer_send ─► librdkafka's queue ─► broker ─► report event on the main queue ─► producer_reports ─► owner
  *
- * Reports are taken as events, hundreds at a time, never by callback; an eventfd says that some wait. Payloads are not copied,
- * so whoever owns them needs a report for each, or producer_free: rd_kafka_destroy ends librdkafka's threads before it returns,
- * and gives no reports. Records without headers and timestamp take the cheapest call. One owner thread; librdkafka's threads
- * touch nothing here. A failed record fails all records of its batch in librdkafka, also where only one was too large. */
+ * Reports are taken as events, hundreds at a time, never by callback; an eventfd says that some wait. Payloads are
+ * not copied, so whoever owns them needs a report for each, or producer_free: rd_kafka_destroy ends librdkafka's
+ * threads before it returns, and gives no reports. Records without headers and timestamp take the cheapest call.
+ * One owner thread; librdkafka's threads touch nothing here. A failed record fails all records of its batch in
+ * librdkafka, also where only one was too large. */
 #include "kafka/producer.h"
 
 #include "base/clock.h"
@@ -21,8 +22,8 @@
 
 #define TOPICS_MAX 100000
 
-/* How long a topic that the brokers do not know yet is asked for again when its handle is made. librdkafka would ask once a
- * second: auto-created topics would cost their first record that second. */
+/* How long a topic that the brokers do not know yet is asked for again when its handle is made. librdkafka would
+ * ask once a second: auto-created topics would cost their first record that second. */
 #define ASK_MS 200
 #define ASK_MAX 60
 
@@ -41,7 +42,7 @@ struct producer {
     bool fatal;
 };
 
-/* --- life ---------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------------------------- */
 
 static int open_queue(struct producer *p, struct mr_error *err)
 {
@@ -55,7 +56,8 @@ static int open_queue(struct producer *p, struct mr_error *err)
     return 0;
 }
 
-struct producer *producer_new(const struct props *java, client_conf_warn warn, void *arg, struct mr_error *err)
+struct producer *producer_new(const struct props *java, client_conf_warn warn, void *arg,
+                              struct mr_error *err)
 {
     rd_kafka_conf_t *conf = kafka_handle_conf(CLIENT_PRODUCER, java, warn, arg, err);
     struct producer *p = conf != NULL ? calloc(1, sizeof(*p)) : NULL;
@@ -103,13 +105,14 @@ void producer_free(struct producer **p)
         rd_kafka_queue_destroy(dead->queue);
     }
     if (dead->rk != NULL)
-        rd_kafka_destroy(dead->rk); /* joins librdkafka's threads: no payload is referenced after this */
+        rd_kafka_destroy(
+            dead->rk); /* joins librdkafka's threads: no payload is referenced after this */
     if (dead->fd >= 0)
         close(dead->fd);
     free(dead);
 }
 
-/* --- topics -------------------------------------------------------------------------------------------------------- */
+/* --- topics ----------------------------------------------------------------------------------------------------- */
 
 /* One question to the brokers. true: asking again is of no use. */
 static bool asked_enough(struct producer *p, rd_kafka_topic_t *rkt, int64_t timeout_ms)
@@ -122,7 +125,8 @@ static bool asked_enough(struct producer *p, rd_kafka_topic_t *rkt, int64_t time
     if (metadata->topic_cnt == 1) {
         rd_kafka_resp_err_t code = metadata->topics[0].err;
 
-        enough = code != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+        enough = code != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART &&
+                 code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
     }
     rd_kafka_metadata_destroy(metadata);
     return enough;
@@ -146,7 +150,8 @@ static bool legal_name(const char *name)
     static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     size_t len = strspn(name, legal);
 
-    return name[len] == '\0' && len > 0 && len < 250 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    return name[len] == '\0' && len > 0 && len < 250 && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
 }
 
 struct producer_topic *producer_topic(struct producer *p, const char *name, struct mr_error *err)
@@ -161,7 +166,9 @@ struct producer_topic *producer_topic(struct producer *p, const char *name, stru
     }
     if (!legal_name(name)) {
         mr_fail(err, MR_ERR_DATA,
-                "\"%.249s\" can't be a topic: a name has 1 to 249 of the characters a-z A-Z 0-9 . _ - and is not . or ..", name);
+                "\"%.249s\" can't be a topic: a name has 1 to 249 of the characters a-z A-Z 0-9 . "
+                "_ - and is not . or ..",
+                name);
         return NULL;
     }
     topic = calloc(1, sizeof(*topic));
@@ -171,7 +178,8 @@ struct producer_topic *producer_topic(struct producer *p, const char *name, stru
     }
     topic->rkt = rd_kafka_topic_new(p->rk, name, NULL);
     if (topic->rkt == NULL) {
-        mr_fail(err, MR_ERR_FATAL, "Topic %s can't be used: %s", name, rd_kafka_err2str(rd_kafka_last_error()));
+        mr_fail(err, MR_ERR_FATAL, "Topic %s can't be used: %s", name,
+                rd_kafka_err2str(rd_kafka_last_error()));
         free(topic);
         return NULL;
     }
@@ -180,17 +188,19 @@ struct producer_topic *producer_topic(struct producer *p, const char *name, stru
     return topic;
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------------------------- */
 
 static void unknown_topic_text(char *out, size_t size, const char *topic)
 {
     snprintf(out, size,
-             "Topic %s does not exist and the brokers don't create it: create it, or set auto.create.topics.enable=true on the "
+             "Topic %s does not exist and the brokers don't create it: create it, or set "
+             "auto.create.topics.enable=true on the "
              "brokers",
              topic);
 }
 
-static int refused(struct producer *p, const struct producer_record *rec, rd_kafka_resp_err_t code, struct mr_error *err)
+static int refused(struct producer *p, const struct producer_record *rec, rd_kafka_resp_err_t code,
+                   struct mr_error *err)
 {
     const char *topic = rd_kafka_topic_name(rec->topic->rkt);
     char text[512];
@@ -200,11 +210,14 @@ static int refused(struct producer *p, const struct producer_record *rec, rd_kaf
         return mr_fail(err, MR_ERR_FULL, "The producer's queue is full (buffer.memory)");
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
         return mr_fail(err, MR_ERR_TOO_LARGE,
-                       "A record for topic %s with a key of %zu and a value of %zu bytes is larger than max.request.size, "
+                       "A record for topic %s with a key of %zu and a value of %zu bytes is larger "
+                       "than max.request.size, "
                        "which is %zu",
-                       topic, rec->key != NULL ? rec->key_len : 0, rec->value != NULL ? rec->value_len : 0, p->max_bytes);
+                       topic, rec->key != NULL ? rec->key_len : 0,
+                       rec->value != NULL ? rec->value_len : 0, p->max_bytes);
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-        return mr_fail(err, MR_ERR_FATAL, "Topic %s has no partition %d", topic, (int)rec->partition);
+        return mr_fail(err, MR_ERR_FATAL, "Topic %s has no partition %d", topic,
+                       (int)rec->partition);
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
         unknown_topic_text(text, sizeof(text), topic);
@@ -213,7 +226,8 @@ static int refused(struct producer *p, const struct producer_record *rec, rd_kaf
         rd_kafka_fatal_error(p->rk, text, sizeof(text));
         return mr_fail(err, MR_ERR_FATAL, "The producer can't go on: %s", text);
     default:
-        return mr_fail(err, MR_ERR_FATAL, "A record for topic %s was refused: %s", topic, rd_kafka_err2str(code));
+        return mr_fail(err, MR_ERR_FATAL, "A record for topic %s was refused: %s", topic,
+                       rd_kafka_err2str(code));
     }
 }
 
@@ -264,18 +278,19 @@ int producer_send(struct producer *p, const struct producer_record *rec, struct 
 {
     if (rec->header_count > 0 || rec->timestamp_ms != -1) {
         if (rec->timestamp_ms < -1)
-            return mr_fail(err, MR_ERR_DATA, "Invalid record timestamp %lld", (long long)rec->timestamp_ms);
+            return mr_fail(err, MR_ERR_DATA, "Invalid record timestamp %lld",
+                           (long long)rec->timestamp_ms);
         return send_full(p, rec, err);
     }
-    if (rd_kafka_produce(rec->topic->rkt, rec->partition, 0, (void *)(uintptr_t)rec->value, rec->value_len, rec->key,
-                         rec->key_len, rec->opaque) == 0) {
+    if (rd_kafka_produce(rec->topic->rkt, rec->partition, 0, (void *)(uintptr_t)rec->value,
+                         rec->value_len, rec->key, rec->key_len, rec->opaque) == 0) {
         p->in_flight++;
         return 0;
     }
     return refused(p, rec, rd_kafka_last_error(), err);
 }
 
-/* --- reports ------------------------------------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------------------------- */
 
 static void report_text(struct producer *p, const rd_kafka_message_t *msg, char *out, size_t size)
 {
@@ -292,23 +307,27 @@ static void report_text(struct producer *p, const rd_kafka_message_t *msg, char 
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
     case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
         snprintf(out, size,
-                 "A record for topic %s, or the batch that it was sent in, is larger than the topic's max.message.bytes allows: "
+                 "A record for topic %s, or the batch that it was sent in, is larger than the "
+                 "topic's max.message.bytes allows: "
                  "raise that, or lower the producer's batch.size",
                  topic);
         break;
     case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
-        snprintf(out, size, "A record for topic %s was not delivered within delivery.timeout.ms%s%s", topic,
+        snprintf(out, size,
+                 "A record for topic %s was not delivered within delivery.timeout.ms%s%s", topic,
                  p->trouble[0] != '\0' ? ": " : "", p->trouble);
         break;
     case RD_KAFKA_RESP_ERR__FATAL:
         rd_kafka_fatal_error(p->rk, out, size);
         break;
     default:
-        snprintf(out, size, "A record for topic %s was not delivered: %s", topic, rd_kafka_err2str(msg->err));
+        snprintf(out, size, "A record for topic %s was not delivered: %s", topic,
+                 rd_kafka_err2str(msg->err));
     }
 }
 
-static void report_failure(struct producer *p, const rd_kafka_message_t *msg, producer_report_fn fn, void *arg)
+static void report_failure(struct producer *p, const rd_kafka_message_t *msg, producer_report_fn fn,
+                           void *arg)
 {
     int code = kafka_error_produce(msg->err);
     char text[1024];
@@ -321,7 +340,8 @@ static void report_failure(struct producer *p, const rd_kafka_message_t *msg, pr
     fn(arg, msg->_private, code, text);
 }
 
-static size_t walk_reports(struct producer *p, rd_kafka_event_t *event, producer_report_fn fn, void *arg)
+static size_t walk_reports(struct producer *p, rd_kafka_event_t *event, producer_report_fn fn,
+                           void *arg)
 {
     const rd_kafka_message_t *msg;
     size_t count = 0;

@@ -11,52 +11,55 @@ struct producer_topic;
 
 struct producer_header {
     const char *name;
-    const void *value;                  /* NULL = null */
+    const void *value; /* NULL = null */
     size_t value_len;
 };
 
 struct producer_record {
     struct producer_topic *topic;
-    int32_t partition;                  /* -1: by murmur2 of the key as Java does */
-    int64_t timestamp_ms;               /* -1: now */
-    const void *key;                    /* NULL = null */
+    int32_t partition;    /* -1: by murmur2 of the key as Java does */
+    int64_t timestamp_ms; /* -1: now */
+    const void *key;      /* NULL = null */
     size_t key_len;
-    const void *value;                  /* NULL = null (tombstone) */
+    const void *value; /* NULL = null (tombstone) */
     size_t value_len;
-    const struct producer_header *headers;      /* copied */
+    const struct producer_header *headers; /* copied */
     size_t header_count;
-    void *opaque;                       /* comes back with the report */
+    void *opaque; /* comes back with the report */
 };
 
 /* java: layered Java properties. */
-struct producer *producer_new(const struct props *java, client_conf_warn warn, void *arg, struct mr_error *err);
+struct producer *producer_new(const struct props *java, client_conf_warn warn, void *arg,
+                              struct mr_error *err);
 /* What is still queued is purged; after this no payload is referenced any more. */
 void producer_free(struct producer **p);
 
-/* The handle of a topic, cached for the producer's life. The first call for a name asks the brokers for it, up to 200 ms if
- * it does not exist yet (librdkafka would let the first record wait a second). NULL: MR_ERR_DATA for what can't be a name. */
+/* The handle of a topic, cached for the producer's life. The first call for a name asks the brokers for it, up to
+ * 200 ms if it does not exist yet (librdkafka would let the first record wait a second). NULL: MR_ERR_DATA for
+ * what can't be a name. */
 struct producer_topic *producer_topic(struct producer *p, const char *name, struct mr_error *err);
 
-/* Hand over one record. 0, MR_ERR_FULL (walk reports or wait for producer_fd, then again), MR_ERR_TOO_LARGE (the record
- * is above max.request.size), MR_ERR_DATA (timestamp below -1), MR_ERR_FATAL (no such topic or partition, or the client is
- * finished). A timestamp of 0 is sent as 1: librdkafka takes 0 for "now". */
+/* Hand over one record. 0, MR_ERR_FULL (walk reports or wait for producer_fd, then again), MR_ERR_TOO_LARGE (the
+ * record is above max.request.size), MR_ERR_DATA (timestamp below -1), MR_ERR_FATAL (no such topic or partition,
+ * or the client is finished). A timestamp of 0 is sent as 1: librdkafka takes 0 for "now". */
 int producer_send(struct producer *p, const struct producer_record *rec, struct mr_error *err);
 
-/* Walk reports that have arrived, waiting at most timeout_ms for the first. fn gets each record's opaque and code 0, or
- * an error: MR_ERR_TOO_LARGE (the broker refuses it; librdkafka then fails every record of the batch it was sent in),
- * MR_ERR_RETRY (given up by delivery.timeout.ms), MR_ERR_CLOSED (purged), MR_ERR_FATAL, with its text. Gives the number
- * walked. fn must not call producer_free or producer_reports. */
+/* Walk reports that have arrived, waiting at most timeout_ms for the first. fn gets each record's opaque and code
+ * 0, or an error: MR_ERR_TOO_LARGE (the broker refuses it; librdkafka then fails every record of the batch it was
+ * sent in), MR_ERR_RETRY (given up by delivery.timeout.ms), MR_ERR_CLOSED (purged), MR_ERR_FATAL, with its text.
+ * Gives the number walked. fn must not call producer_free or producer_reports. */
 typedef void (*producer_report_fn)(void *arg, void *opaque, int code, const char *text);
 size_t producer_reports(struct producer *p, int64_t timeout_ms, producer_report_fn fn, void *arg);
 
 /* Readable when reports (or errors) wait. Valid until producer_free. */
 int producer_fd(struct producer *p);
 size_t producer_in_flight(struct producer *p);
-/* Drop everything queued and in flight: reports follow with MR_ERR_CLOSED. What was in flight may be delivered all the same. */
+/* Drop everything queued and in flight: reports follow with MR_ERR_CLOSED. What was in flight may be delivered all
+ * the same. */
 void producer_purge(struct producer *p);
 
-/* A client-level failure (authentication, all brokers down …): the newest text, or NULL; fatal says that no retry helps.
- * Learnt by producer_reports, cleared by the next delivery. */
+/* A client-level failure (authentication, all brokers down …): the newest text, or NULL; fatal says that no retry
+ * helps. Learnt by producer_reports, cleared by the next delivery. */
 const char *producer_trouble(struct producer *p, bool *fatal);
 
 #endif

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Java regular expressions for topic names, as the POSIX extended ones that librdkafka compiles.
  *
- * Java's must match the whole name, POSIX's anywhere: so "^(…)$". What means another thing there is rewritten: \d \w \s, \Q…\E,
- * non-capturing and named groups, lazy quantifiers (which change nothing about what matches as a whole). Brackets are computed
- * to the set of legal topic characters that they hold, so that escapes and ranges come out the same. Look-around, back
- * references, flags, possessive quantifiers, Unicode properties and nested brackets are refused. Called by consumer_subscribe.
- * Pure. */
+ * Java's must match the whole name, POSIX's anywhere: so "^(…)$". What means another thing there is rewritten: \d
+ * \w \s, \Q…\E, non-capturing and named groups, lazy quantifiers (which change nothing about what matches as a
+ * whole). Brackets are computed to the set of legal topic characters that they hold, so that escapes and ranges
+ * come out the same. Look-around, back references, flags, possessive quantifiers, Unicode properties and nested
+ * brackets are refused. Called by consumer_subscribe. Pure. */
 #include "kafka/kafka_private.h"
+#include "kafka/topic_pattern.h"
 
 #include <ctype.h>
 #include <regex.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define DEPTH_MAX 50
+/* Pieces: the compiler writes counted repetitions out, those inside others too. */
+#define COST_MAX 2000
 #define LEGAL "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define DIGITS "0123456789"
 #define WORDS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
@@ -19,7 +24,12 @@
 struct scan {
     const char *p;
     struct buf *out;
-    int depth; /* of groups */
+    bool repeatable; /* what was written last may be followed by a quantifier */
+    int depth;       /* of groups */
+    struct {
+        size_t sum;  /* pieces of this group so far, counted repetitions written out */
+        size_t last; /* the newest of them: what a repetition repeats */
+    } cost[DEPTH_MAX + 1];
     struct mr_error *err;
 };
 
@@ -92,7 +102,8 @@ static int member(struct scan *s, bool *set, int *c)
     if (members != NULL)
         add_class(set, members, inverted);
     else if (isalnum((unsigned char)*s->p))
-        return refuse(s, "of escapes in brackets only \\d \\w \\s and their opposites are supported");
+        return refuse(s,
+                      "of escapes in brackets only \\d \\w \\s and their opposites are supported");
     else
         *c = (unsigned char)*s->p;
     s->p++;
@@ -155,12 +166,34 @@ static int escape(struct scan *s)
         add_class(set, members, inverted);
         write_set(s, set);
     } else if (isalnum((unsigned char)*s->p)) {
-        return refuse(s, "of escapes only \\d \\w \\s, their opposites, \\Q…\\E and escaped punctuation are supported");
+        return refuse(s, "of escapes only \\d \\w \\s, their opposites, \\Q…\\E and escaped "
+                         "punctuation are supported");
     } else {
         literal(s, *s->p);
     }
     s->p++;
     return 0;
+}
+
+static int add_cost(struct scan *s, size_t cost)
+{
+    s->cost[s->depth].last = cost;
+    s->cost[s->depth].sum += cost;
+    return s->cost[s->depth].sum > COST_MAX
+               ? refuse(s, "it is too long, or repeats too much; use + or *")
+               : 0;
+}
+
+static int repeat(struct scan *s, const char *numbers)
+{
+    const char *comma = numbers + strspn(numbers, "0123456789");
+    unsigned long most = strtoul(numbers, NULL, 10);
+    unsigned long other = *comma == ',' ? strtoul(comma + 1, NULL, 10) : 0;
+
+    most = other > most ? other : most;
+    if (most > COST_MAX)
+        return refuse(s, "it repeats too much; use + or *");
+    return most > 1 ? add_cost(s, s->cost[s->depth].last * most) : 0;
 }
 
 /* Behind "(": what makes a group special. */
@@ -169,7 +202,12 @@ static int group(struct scan *s)
     const char *end;
 
     buf_putc(s->out, '(');
+    if (s->depth == DEPTH_MAX)
+        return refuse(s, "its groups are nested too deeply");
+    s->repeatable = false;
     s->depth++;
+    s->cost[s->depth].sum = 0;
+    s->cost[s->depth].last = 0;
     if (*s->p != '?')
         return 0;
     if (s->p[1] == ':') {
@@ -182,6 +220,15 @@ static int group(struct scan *s)
         return 0;
     }
     return refuse(s, "look-around, flags and atomic groups are not supported");
+}
+
+/* "a**" is an error in Java, and takes POSIX compilers for ever. */
+static int quantify(struct scan *s)
+{
+    if (!s->repeatable)
+        return refuse(s, "a quantifier has nothing to repeat");
+    s->repeatable = false;
+    return 0;
 }
 
 /* Behind a quantifier: lazy is the same for a whole match, possessive is not. */
@@ -197,13 +244,47 @@ static int quantified(struct scan *s)
 static int braces(struct scan *s)
 {
     const char *end = s->p + strspn(s->p, "0123456789,");
+    int rc = quantify(s);
 
+    if (rc != 0)
+        return rc;
     if (*end != '}' || !isdigit((unsigned char)*s->p))
         return refuse(s, "a { is no repetition; write \\{");
+    rc = repeat(s, s->p);
+    if (rc != 0)
+        return rc;
     buf_putc(s->out, '{');
     buf_append(s->out, s->p, (size_t)(end - s->p) + 1);
     s->p = end + 1;
     return quantified(s);
+}
+
+static int close_group(struct scan *s)
+{
+    size_t inside = s->cost[s->depth].sum;
+
+    buf_putc(s->out, ')');
+    if (s->depth == 0)
+        return refuse(s, "a group is closed that was not opened");
+    s->depth--;
+    s->repeatable = true;
+    return add_cost(s, inside);
+}
+
+/* A piece that is no group. */
+static int piece(struct scan *s, char c)
+{
+    int rc = add_cost(s, 1);
+
+    if (rc != 0)
+        return rc;
+    s->repeatable = strchr("|^$", c) == NULL;
+    if (c == '\\')
+        return escape(s);
+    if (c == '[')
+        return bracket(s);
+    buf_putc(s->out, c);
+    return 0;
 }
 
 static int step(struct scan *s)
@@ -211,25 +292,19 @@ static int step(struct scan *s)
     char c = *s->p++;
 
     switch (c) {
-    case '\\':
-        return escape(s);
-    case '[':
-        return bracket(s);
     case '(':
         return group(s);
     case ')':
-        buf_putc(s->out, ')');
-        return --s->depth < 0 ? refuse(s, "a group is closed that was not opened") : 0;
+        return close_group(s);
     case '{':
         return braces(s);
     case '*':
     case '+':
     case '?':
         buf_putc(s->out, c);
-        return quantified(s);
+        return quantify(s) != 0 ? MR_ERR_CONFIG : quantified(s);
     default:
-        buf_putc(s->out, c);
-        return 0;
+        return piece(s, c);
     }
 }
 

@@ -23,7 +23,8 @@ void ledger_fill(struct mock_kafka *kafka, const char *topic, int partitions, in
             char value[64];
             int len = snprintf(value, sizeof(value), "%d:%d and some more to make it longer", p, i);
 
-            while (rd_kafka_produce(rkt, p, RD_KAFKA_MSG_F_COPY, value, (size_t)len, NULL, 0, NULL) != 0)
+            while (rd_kafka_produce(rkt, p, RD_KAFKA_MSG_F_COPY, value, (size_t)len, NULL, 0,
+                                    NULL) != 0)
                 rd_kafka_poll(rk, 10);
         }
     assert_int_equal(rd_kafka_flush(rk, 30000), 0);
@@ -63,7 +64,8 @@ void ledger_revoked(void *arg, const struct consumer_partition *parts, size_t co
     l->revoked++;
     l->lost += lost;
     /* The mock's coordinator takes no commits while it rebalances; the real one does. */
-    if (l->commit_on_revoke && !lost && consumer_commit(l->c, mine, n, true, 5000, &err) != 0 && l->kafka->cluster == NULL)
+    if (l->commit_on_revoke && !lost && consumer_commit(l->c, mine, n, true, 5000, &err) != 0 &&
+        l->kafka->cluster == NULL)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < count; i++) {
         assert_true(l->mine[parts[i].partition]);
@@ -79,8 +81,9 @@ void ledger_open(struct ledger *l, const char *group, const char *key, ...)
     struct mr_error err = {0};
     va_list args;
 
-    mock_kafka_props(&java, "bootstrap.servers", l->kafka->bootstrap, "group.id", group, "auto.offset.reset", "earliest",
-                     "session.timeout.ms", "6000", "heartbeat.interval.ms", "200", NULL);
+    mock_kafka_props(&java, "bootstrap.servers", l->kafka->bootstrap, "group.id", group,
+                     "auto.offset.reset", "earliest", "session.timeout.ms", "6000",
+                     "heartbeat.interval.ms", "200", NULL);
     va_start(args, key);
     for (; key != NULL; key = va_arg(args, const char *))
         props_set(&java, key, va_arg(args, const char *));
@@ -110,7 +113,8 @@ static void check_message(struct ledger *l, const struct consumer_msg *msg)
     assert_int_equal(partition, msg->partition);
     assert_true(l->mine[partition]);
     if (serial > l->truth->next[partition])
-        fail_msg("partition %d: %lld after %lld", partition, serial, (long long)l->truth->next[partition] - 1);
+        fail_msg("partition %d: %lld after %lld", partition, serial,
+                 (long long)l->truth->next[partition] - 1);
     l->truth->next[partition] = serial + 1;
     if (serial < l->truth->high[partition])
         l->twice++;
@@ -153,4 +157,3 @@ unsigned ledger_seed(void)
     srandom(n);
     return n;
 }
-

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The owner of a consumer as a sink task is one: a ledger of positions, and a check of every message against what was written.
- * Topics are filled with values "partition:serial"; the truth is shared by the owners of one topic, so that loss and doubles
- * show across rebalances. */
+/* The owner of a consumer as a sink task is one: a ledger of positions, and a check of every message against what
+ * was written. Topics are filled with values "partition:serial"; the truth is shared by the owners of one topic,
+ * so that loss and doubles show across rebalances. */
 #ifndef TESTS_CONSUMER_LEDGER_H
 #define TESTS_CONSUMER_LEDGER_H
 
@@ -13,8 +13,8 @@
 
 /* Of a topic. */
 struct ledger_truth {
-    int64_t next[PARTITIONS];   /* the serial that must come next, by whoever reads on */
-    int64_t high[PARTITIONS];   /* what nobody has seen yet begins here */
+    int64_t next[PARTITIONS]; /* the serial that must come next, by whoever reads on */
+    int64_t high[PARTITIONS]; /* what nobody has seen yet begins here */
 };
 
 struct ledger {
@@ -26,7 +26,7 @@ struct ledger {
     size_t revoked;
     size_t lost;
     size_t seen;
-    size_t twice;   /* of these, seen before */
+    size_t twice; /* of these, seen before */
     bool commit_on_revoke;
     struct ledger_truth *truth;
 };

@@ -16,12 +16,13 @@ struct mapped {
 /* bootstrap.servers=b:9092 and these pairs, ended by NULL. */
 struct mapped *mapped_run(enum client_kind kind, ...);
 #define MAP(kind, ...) mapped_run(kind, __VA_ARGS__, NULL)
-int mapped_end(void **state);   /* a group's teardown */
+int mapped_end(void **state); /* a group's teardown */
 
 void mapped_value(const struct mapped *m, const char *rdkafka, const char *value);
 void mapped_unset(const struct mapped *m, const char *rdkafka);
-void mapped_refused(const struct mapped *m, ...);       /* MR_ERR_CONFIG with all of these in its text; ended by NULL */
+void mapped_refused(const struct mapped *m,
+                    ...); /* MR_ERR_CONFIG with all of these in its text; ended by NULL */
 void mapped_remark(const struct mapped *m, const char *part);
-void mapped_silent(const struct mapped *m);     /* mapped, and nothing remarked on */
+void mapped_silent(const struct mapped *m); /* mapped, and nothing remarked on */
 
 #endif

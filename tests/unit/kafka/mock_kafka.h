@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Kafka for unit tests: librdkafka's mock cluster, or a real one when KAFKA_BOOTSTRAP names it. And settings, remarks. */
+/* A Kafka for unit tests: librdkafka's mock cluster, or a real one when KAFKA_BOOTSTRAP names it. And settings,
+ * remarks. */
 #ifndef TESTS_MOCK_KAFKA_H
 #define TESTS_MOCK_KAFKA_H
 
@@ -14,8 +15,8 @@
 #include <cmocka.h>
 
 struct mock_kafka {
-    rd_kafka_t *rk;                     /* the mock's carrier; NULL with a real Kafka */
-    rd_kafka_mock_cluster_t *cluster;   /* NULL with a real Kafka */
+    rd_kafka_t *rk;                   /* the mock's carrier; NULL with a real Kafka */
+    rd_kafka_mock_cluster_t *cluster; /* NULL with a real Kafka */
     const char *bootstrap;
 };
 

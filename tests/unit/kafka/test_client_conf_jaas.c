@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sasl.jaas.config: words, quoting, escapes, modules and their options; and that no word of it shows up in an error. */
+/* sasl.jaas.config: words, quoting, escapes, modules and their options; and that no word of it shows up in an
+ * error. */
 #include "mock_kafka.h"
 
 #include <string.h>
@@ -39,19 +40,24 @@ static void user_and_password_are_found(void **state)
 {
     assert_option(PLAIN "username=\"alice\" password=\"s3cret\";", "sasl.username", "alice");
     assert_string_equal(props_get(&out, "sasl.password"), "s3cret");
-    assert_option("PlainLoginModule REQUIRED\n  username=alice\n  password=se.cret/x ;\n", "sasl.password", "se.cret/x");
-    assert_option("org.apache.kafka.common.security.scram.ScramLoginModule required username='bob' password='x';",
+    assert_option("PlainLoginModule REQUIRED\n  username=alice\n  password=se.cret/x ;\n",
+                  "sasl.password", "se.cret/x");
+    assert_option("org.apache.kafka.common.security.scram.ScramLoginModule required username='bob' "
+                  "password='x';",
                   "sasl.username", "bob");
     assert_option(PLAIN "username=\"\" password=\"\";", "sasl.username", "");
 }
 
 static void quotes_escapes_and_comments_are_javas(void **state)
 {
-    assert_option(PLAIN "username=\"a\" password=\"q\\\"uo\\\\te;=\";", "sasl.password", "q\"uo\\te;=");
+    assert_option(PLAIN "username=\"a\" password=\"q\\\"uo\\\\te;=\";", "sasl.password",
+                  "q\"uo\\te;=");
     assert_option(PLAIN "username=\"a\" password='it\"s';", "sasl.password", "it\"s");
-    assert_option(PLAIN "username=\"a\" password=\"t\\tn\\n\\101\\x\";", "sasl.password", "t\tn\nAx");
+    assert_option(PLAIN "username=\"a\" password=\"t\\tn\\n\\101\\x\";", "sasl.password",
+                  "t\tn\nAx");
     assert_option(PLAIN "username=\"a\" password=\"\\0411\";", "sasl.password", "!1");
-    assert_option(PLAIN "/* who */ username=\"a\" // and\n password = \"b\" ;", "sasl.password", "b");
+    assert_option(PLAIN "/* who */ username=\"a\" // and\n password = \"b\" ;", "sasl.password",
+                  "b");
     assert_option(PLAIN "username=\"a//b\" password=\"/*c*/\";", "sasl.password", "/*c*/");
     assert_option(PLAIN "username=\"\xc3\xa4\" password=\"b\";", "sasl.username", "\xc3\xa4");
 }
@@ -72,11 +78,15 @@ static void a_broken_entry_says_what_is_wrong(void **state)
     assert_bad(PLAIN "username=\"\\0\";", "NUL");
     assert_bad(PLAIN "/* ", "comment");
     assert_bad(PLAIN "username=\"a\" password=\"b\"; " PLAIN ";", "more than one login module");
-    assert_bad(PLAIN "username=\"a\" passwrd=\"b\";", "PlainLoginModule has an option other than username, password");
+    assert_bad(PLAIN "username=\"a\" passwrd=\"b\";",
+               "PlainLoginModule has an option other than username, password");
     assert_bad("com.example.Login required;", "known are PlainLoginModule");
-    assert_bad("software.amazon.msk.auth.iam.IAMLoginModule required;", "IAMLoginModule can't run here");
-    assert_bad("com.example.PlainLoginModule required username=\"a\" password=\"b\";", "can't run here");
-    assert_bad("ScramLoginModule required username=\"a\" password=\"b\" tokenauth=true;", "tokenauth");
+    assert_bad("software.amazon.msk.auth.iam.IAMLoginModule required;",
+               "IAMLoginModule can't run here");
+    assert_bad("com.example.PlainLoginModule required username=\"a\" password=\"b\";",
+               "can't run here");
+    assert_bad("ScramLoginModule required username=\"a\" password=\"b\" tokenauth=true;",
+               "tokenauth");
 }
 
 static void no_secret_shows_in_an_error(void **state)
@@ -101,12 +111,14 @@ static void no_secret_shows_in_an_error(void **state)
 
 static void kerberos_values_may_not_reach_a_shell(void **state)
 {
-    assert_option("com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true "
-                  "keyTab=\"/etc/k.keytab\" principal=\"me/host@REALM.ORG\" serviceName=kafka;",
-                  "sasl.kerberos.keytab", "/etc/k.keytab");
+    assert_option(
+        "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true "
+        "keyTab=\"/etc/k.keytab\" principal=\"me/host@REALM.ORG\" serviceName=kafka;",
+        "sasl.kerberos.keytab", "/etc/k.keytab");
     assert_string_equal(props_get(&out, "sasl.kerberos.principal"), "me/host@REALM.ORG");
     assert_string_equal(props_get(&out, "sasl.kerberos.service.name"), "kafka");
-    assert_bad("Krb5LoginModule required principal=\"x; touch /tmp/x\";", "principal may hold only");
+    assert_bad("Krb5LoginModule required principal=\"x; touch /tmp/x\";",
+               "principal may hold only");
     assert_bad("Krb5LoginModule required principal=\"-k\";", "principal may hold only");
     assert_bad("Krb5LoginModule required keyTab=\"/x\\\" $(id)\";", "keyTab may hold only");
     assert_bad("Krb5LoginModule required keyTab=\"/x`id`\";", "keyTab may hold only");
@@ -114,7 +126,8 @@ static void kerberos_values_may_not_reach_a_shell(void **state)
 
 static void tokens_map_to_the_two_ways_of_librdkafka(void **state)
 {
-    assert_option("OAuthBearerLoginModule required clientId=\"me\" clientSecret=\"s\" scope=\"all\" extension_a=\"1\" "
+    assert_option("OAuthBearerLoginModule required clientId=\"me\" clientSecret=\"s\" "
+                  "scope=\"all\" extension_a=\"1\" "
                   "extension_b=\"2\";",
                   "sasl.oauthbearer.client.id", "me");
     assert_string_equal(props_get(&out, "sasl.oauthbearer.client.secret"), "s");
@@ -124,7 +137,9 @@ static void tokens_map_to_the_two_ways_of_librdkafka(void **state)
                   "unsecuredLoginStringClaim_sub=\"alice\" unsecuredLoginLifetimeSeconds=\"60\";",
                   "sasl.oauthbearer.config", "principal=alice lifeSeconds=60");
     assert_string_equal(props_get(&out, "enable.sasl.oauthbearer.unsecure.jwt"), "true");
-    assert_bad("OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"alice scope=root\";", "no blanks");
+    assert_bad(
+        "OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"alice scope=root\";",
+        "no blanks");
     assert_bad("OAuthBearerLoginModule required extension_a=\"1,b=2\";", "no commas");
 }
 

@@ -9,8 +9,11 @@
 /* No real ones: nothing here looks into them. */
 #define CERT "-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n"
 #define KEY "-----BEGIN PRIVATE KEY-----\nTUlJRQ==\n-----END PRIVATE KEY-----\n"
-#define CRYPTED "-----BEGIN ENCRYPTED PRIVATE KEY-----\nTUlJRg==\n-----END ENCRYPTED PRIVATE KEY-----\n"
-#define PLAIN "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"u\" password=\"hunter2\";"
+#define CRYPTED \
+    "-----BEGIN ENCRYPTED PRIVATE KEY-----\nTUlJRg==\n-----END ENCRYPTED PRIVATE KEY-----\n"
+#define PLAIN \
+    "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"u\" " \
+    "password=\"hunter2\";"
 
 /* A file with this text; gone at the end of the run. */
 static const char *file(const char *text)
@@ -28,16 +31,18 @@ static const char *file(const char *text)
 
 static void passwords_log_in_by_plain_and_scram(void **state)
 {
-    struct mapped *m = MAP(CLIENT_PRODUCER, "security.protocol", "sasl_plaintext", "sasl.mechanism", "PLAIN",
-                           "sasl.jaas.config", PLAIN);
+    struct mapped *m = MAP(CLIENT_PRODUCER, "security.protocol", "sasl_plaintext", "sasl.mechanism",
+                           "PLAIN", "sasl.jaas.config", PLAIN);
 
     mapped_silent(m);
     mapped_value(m, "security.protocol", "SASL_PLAINTEXT");
     mapped_value(m, "sasl.mechanism", "PLAIN");
     mapped_value(m, "sasl.username", "u");
     mapped_value(m, "sasl.password", "hunter2");
-    m = MAP(CLIENT_CONSUMER, "security.protocol", "SASL_SSL", "sasl.mechanism", "SCRAM-SHA-512", "sasl.jaas.config",
-            "org.apache.kafka.common.security.scram.ScramLoginModule required username=\"u\" password=\"p\";");
+    m = MAP(CLIENT_CONSUMER, "security.protocol", "SASL_SSL", "sasl.mechanism", "SCRAM-SHA-512",
+            "sasl.jaas.config",
+            "org.apache.kafka.common.security.scram.ScramLoginModule required username=\"u\" "
+            "password=\"p\";");
     mapped_silent(m);
     mapped_value(m, "sasl.mechanism", "SCRAM-SHA-512");
     mapped_value(m, "ssl.endpoint.identification.algorithm", "https");
@@ -47,28 +52,36 @@ static void what_cannot_log_in_is_refused_with_a_remedy(void **state)
 {
 #define SASL(...) MAP(CLIENT_PRODUCER, "security.protocol", "SASL_PLAINTEXT", __VA_ARGS__)
     mapped_refused(SASL("sasl.mechanism", "AWS_MSK_IAM"), "sasl.mechanism", "SCRAM-SHA-512", NULL);
-    mapped_refused(SASL("sasl.mechanism", "PLAIN"), "needs username and password", "PlainLoginModule", NULL);
-    mapped_refused(SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", "com.example.IamLoginModule required;"),
-                   "sasl.jaas.config", "IamLoginModule can't run here", NULL);
-    mapped_refused(SASL("sasl.mechanism", "OAUTHBEARER", "sasl.jaas.config", PLAIN), "OAUTHBEARER", NULL);
-    mapped_refused(SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN, "sasl.login.class", "com.x.Y"),
-                   "sasl.login.class", "remove it", NULL);
-    mapped_refused(SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN, "sasl.login.callback.handler.class",
-                        "com.x.Y"),
+    mapped_refused(SASL("sasl.mechanism", "PLAIN"), "needs username and password",
+                   "PlainLoginModule", NULL);
+    mapped_refused(
+        SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", "com.example.IamLoginModule required;"),
+        "sasl.jaas.config", "IamLoginModule can't run here", NULL);
+    mapped_refused(SASL("sasl.mechanism", "OAUTHBEARER", "sasl.jaas.config", PLAIN), "OAUTHBEARER",
+                   NULL);
+    mapped_refused(
+        SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN, "sasl.login.class", "com.x.Y"),
+        "sasl.login.class", "remove it", NULL);
+    mapped_refused(SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN,
+                        "sasl.login.callback.handler.class", "com.x.Y"),
                    "sasl.login.callback.handler.class", NULL);
-    mapped_refused(SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN, "sasl.client.callback.handler.class",
+    mapped_refused(SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN,
+                        "sasl.client.callback.handler.class",
                         "com.x.OAuthBearerLoginCallbackHandler"),
                    "sasl.client.callback.handler.class", NULL);
-    mapped_refused(SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN, "security.providers", "com.x.Y"),
-                   "security.providers", NULL);
-    mapped_refused(MAP(CLIENT_ADMIN, "security.protocol", "TLS"), "security.protocol", "SASL_SSL", NULL);
+    mapped_refused(
+        SASL("sasl.mechanism", "PLAIN", "sasl.jaas.config", PLAIN, "security.providers", "com.x.Y"),
+        "security.providers", NULL);
+    mapped_refused(MAP(CLIENT_ADMIN, "security.protocol", "TLS"), "security.protocol", "SASL_SSL",
+                   NULL);
 }
 
 static void kerberos_needs_a_service_and_no_command(void **state)
 {
-    struct mapped *m = SASL("sasl.kerberos.service.name", "kafka", "sasl.jaas.config",
-                            "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab=\"/k\" "
-                            "principal=\"me@R\";");
+    struct mapped *m =
+        SASL("sasl.kerberos.service.name", "kafka", "sasl.jaas.config",
+             "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab=\"/k\" "
+             "principal=\"me@R\";");
 
     mapped_silent(m);
     mapped_value(m, "sasl.mechanism", "GSSAPI");
@@ -77,11 +90,14 @@ static void kerberos_needs_a_service_and_no_command(void **state)
     mapped_value(m, "sasl.kerberos.min.time.before.relogin", "60000");
     mapped_unset(m, "sasl.kerberos.kinit.cmd");
     m = SASL("sasl.kerberos.service.name", "kafka");
-    mapped_value(m, "sasl.kerberos.min.time.before.relogin", "0"); /* tickets of the environment: no kinit */
+    mapped_value(m, "sasl.kerberos.min.time.before.relogin",
+                 "0"); /* tickets of the environment: no kinit */
     mapped_refused(SASL("sasl.mechanism", "GSSAPI"), "No serviceName", NULL);
-    mapped_refused(SASL("sasl.kerberos.service.name", "kafka", "sasl.kerberos.kinit.cmd", "/bin/sh -c id"),
-                   "sasl.kerberos.kinit.cmd", "PATH", NULL);
-    mapped_silent(SASL("sasl.kerberos.service.name", "kafka", "sasl.kerberos.kinit.cmd", "/usr/bin/kinit"));
+    mapped_refused(
+        SASL("sasl.kerberos.service.name", "kafka", "sasl.kerberos.kinit.cmd", "/bin/sh -c id"),
+        "sasl.kerberos.kinit.cmd", "PATH", NULL);
+    mapped_silent(
+        SASL("sasl.kerberos.service.name", "kafka", "sasl.kerberos.kinit.cmd", "/usr/bin/kinit"));
 }
 
 static bool built_with_oidc(void)
@@ -102,16 +118,20 @@ static void tokens_need_an_endpoint_and_a_library_that_can(void **state)
 
     mapped_silent(m);
     mapped_value(m, "enable.sasl.oauthbearer.unsecure.jwt", "true");
-    mapped_refused(SASL("sasl.mechanism", "OAUTHBEARER"), "sasl.oauthbearer.token.endpoint.url", NULL);
-    mapped_refused(SASL("sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url", "file:///t"), "http",
+    mapped_refused(SASL("sasl.mechanism", "OAUTHBEARER"), "sasl.oauthbearer.token.endpoint.url",
                    NULL);
-    mapped_refused(SASL("sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url", "https://t",
-                        "sasl.oauthbearer.assertion.file", "/x"),
+    mapped_refused(
+        SASL("sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url", "file:///t"),
+        "http", NULL);
+    mapped_refused(SASL("sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url",
+                        "https://t", "sasl.oauthbearer.assertion.file", "/x"),
                    "sasl.oauthbearer.assertion.file", NULL);
-    m = SASL("sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url", "https://t/token",
-             "sasl.login.callback.handler.class",
-             "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler", "sasl.jaas.config",
-             "OAuthBearerLoginModule required clientId=\"i\" clientSecret=\"hunter2\" scope=\"s\";");
+    m = SASL(
+        "sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url", "https://t/token",
+        "sasl.login.callback.handler.class",
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config",
+        "OAuthBearerLoginModule required clientId=\"i\" clientSecret=\"hunter2\" scope=\"s\";");
     if (!built_with_oidc()) {
         mapped_refused(m, "built without OIDC", NULL);
         return;
@@ -131,28 +151,33 @@ static void trust_comes_from_pem_only(void **state)
     mapped_silent(m);
     mapped_value(m, "ssl.ca.location", path);
     unlink(path);
-    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.location", path), "ssl.truststore.location", path,
-                   NULL);
-    mapped_refused(SSL("ssl.truststore.location", "/etc/trust.jks", "ssl.truststore.password", "hunter2"),
-                   "ssl.truststore.location", "keytool -list -rfc -keystore /etc/trust.jks", "ssl.truststore.type=PEM",
-                   NULL);
-    mapped_refused(SSL("ssl.truststore.type", "PKCS12", "ssl.truststore.location", "/t.p12"), "PKCS12", "convert it to PEM",
-                   NULL);
+    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.location", path),
+                   "ssl.truststore.location", path, NULL);
+    mapped_refused(
+        SSL("ssl.truststore.location", "/etc/trust.jks", "ssl.truststore.password", "hunter2"),
+        "ssl.truststore.location", "keytool -list -rfc -keystore /etc/trust.jks",
+        "ssl.truststore.type=PEM", NULL);
+    mapped_refused(SSL("ssl.truststore.type", "PKCS12", "ssl.truststore.location", "/t.p12"),
+                   "PKCS12", "convert it to PEM", NULL);
     path = file(KEY);
-    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.location", path), "no certificate", NULL);
+    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.location", path),
+                   "no certificate", NULL);
     unlink(path);
     path = file("PK\x03\x04 not PEM");
-    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.location", path), "not a PEM file", NULL);
+    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.location", path),
+                   "not a PEM file", NULL);
     unlink(path);
 }
 
 /* As it comes out of a properties file: one line. OpenSSL wants several. */
 static void certificates_on_one_line_get_their_lines_back(void **state)
 {
-    struct mapped *m = SSL("ssl.truststore.type", "PEM", "ssl.truststore.certificates",
-                           "-----BEGIN CERTIFICATE----- TUlJ Qg== -----END CERTIFICATE----- -----BEGIN CERTIFICATE----- "
-                           "0123456789012345678901234567890123456789012345678901234567890123AAAA/+== "
-                           "-----END CERTIFICATE-----");
+    struct mapped *m =
+        SSL("ssl.truststore.type", "PEM", "ssl.truststore.certificates",
+            "-----BEGIN CERTIFICATE----- TUlJ Qg== -----END CERTIFICATE----- -----BEGIN "
+            "CERTIFICATE----- "
+            "0123456789012345678901234567890123456789012345678901234567890123AAAA/+== "
+            "-----END CERTIFICATE-----");
 
     mapped_silent(m);
     mapped_value(m, "ssl.ca.pem",
@@ -160,8 +185,10 @@ static void certificates_on_one_line_get_their_lines_back(void **state)
                       "0123456789012345678901234567890123456789012345678901234567890123\n"
                       "AAAA/+==\n-----END CERTIFICATE-----\n");
     mapped_refused(SSL("ssl.truststore.certificates", CERT), "ssl.truststore.type=PEM", NULL);
-    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.certificates", "hunter2"), "[hidden]", "not PEM", NULL);
-    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.certificates", CERT "-----BEGIN CERTIFICATE-----x"),
+    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.certificates", "hunter2"),
+                   "[hidden]", "not PEM", NULL);
+    mapped_refused(SSL("ssl.truststore.type", "PEM", "ssl.truststore.certificates",
+                       CERT "-----BEGIN CERTIFICATE-----x"),
                    "not PEM", NULL);
 }
 
@@ -175,61 +202,77 @@ static void a_key_store_is_pkcs12_or_one_pem_file(void **state)
     mapped_value(m, "ssl.key.location", path);
     unlink(path);
     path = file(CRYPTED CERT);
-    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path), "encrypted", "ssl.key.password", NULL);
-    m = SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path, "ssl.key.password", "hunter2");
+    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path), "encrypted",
+                   "ssl.key.password", NULL);
+    m = SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path, "ssl.key.password",
+            "hunter2");
     mapped_silent(m);
     mapped_value(m, "ssl.key.password", "hunter2");
     unlink(path);
     path = file(CERT);
-    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path), "no private key", NULL);
+    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path), "no private key",
+                   NULL);
     unlink(path);
     path = file(KEY KEY CERT);
-    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path), "more than one private key", NULL);
+    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.location", path),
+                   "more than one private key", NULL);
     unlink(path);
-    m = SSL("ssl.keystore.type", "PKCS12", "ssl.keystore.location", "/k.p12", "ssl.keystore.password", "hunter2");
+    m = SSL("ssl.keystore.type", "PKCS12", "ssl.keystore.location", "/k.p12",
+            "ssl.keystore.password", "hunter2");
     mapped_silent(m);
     mapped_value(m, "ssl.keystore.location", "/k.p12");
     mapped_value(m, "ssl.keystore.password", "hunter2");
-    mapped_refused(SSL("ssl.keystore.location", "/k.jks", "ssl.keystore.password", "hunter2"), "ssl.keystore.location",
-                   "-deststoretype PKCS12", NULL);
+    mapped_refused(SSL("ssl.keystore.location", "/k.jks", "ssl.keystore.password", "hunter2"),
+                   "ssl.keystore.location", "-deststoretype PKCS12", NULL);
 }
 
 static void key_and_chain_may_be_given_as_text(void **state)
 {
-    struct mapped *m = SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", KEY, "ssl.keystore.certificate.chain", CERT);
+    struct mapped *m = SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", KEY,
+                           "ssl.keystore.certificate.chain", CERT);
 
     mapped_silent(m);
     mapped_value(m, "ssl.key.pem", KEY);
     mapped_value(m, "ssl.certificate.pem", CERT);
-    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", KEY), "must be specified together", NULL);
-    mapped_refused(SSL("ssl.keystore.key", KEY, "ssl.keystore.certificate.chain", CERT), "ssl.keystore.type=PEM", NULL);
+    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", KEY),
+                   "must be specified together", NULL);
+    mapped_refused(SSL("ssl.keystore.key", KEY, "ssl.keystore.certificate.chain", CERT),
+                   "ssl.keystore.type=PEM", NULL);
     /* librdkafka would send the first certificate and forget the chain */
-    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", KEY, "ssl.keystore.certificate.chain", CERT CERT),
+    mapped_refused(SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", KEY,
+                       "ssl.keystore.certificate.chain", CERT CERT),
                    "ssl.keystore.location", NULL);
 }
 
 static void limits_that_would_not_hold_are_refused(void **state)
 {
     mapped_silent(SSL("ssl.enabled.protocols", "TLSv1.3,TLSv1.2", "ssl.protocol", "TLSv1.3"));
-    mapped_refused(SSL("ssl.enabled.protocols", "TLSv1.3"), "ssl.enabled.protocols", "openssl.cnf", NULL);
-    mapped_refused(SSL("ssl.enabled.protocols", "TLSv1.1,TLSv1.2,TLSv1.3"), "ssl.enabled.protocols", NULL);
+    mapped_refused(SSL("ssl.enabled.protocols", "TLSv1.3"), "ssl.enabled.protocols", "openssl.cnf",
+                   NULL);
+    mapped_refused(SSL("ssl.enabled.protocols", "TLSv1.1,TLSv1.2,TLSv1.3"), "ssl.enabled.protocols",
+                   NULL);
     mapped_refused(SSL("ssl.protocol", "TLSv1.2"), "ssl.protocol", "openssl.cnf", NULL);
-    mapped_refused(SSL("ssl.engine.factory.class", "com.x.Y"), "ssl.engine.factory.class", "PEM", NULL);
-    mapped_refused(SSL("ssl.cipher.suites", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"), "TLS 1.2 only", NULL);
+    mapped_refused(SSL("ssl.engine.factory.class", "com.x.Y"), "ssl.engine.factory.class", "PEM",
+                   NULL);
+    mapped_refused(SSL("ssl.cipher.suites", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"),
+                   "TLS 1.2 only", NULL);
     mapped_refused(SSL("ssl.cipher.suites", "RC4-MD5"), "RC4-MD5", NULL);
-    mapped_value(SSL("ssl.cipher.suites", "TLS_AES_256_GCM_SHA384,TLS_AES_128_GCM_SHA256,TLS_CHACHA20_POLY1305_SHA256,"
-                                          "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_RSA_WITH_AES_128_GCM_SHA256"),
+    mapped_value(SSL("ssl.cipher.suites",
+                     "TLS_AES_256_GCM_SHA384,TLS_AES_128_GCM_SHA256,TLS_CHACHA20_POLY1305_SHA256,"
+                     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_RSA_WITH_AES_128_GCM_SHA256"),
                  "ssl.cipher.suites", "ECDHE-RSA-AES256-GCM-SHA384:AES128-GCM-SHA256");
-    mapped_value(SSL("ssl.endpoint.identification.algorithm", ""), "ssl.endpoint.identification.algorithm", "none");
-    mapped_refused(SSL("ssl.endpoint.identification.algorithm", "ldaps"), "ssl.endpoint.identification.algorithm", NULL);
+    mapped_value(SSL("ssl.endpoint.identification.algorithm", ""),
+                 "ssl.endpoint.identification.algorithm", "none");
+    mapped_refused(SSL("ssl.endpoint.identification.algorithm", "ldaps"),
+                   "ssl.endpoint.identification.algorithm", NULL);
     mapped_remark(SSL("ssl.provider", "BC"), "ssl.provider: ");
     mapped_silent(SSL("ssl.keymanager.algorithm", "SunX509", "ssl.trustmanager.algorithm", "PKIX"));
 }
 
 static void nothing_is_judged_that_the_protocol_does_not_use(void **state)
 {
-    struct mapped *m = MAP(CLIENT_PRODUCER, "ssl.keystore.location", "/k.jks", "sasl.login.class", "com.x.Y",
-                           "ssl.enabled.protocols", "TLSv1.3");
+    struct mapped *m = MAP(CLIENT_PRODUCER, "ssl.keystore.location", "/k.jks", "sasl.login.class",
+                           "com.x.Y", "ssl.enabled.protocols", "TLSv1.3");
 
     mapped_remark(m, "ssl.keystore.location: has no effect");
     m = MAP(CLIENT_ADMIN, "ssl.keystore.location", "/rest.jks");
@@ -238,13 +281,15 @@ static void nothing_is_judged_that_the_protocol_does_not_use(void **state)
 
 static void no_secret_leaves_through_an_error_or_remark(void **state)
 {
-    struct mapped *m = MAP(CLIENT_PRODUCER, "security.protocol", "SASL_SSL", "sasl.mechanism", "PLAIN", "sasl.jaas.config",
-                           PLAIN "hunter2", "ssl.key.password", "hunter2", "ssl.truststore.password", "hunter2");
+    struct mapped *m = MAP(CLIENT_PRODUCER, "security.protocol", "SASL_SSL", "sasl.mechanism",
+                           "PLAIN", "sasl.jaas.config", PLAIN "hunter2", "ssl.key.password",
+                           "hunter2", "ssl.truststore.password", "hunter2");
 
     assert_int_equal(m->rc, MR_ERR_CONFIG);
     assert_null(strstr(m->err.text, "hunter2"));
     assert_true(m->remarks.len == 0 || strstr(m->remarks.data, "hunter2") == NULL);
-    m = SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", "hunter2", "ssl.keystore.certificate.chain", "hunter2");
+    m = SSL("ssl.keystore.type", "PEM", "ssl.keystore.key", "hunter2",
+            "ssl.keystore.certificate.chain", "hunter2");
     assert_int_equal(m->rc, MR_ERR_CONFIG);
     assert_null(strstr(m->err.text, "hunter2"));
 }

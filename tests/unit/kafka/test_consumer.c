@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One consumer against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what is handed out must be exactly what
- * was written, in order, whatever is paused or sought. */
+/* One consumer against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what is handed out must be
+ * exactly what was written, in order, whatever is paused or sought. */
 #include "consumer_ledger.h"
 
 #include "base/clock.h"
@@ -28,7 +28,8 @@ static void a_topic_is_read_in_order_and_goes_on_behind_the_commit(void **state)
     ledger_poll_until(&l, 2000, 20000);
     assert_int_equal(l.assigned, 1);
     assert_string_not_equal(consumer_member_id(l.c), "");
-    assert_int_equal(consumer_commit(l.c, mine, ledger_positions(&l, topic, mine), false, 0, &err), 0);
+    assert_int_equal(consumer_commit(l.c, mine, ledger_positions(&l, topic, mine), false, 0, &err),
+                     0);
     for (from = clock_ms(); consumer_commit_result(l.c, &err) == 0;)
         assert_true(clock_ms() - from < 5000);
     assert_int_equal(err.code, 0);
@@ -62,8 +63,10 @@ static void messages_carry_everything(void **state)
     mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
     rd_kafka_conf_set(conf, "bootstrap.servers", kafka.bootstrap, why, sizeof(why));
     rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-    assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_KEY("", 0), RD_KAFKA_V_TIMESTAMP(1234567),
-                                       RD_KAFKA_V_HEADER("a", "x\0y", 3), RD_KAFKA_V_HEADER("a", NULL, 0),
+    assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_KEY("", 0),
+                                       RD_KAFKA_V_TIMESTAMP(1234567),
+                                       RD_KAFKA_V_HEADER("a", "x\0y", 3),
+                                       RD_KAFKA_V_HEADER("a", NULL, 0),
                                        RD_KAFKA_V_HEADER("", "", 0), RD_KAFKA_V_END),
                      0);
     rd_kafka_flush(rk, 10000);
@@ -93,6 +96,61 @@ static void messages_carry_everything(void **state)
     consumer_close(&l.c); /* with the batch still held */
 }
 
+/* Message i has i % 4 headers and a value of i % 3 bytes, under every compression: the count must be right for
+ * each. */
+static void headers_are_counted_whatever_the_compression(void **state)
+{
+    static const char *const types[] = {"none", "gzip", "snappy", "lz4", "zstd"};
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_msg msgs[50];
+    struct mr_error err = {0};
+    size_t seen = 0;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char why[256];
+        rd_kafka_t *rk;
+
+        rd_kafka_conf_set(conf, "bootstrap.servers", kafka.bootstrap, why, sizeof(why));
+        rd_kafka_conf_set(conf, "enable.idempotence", "true", why, sizeof(why));
+        rd_kafka_conf_set(conf, "compression.type", types[t], why, sizeof(why));
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+        for (int i = 0; i < 120; i++) {
+            rd_kafka_headers_t *headers = rd_kafka_headers_new(4);
+
+            for (int h = 0; h < i % 4; h++)
+                rd_kafka_header_add(headers, "name", 4, "value", 5);
+            assert_int_equal(
+                rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic),
+                                  RD_KAFKA_V_VALUE((void *)(uintptr_t) "abc", (size_t)i % 3),
+                                  RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                  RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END),
+                0);
+        }
+        rd_kafka_flush(rk, 10000);
+        rd_kafka_destroy(rk);
+    }
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    for (int64_t until = clock_ms() + 20000; seen < 600 && clock_ms() < until;) {
+        int n = consumer_poll(l.c, msgs, 50, 100, &err);
+
+        for (int i = 0; i < n; i++, seen++) {
+            assert_int_equal(msgs[i].offset, seen);
+            assert_int_equal(msgs[i].value_len, seen % 120 % 3);
+            assert_int_equal(msgs[i].header_count, seen % 120 % 4);
+            for (size_t h = 0; h < msgs[i].header_count; h++)
+                assert_memory_equal(consumer_header_at(&msgs[i], h).value, "value", 5);
+        }
+        consumer_release(l.c);
+    }
+    assert_int_equal(seen, 600);
+    consumer_close(&l.c);
+}
+
 /* What librdkafka 2.0.2 gets wrong by itself: random batches, pauses, polls while paused, seeks back. */
 static void nothing_is_lost_or_doubled_by_pause_resume_and_seek(void **state)
 {
@@ -115,7 +173,8 @@ static void nothing_is_lost_or_doubled_by_pause_resume_and_seek(void **state)
             assert_int_equal(consumer_pause(l.c, &err), 0);
             for (long i = random() % 3; i > 0; i--)
                 assert_int_equal(ledger_poll(&l, BATCH, random() % 5), 0);
-            assert_int_equal(consumer_resume(l.c, mine, ledger_positions(&l, topic, mine), &err), 0);
+            assert_int_equal(consumer_resume(l.c, mine, ledger_positions(&l, topic, mine), &err),
+                             0);
         }
         if (random() % 16 == 0 && l.assigned > 0) { /* rewind one partition, as a failed put does */
             int p = (int)(random() % PARTITIONS);
@@ -221,7 +280,8 @@ static void seeking_in_assigned_decides_where_to_start(void **state)
 
     mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
     ledger_fill(&kafka, topic, 1, 10);
-    mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "group.id", topic, "auto.offset.reset", "earliest", NULL);
+    mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "group.id", topic,
+                     "auto.offset.reset", "earliest", NULL);
     l.c = consumer_new(&java, &seeking, NULL, &l, &err);
     props_deinit(&java);
     assert_non_null(l.c);
@@ -320,6 +380,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_topic_is_read_in_order_and_goes_on_behind_the_commit),
         cmocka_unit_test(messages_carry_everything),
+        cmocka_unit_test(headers_are_counted_whatever_the_compression),
         cmocka_unit_test(nothing_is_lost_or_doubled_by_pause_resume_and_seek),
         cmocka_unit_test(a_wait_ends_when_woken),
         cmocka_unit_test(latest_starts_at_the_end_as_it_was_at_assignment),

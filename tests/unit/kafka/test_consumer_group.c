@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Consumers of one group against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what one gives up another goes on
- * with, nothing is jumped over, and a member inside a long put keeps its place. */
+/* Consumers of one group against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what one gives up
+ * another goes on with, nothing is jumped over, and a member inside a long put keeps its place. */
 #include "consumer_ledger.h"
 
 #include "base/clock.h"
@@ -63,7 +63,8 @@ static void cooperative_rebalances_hand_over(void **state)
     rebalance_hands_over("CooperativeStickyAssignor");
 }
 
-/* The owner is in a long put, far beyond max.poll.interval.ms; another thread (here: none) keeps the place in the group. */
+/* The owner is in a long put, far beyond max.poll.interval.ms; another thread (here: none) keeps the place in the
+ * group. */
 static void a_lent_consumer_keeps_its_place(void **state)
 {
     struct ledger_truth truth = {0};
@@ -94,8 +95,8 @@ static void a_lent_consumer_keeps_its_place(void **state)
     consumer_close(&l.c);
 }
 
-/* Another member joins during the long put. The bound is 80 % of max.poll.interval.ms; then the partitions are lost, and the
- * new ones that come meanwhile are kept for the owner. */
+/* Another member joins during the long put. The bound is 80 % of max.poll.interval.ms; then the partitions are
+ * lost, and the new ones that come meanwhile are kept for the owner. */
 static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
 {
     struct ledger_truth truth = {0};
@@ -111,7 +112,8 @@ static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
     ledger_open(&a, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
     ledger_subscribe(&a, topic);
     ledger_poll_until(&a, 200 * PARTITIONS, 20000);
-    assert_int_equal(consumer_commit(a.c, mine, ledger_positions(&a, topic, mine), true, 5000, &err), 0);
+    assert_int_equal(
+        consumer_commit(a.c, mine, ledger_positions(&a, topic, mine), true, 5000, &err), 0);
     assert_int_equal(consumer_lend(a.c, &err), 0);
     ledger_open(&b, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
     ledger_subscribe(&b, topic);

@@ -13,8 +13,8 @@ static struct mock_kafka kafka;
 
 struct reports {
     size_t count;
-    size_t by_code[20];     /* index: -code */
-    size_t last;            /* opaque of the newest */
+    size_t by_code[20]; /* index: -code */
+    size_t last;        /* opaque of the newest */
     bool ordered;
     char text[1024];
 };
@@ -68,8 +68,12 @@ static struct producer_topic *open_topic(struct producer *p, int partitions)
 
 static struct producer_record record(struct producer_topic *topic, const char *value, size_t serial)
 {
-    return (struct producer_record){.topic = topic, .partition = -1, .timestamp_ms = -1, .value = value,
-                                    .value_len = value != NULL ? strlen(value) : 0, .opaque = (void *)serial};
+    return (struct producer_record){.topic = topic,
+                                    .partition = -1,
+                                    .timestamp_ms = -1,
+                                    .value = value,
+                                    .value_len = value != NULL ? strlen(value) : 0,
+                                    .opaque = (void *)serial};
 }
 
 static void walk_all(struct producer *p, struct reports *r, int64_t limit_ms)
@@ -131,8 +135,8 @@ static void the_descriptor_is_readable_while_reports_wait(void **state)
 /* 10 000 records of 100 bytes are more than 64 KiB of buffer.memory. */
 static void a_full_queue_takes_nothing_and_says_so(void **state)
 {
-    struct producer *p = open_producer("buffer.memory", "65536", "linger.ms", "60000", "delivery.timeout.ms", "120000",
-                                       NULL);
+    struct producer *p = open_producer("buffer.memory", "65536", "linger.ms", "60000",
+                                       "delivery.timeout.ms", "120000", NULL);
     struct producer_topic *topic = open_topic(p, 1);
     struct reports r = {0};
     struct mr_error err = {0};
@@ -292,8 +296,9 @@ static void passing_errors_are_retried_until_delivered(void **state)
         skip();
     p = open_producer(NULL);
     topic = open_topic(p, 1);
-    rd_kafka_mock_push_request_errors(kafka.cluster, 0, 3, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
-                                      RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT);
+    rd_kafka_mock_push_request_errors(
+        kafka.cluster, 0, 3, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+        RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT);
     for (size_t i = 1; i <= 3000; i++) {
         struct producer_record rec = record(topic, "x", i);
 
@@ -359,7 +364,8 @@ static void settings_that_cannot_be_are_refused_at_birth(void **state)
     struct props java;
     struct mr_error err = {0};
 
-    mock_kafka_props(&java, "bootstrap.servers", "x:1", "security.protocol", "SASL_SSL", "sasl.mechanism", "PLAIN", NULL);
+    mock_kafka_props(&java, "bootstrap.servers", "x:1", "security.protocol", "SASL_SSL",
+                     "sasl.mechanism", "PLAIN", NULL);
     assert_null(producer_new(&java, NULL, NULL, &err));
     assert_int_equal(err.code, MR_ERR_CONFIG);
     props_deinit(&java);
