@@ -84,6 +84,8 @@ int charset_open(struct charset *cs, const char *name, struct mr_error *err)
 
     cs->mark = found.mark;
     cs->unit = found.unit;
+    cs->little = found.iconv != NULL && strstr(found.iconv, "LE") != NULL;
+    cs->yen = found.iconv != NULL && strcmp(found.iconv, "SHIFT_JIS") == 0;
     cs->question = found.iconv != NULL && found.unit == 1 && !is_mixed_ebcdic(found.iconv);
     cs->to = open_or_none(found.iconv, "UTF-8");
     cs->from = open_or_none("UTF-8", found.iconv);
@@ -265,6 +267,32 @@ static iconv_t reader(const struct charset *cs, const unsigned char *p, size_t l
     return big ? cs->from : cs->from_little;
 }
 
+/* How much of what can't be decoded one U+FFFD stands for. In UTF-16 Java takes the unit behind a lone high half too. */
+static size_t malformed(const struct charset *cs, iconv_t cd, const unsigned char *p, size_t left,
+                        bool cut)
+{
+    unsigned char lead = cd == cs->from && !cs->little ? p[0] : left > 1 ? p[1] : 0;
+
+    if (cut || left < cs->unit)
+        return left;
+    return cs->unit == 2 && lead >= 0xd8 && lead < 0xdc && left >= 4 ? 4 : cs->unit;
+}
+
+static void without_yen(struct output *out)
+{
+    size_t made = 0;
+
+    for (size_t i = 0; i < out->len;) {
+        const char *p = out->p + i;
+        bool yen = out->len - i >= 2 && memcmp(p, "\xc2\xa5", 2) == 0;
+        bool overline = out->len - i >= 3 && memcmp(p, "\xe2\x80\xbe", 3) == 0;
+
+        out->p[made++] = yen ? '\\' : overline ? '~' : *p;
+        i += yen ? 2 : overline ? 3 : 1;
+    }
+    out->len = made;
+}
+
 struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena, const void *p,
                                size_t len)
 {
@@ -281,12 +309,14 @@ struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena, const
     output_grow(&made, len + len / 2 + 16);
     iconv(cd, NULL, NULL, NULL, NULL);
     while (left > 0 && !convert(cd, &made, &from, &left)) {
-        size_t skip = errno == EINVAL || left < cs->unit ? left : cs->unit;
+        size_t skip = malformed(cs, cd, (const unsigned char *)from, left, errno == EINVAL);
 
         output_add(&made, "\xef\xbf\xbd", 3);
         from += skip;
         left -= skip;
     }
     finish(cd, &made);
+    if (cs->yen)
+        without_yen(&made);
     return mr_text(made.p, made.len);
 }
