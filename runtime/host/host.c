@@ -375,7 +375,8 @@ static int on_task_stop(struct host *host, const json_t *body, struct mr_error *
     return rc != 0 ? rc : hosted_task_stop(host->hosted, conn, number, err);
 }
 
-/* OFFSETS, OFFSETS_STORED, START_CHECKED, FENCED: what a kind does not have is absent. */
+/* OFFSETS, OFFSETS_STORED, START_CHECKED, FENCED: what a kind does not have is absent. The entries go to the task's thread, so
+ * they are a copy that shares nothing with the frame. */
 static int on_answer(struct host *host, const json_t *body, struct mr_error *err)
 {
     struct hosted_answer answer = {0};
@@ -384,7 +385,7 @@ static int on_answer(struct host *host, const json_t *body, struct mr_error *err
         return missing("id", err);
     (void)json_get_text(body, "error", &answer.error);
     (void)json_get_bool(body, "ok", &answer.ok);
-    answer.entries = json_incref(json_object_get(body, "entries"));
+    answer.entries = json_deep_copy(json_object_get(body, "entries"));
     hosted_answer_take(host->hosted, &answer);
     return 0;
 }

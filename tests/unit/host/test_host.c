@@ -271,7 +271,7 @@ static void control_answers_while_the_connector_hangs(void **state)
     assert_answers();
     host_peer_send(peer, MSG_DRAIN, NULL);
     json_decref(await(MSG_DRAINED, NULL, 2000));
-    assert_int_equal(host_peer_status(peer, 1000), 0);
+    assert_int_equal(host_peer_status(peer, 3000), 0);
 }
 
 /* --- tasks -------------------------------------------------------------------------------------------------------------------------- */
@@ -389,7 +389,7 @@ static void more_tasks_than_black_box_slots_run(void **state)
     for (int i = 0; i < count; i++)
         host_peer_task(peer, i, slow);
     for (int i = 0; i < count; i++)
-        json_decref(await(MSG_TASK_STATUS, "RUNNING", 20000));
+        json_decref(await(MSG_TASK_STATUS, "RUNNING", 60000));
 }
 
 /* --- the worker's mistakes ---------------------------------------------------------------------------------------------------------- */
