@@ -229,19 +229,37 @@ static int judge_rest(struct client_map *m)
 
 /* --- the run ---------------------------------------------------------------------------------------------------- */
 
+static int run(struct client_map *m, const struct props *java)
+{
+    int rc = client_map_init(m, java);
+
+    if (rc == 0)
+        rc = judge_rest(m);
+    if (rc == 0)
+        rc = client_table_apply(m);
+    if (rc == 0)
+        rc = client_security_apply(m);
+    client_map_deinit(m);
+    return rc;
+}
+
 int client_conf_map(enum client_kind kind, const struct props *java, struct props *rdkafka,
                     client_conf_warn warn, void *arg, struct mr_error *err)
 {
     struct client_map m = {.kind = kind, .out = rdkafka, .warn = warn, .arg = arg, .err = err};
-    int rc = client_map_init(&m, java);
 
-    if (rc == 0)
-        rc = judge_rest(&m);
-    if (rc == 0)
-        rc = client_table_apply(&m);
-    if (rc == 0)
-        rc = client_security_apply(&m);
-    client_map_deinit(&m);
+    return run(&m, java);
+}
+
+int client_conf_check(enum client_kind kind, const struct props *java, struct mr_error *err)
+{
+    struct props unused;
+    struct client_map m = {.kind = kind, .out = &unused, .err = err, .blind = true};
+    int rc;
+
+    props_init(&unused);
+    rc = run(&m, java);
+    props_deinit(&unused);
     return rc;
 }
 

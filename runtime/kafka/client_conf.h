@@ -19,6 +19,10 @@ typedef void (*client_conf_warn)(void *arg, const char *key, const char *text);
 int client_conf_map(enum client_kind kind, const struct props *java, struct props *rdkafka,
                     client_conf_warn warn, void *arg, struct mr_error *err);
 
+/* Would client_conf_map take these? The same checks, but for what stands in files that settings name: none is opened, so
+ * this never waits for a file system, and a client of the worker's makes it read nothing. */
+int client_conf_check(enum client_kind kind, const struct props *java, struct mr_error *err);
+
 /* The Java names a kind of client knows: for "nearest known name". Ended by NULL. */
 const char *const *client_conf_names(enum client_kind kind);
 /* Is this value a secret (sasl.jaas.config, ssl.*.password, ssl.keystore.key …)? */

@@ -22,6 +22,7 @@ struct client_map {
     void *arg;
     struct mr_error *err;
     bool given; /* the value at hand is the user's, not a default: worth a warning */
+    bool blind; /* no file that a setting names is looked into */
 };
 
 int client_map_init(struct client_map *m, const struct props *java);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is this configuration one that a connector may have? The checks of Connect in Connect's order, every problem found in one
- * go. Pure but for PEM files that client settings name; no plugin code runs.
+ * go. Pure; no plugin code runs, no file is read.
  * Spec: org.apache.kafka.connect.runtime.AbstractHerder.validateConnectorConfig; reference connector-config 1 to 7. */
 #ifndef WORKER_VALIDATE_H
 #define WORKER_VALIDATE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checks of producer.override.*, consumer.override.* and admin.override.*: the worker's policy, and whether the Kafka
- * clients can be what is asked of them. Called by validate.c; pure but for PEM files that settings name. */
+ * clients can be what is asked of them. Called by validate.c; pure: files that settings name are read by the task's own
+ * process, since a file system may hang. */
 #include "worker/herder/validation.h"
 
 #include "kafka/client_conf.h"
@@ -54,21 +55,19 @@ static bool uses(const struct validation *v, enum client_kind kind)
     return dead_letters || creates_topics(v);
 }
 
-/* What can't be honoured is refused here, and not found out by the running task. */
+/* What can't be honoured is refused here, and not found out by the running task; but for what stands in files. */
 static void check_client(struct validation *v, enum client_kind kind, const char *first)
 {
     struct client_conf_layers layers = {
         .kind = kind, .worker = &v->in->worker->props, .connector = v->in->config};
-    struct props java, mapped;
+    struct props java;
     struct mr_error err = {0};
 
     props_init(&java);
-    props_init(&mapped);
     mr_assert(client_conf_layer(&layers, &java) == 0);
-    if (client_conf_map(kind, &java, &mapped, NULL, NULL, &err) != 0)
+    if (client_conf_check(kind, &java, &err) != 0)
         validation_problem(v, first, "%s", err.text);
     props_deinit(&java);
-    props_deinit(&mapped);
 }
 
 void validate_clients_overrides(struct validation *v)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* No real ones: nothing here looks into them. */
@@ -294,6 +295,37 @@ static void no_secret_leaves_through_an_error_or_remark(void **state)
     assert_null(strstr(m->err.text, "hunter2"));
 }
 
+/* The worker checks what a client of its REST sends: a path into a file system that hangs must not stop its loop. */
+static void a_check_opens_no_file(void **state)
+{
+    static const char *const places[] = {"ssl.truststore", "ssl.keystore"};
+    char path[] = "/tmp/test-security-fifo-XXXXXX";
+    struct props java;
+    char key[64];
+
+    assert_non_null(mkdtemp(path));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* to open it would wait for a writer for ever */
+    for (size_t i = 0; i < 2; i++) {
+        struct mr_error err = {0};
+
+        props_init(&java);
+        props_set(&java, "bootstrap.servers", "b:9092");
+        props_set(&java, "security.protocol", "SSL");
+        snprintf(key, sizeof(key), "%s.location", places[i]);
+        props_set(&java, key, path);
+        snprintf(key, sizeof(key), "%s.type", places[i]);
+        props_set(&java, key, "PEM");
+        alarm(10);
+        assert_int_equal(client_conf_check(CLIENT_PRODUCER, &java, &err), 0);
+        alarm(0);
+        props_set(&java, key, "JKS");
+        assert_int_equal(client_conf_check(CLIENT_PRODUCER, &java, &err), MR_ERR_CONFIG);
+        props_deinit(&java);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +340,7 @@ int main(void)
         cmocka_unit_test(limits_that_would_not_hold_are_refused),
         cmocka_unit_test(nothing_is_judged_that_the_protocol_does_not_use),
         cmocka_unit_test(no_secret_leaves_through_an_error_or_remark),
+        cmocka_unit_test(a_check_opens_no_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, mapped_end);
