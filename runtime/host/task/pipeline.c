@@ -371,14 +371,18 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
 }
 
 int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count,
-                        struct batch *batch, struct mr_error *err)
+                        struct batch *batch, size_t *done, struct mr_error *err)
 {
+    size_t borrowed = 0;
     int rc = MR_OK;
+    size_t i;
 
-    for (size_t i = 0; rc == MR_OK && i < count; i++) {
+    for (i = 0; rc == MR_OK && i < count && batch->bytes + borrowed < PIPELINE_FULL_BYTES; i++) {
+        borrowed += msgs[i].key_len + msgs[i].value_len;
         rc = record_from_kafka(p, &msgs[i], batch, err);
         if (batch->over && rc == MR_OK)
             rc = mr_fail(err, MR_ERR_FATAL, "%s", batch->fault);
     }
+    *done = i;
     return rc != MR_OK ? rc : check_plugins(p, batch, err);
 }

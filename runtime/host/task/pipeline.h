@@ -36,9 +36,11 @@ void pipeline_free(struct pipeline **p); /* stops the converters */
 int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, struct mr_error *err);
 
 /* Sink: append the records of count messages to batch, key, value, header. A tolerated failure leaves the record out.
- * Values borrow from the messages. On failure the batch is not to be used. */
+ * Values borrow from the messages. Ends behind the message with which batch and messages have PIPELINE_FULL_BYTES; *done says
+ * how many were taken, at least one. On failure the batch is not to be used. */
+#define PIPELINE_FULL_BYTES ((size_t)32 * 1024 * 1024)
 int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count,
-                        struct batch *batch, struct mr_error *err);
+                        struct batch *batch, size_t *done, struct mr_error *err);
 
 struct tolerance *pipeline_tolerance(struct pipeline *p);
 

@@ -420,7 +420,8 @@ static void put_again_later(struct sink_task *s, struct batch *batch, const stru
         log_warn("put is tried again in %lld ms: %s", (long long)wait, err->text);
 }
 
-static void put(struct sink_task *s, struct batch *batch)
+/* true: accepted, and the consumer still stands behind the messages that were polled. */
+static bool put(struct sink_task *s, struct batch *batch)
 {
     struct mr_error err = {0};
     bool lent;
@@ -444,60 +445,81 @@ static void put(struct sink_task *s, struct batch *batch)
         take_back(s);
     if (rc == MR_ERR_RETRY) {
         put_again_later(s, batch, &err);
-        return;
+        return false;
     }
     if (rc < 0) {
         ledger_reject(s->ledger);
         fail(s, &err, s->task->where);
     }
     batch_done(s, batch);
+    return rc >= 0 && !lent;
 }
 
 /* --- from messages to a batch ----------------------------------------------------------------------------------------- */
 
 /* Messages of partitions that are not ours any more, or below the ledger, go out. */
-static size_t stage(struct sink_task *s, size_t count)
+static size_t stage(struct sink_task *s, struct consumer_msg *msgs, size_t count)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct consumer_msg *msg = &s->msgs[i];
-
-        if (!ledger_stage(s->ledger, msg->topic, msg->partition, msg->offset))
+        if (!ledger_stage(s->ledger, msgs[i].topic, msgs[i].partition, msgs[i].offset))
             continue;
         if (kept != i)
-            s->msgs[kept] = *msg;
+            msgs[kept] = msgs[i];
         kept++;
     }
     return kept;
 }
 
-static void deliver(struct sink_task *s, size_t count)
+/* Convert staged messages until the batch is full; those behind it are not staged any more. Gives how many, 0 on failure. */
+static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t count,
+                      struct batch *batch)
 {
     struct mr_error err = {0};
-    struct batch *batch;
+    size_t done = 0;
     int rc;
 
-    count = stage(s, count);
-    if (count == 0)
-        return;
-    batch = batch_pool_take(s->pool);
-    if (batch == NULL) {
-        mr_fail(&err, MR_ERR_NOMEM, "out of memory for records");
-        fail(s, &err, NULL);
-        return;
-    }
     task_enter(s->task, "to_connect", false);
-    rc = pipeline_from_kafka(s->pipeline, s->msgs, count, batch, &err);
+    rc = pipeline_from_kafka(s->pipeline, msgs, count, batch, &done, &err);
     if (s->task->box != NULL)
         black_box_leave(s->task->box, s->task->box_slot);
-    if (rc == MR_OK) {
-        put(s, batch);
-        return;
-    }
+    if (rc == MR_OK && done == count)
+        return done;
     ledger_reject(s->ledger);
-    batch_done(s, batch);
+    if (rc == MR_OK)
+        return stage(s, msgs, done);
     fail(s, &err, NULL);
+    return 0;
+}
+
+/* One batch to the plugin, or several when it is full before the messages end. What does not go now (the plugin is busy, the
+ * consumer was lent, the task ends) is read again from the ledger's positions. */
+static void deliver(struct sink_task *s, size_t count)
+{
+    struct consumer_msg *msgs = s->msgs;
+    bool more = true;
+
+    while (more && (count = stage(s, msgs, count)) > 0) {
+        struct mr_error err = {0};
+        struct batch *batch = batch_pool_take(s->pool);
+        size_t done;
+
+        if (batch == NULL) {
+            ledger_reject(s->ledger);
+            mr_fail(&err, MR_ERR_NOMEM, "out of memory for records");
+            fail(s, &err, NULL);
+            return;
+        }
+        done = convert(s, msgs, count, batch);
+        if (done == 0) {
+            batch_done(s, batch);
+            return;
+        }
+        more = put(s, batch) && !ending(s);
+        msgs += done;
+        count -= done;
+    }
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------------------ */

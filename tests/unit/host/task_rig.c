@@ -38,6 +38,8 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic,
     return MR_OK;
 }
 
+atomic_size_t rig_dense_bytes;
+
 static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
                       size_t len, const struct mr_schema **schema, struct mr_value *value,
                       struct mr_error *err)
@@ -46,6 +48,8 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
     if (data != NULL && len == 3 && memcmp(data, "bad", 3) == 0)
         return mr_fail(err, MR_ERR_DATA, "this value is bad");
     *value = data == NULL ? mr_null() : mr_text(data, len);
+    if (rig_dense_bytes > 0)
+        mr_alloc(arena, rig_dense_bytes);
     return MR_OK;
 }
 

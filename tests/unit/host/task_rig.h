@@ -9,6 +9,7 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define RIG_STATES 64
 
@@ -64,6 +65,7 @@ void rig_write_topic(struct rig *rig, const char *topic, int partitions, int fro
 int64_t rig_committed(struct rig *rig, const char *group, const char *topic, int32_t partition);
 
 extern const struct plugin
-    rig_string_converter; /* text and bytes as they are; "bad" is a data error */
+    rig_string_converter;             /* text and bytes as they are; "bad" is a data error */
+extern atomic_size_t rig_dense_bytes; /* what it takes of the arena besides for each value read */
 
 #endif

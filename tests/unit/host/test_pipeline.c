@@ -355,7 +355,7 @@ static void what_is_no_fault_of_the_record_is_not_tolerated(void **state)
     assert_string_equal(f->err.text,
                         "VALUE_CONVERTER of Spy, a record for topic t: no more schemas");
     f->err = (struct mr_error){0};
-    assert_int_equal(pipeline_from_kafka(f->p, &msg, 1, f->batch, &f->err), MR_ERR_FULL);
+    assert_int_equal(pipeline_from_kafka(f->p, &msg, 1, f->batch, &done, &f->err), MR_ERR_FULL);
     assert_int_equal(pipeline_tolerance(f->p)->skipped, 0);
 }
 
@@ -421,10 +421,11 @@ static void a_sink_record_passes_key_value_and_keeps_its_place(void **state)
     struct fixture *f = *state;
     const struct consumer_msg msgs[] = {message(7, "k", "v"), message(8, NULL, NULL)};
     struct mr_record *rec;
+    size_t done = 0;
 
     make(f);
     story[0] = '\0';
-    assert_int_equal(pipeline_from_kafka(f->p, msgs, 2, f->batch, &f->err), MR_OK);
+    assert_int_equal(pipeline_from_kafka(f->p, msgs, 2, f->batch, &done, &f->err), MR_OK);
     assert_string_equal(story, "key:in:k value:in:v key:in: value:in: ");
     rec = mr_record_at(&f->batch->pub, 0);
     assert_ptr_equal(rec->topic, msgs[0].topic);
@@ -433,6 +434,7 @@ static void a_sink_record_passes_key_value_and_keeps_its_place(void **state)
     assert_int_equal(rec->timestamp, 1007);
     assert_ptr_equal(rec->value.u.p, msgs[0].value); /* borrowed from the fetch buffer */
     assert_true(mr_is_null(mr_record_at(&f->batch->pub, 1)->value));
+    assert_int_equal(done, 2);
 }
 
 static void bad_sink_records_are_left_out_or_fail_the_poll(void **state)
@@ -440,9 +442,10 @@ static void bad_sink_records_are_left_out_or_fail_the_poll(void **state)
     struct fixture *f = *state;
     const struct consumer_msg msgs[] = {message(7, "k", "v"), message(8, "k", "bad"),
                                         message(9, "k", "w")};
+    size_t done = 0;
 
     make(f);
-    assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &f->err), MR_ERR_FATAL);
+    assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &done, &f->err), MR_ERR_FATAL);
     assert_non_null(strstr(f->err.text, "in VALUE_CONVERTER of Spy, record in-2@8"));
     pipeline_free(&f->p);
     batch_pool_give(f->pool, f->batch);
@@ -450,10 +453,28 @@ static void bad_sink_records_are_left_out_or_fail_the_poll(void **state)
     f->err = (struct mr_error){0};
     props_set(&f->connector, "errors.tolerance", "all");
     make(f);
-    assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &f->err), MR_OK);
+    assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &done, &f->err), MR_OK);
     assert_int_equal(f->batch->pub.count, 2);
     assert_int_equal(mr_record_at(&f->batch->pub, 0)->offset, 7);
     assert_int_equal(mr_record_at(&f->batch->pub, 1)->offset, 9);
+}
+
+/* By what is borrowed, too: a batch that must wait is copied. */
+static void a_batch_ends_when_its_bytes_are_many(void **state)
+{
+    struct fixture *f = *state;
+    char *large = calloc(1, PIPELINE_FULL_BYTES / 2 + 1);
+    struct consumer_msg msgs[] = {message(7, "k", "v"), message(8, NULL, "w"),
+                                  message(9, NULL, "x")};
+    size_t done = 0;
+
+    make(f);
+    msgs[0].value = msgs[1].value = large;
+    msgs[0].value_len = msgs[1].value_len = PIPELINE_FULL_BYTES / 2;
+    assert_int_equal(pipeline_from_kafka(f->p, msgs, 3, f->batch, &done, &f->err), MR_OK);
+    assert_int_equal(done, 2);
+    assert_int_equal(f->batch->pub.count, 2);
+    free(large);
 }
 
 int main(void)
@@ -475,6 +496,7 @@ int main(void)
         T(a_converter_that_takes_all_memory_fails_the_task),
         T(a_sink_record_passes_key_value_and_keeps_its_place),
         T(bad_sink_records_are_left_out_or_fail_the_poll),
+        T(a_batch_ends_when_its_bytes_are_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

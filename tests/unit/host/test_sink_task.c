@@ -124,6 +124,7 @@ static int setup(void **state)
 {
     memset(&script, 0, sizeof(script));
     script.retry_after = 300;
+    rig_dense_bytes = 0;
     free(seen.got);
     seen.got = NULL;
     seen.got_len = seen.accepted = seen.durable = seen.puts = 0;
@@ -436,6 +437,23 @@ static void a_bad_record_fails_the_task_before_anything_of_its_poll_is_put(void 
     assert_int_equal(script.headers, 9);
 }
 
+/* 400 MB of converted records in one poll, where a batch may have 256. */
+static void a_poll_of_large_records_is_put_in_several_batches(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_dense_bytes = 1 << 20;
+    script.retries = 1;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 400);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 400);
+    assert_true(seen.puts > 400 / 33);
+    rig_wait_true(rig, committed_is, 400);
+    rig_stop(rig);
+    check_got(400, 1);
+}
+
 static void topics_must_be_named_in_one_way(void **state)
 {
     struct rig *rig = *state;
@@ -512,6 +530,7 @@ int main(int argc, char **argv)
         T(a_flush_that_fails_in_a_revocation_ends_the_task_too),
         T(pause_stops_delivery_and_resume_loses_nothing),
         T(a_bad_record_fails_the_task_before_anything_of_its_poll_is_put),
+        T(a_poll_of_large_records_is_put_in_several_batches),
         T(topics_must_be_named_in_one_way),
         T(topics_can_be_named_by_a_pattern),
         T(a_long_put_keeps_its_place_in_the_group),
