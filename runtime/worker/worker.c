@@ -13,6 +13,7 @@
 #define LOGGER "worker"
 #include "worker/worker.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "worker/herder/connector_file.h"
@@ -34,6 +35,8 @@ enum exit_code { EXIT_STOPPED = 0, EXIT_USAGE = 1, EXIT_INITIALISATION = 2, EXIT
 #define EXIT_SIGNAL 128           /* and the signal's number */
 #define HOST_EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
 #define START_END_MS 1000         /* for a start that is called off */
+#define SAME_SIGNAL_MS \
+    500 /* timeout(1) and some supervisors send to process and group: one request */
 
 struct worker {
     struct worker_config config;
@@ -49,6 +52,7 @@ struct worker {
     size_t file_count;
     size_t unanswered; /* files whose connector has not been answered for */
     bool stopping;
+    int64_t stopping_since_ms;
     int code;
 };
 
@@ -90,6 +94,7 @@ static void stop(struct worker *worker, int code)
     if (worker->stopping)
         return;
     worker->stopping = true;
+    worker->stopping_since_ms = clock_ms();
     if (worker->herder != NULL)
         herder_shutdown(worker->herder, on_ended, worker);
     else
@@ -110,6 +115,8 @@ static void on_signal(void *arg, uint32_t events)
         if (info.ssi_signo == SIGHUP) {
             log_info("signal %u (%s): nothing to do; the configuration is read at start only",
                      info.ssi_signo, name);
+        } else if (worker->stopping && clock_ms() - worker->stopping_since_ms < SAME_SIGNAL_MS) {
+            log_debug("signal %u (%s) again: stopping already", info.ssi_signo, name);
         } else if (worker->stopping) {
             log_warn("signal %u (%s) while stopping: exit now, hosts end by themselves",
                      info.ssi_signo, name);
@@ -220,10 +227,12 @@ static int open_herder(struct worker *worker, struct mr_error *err)
     return 0;
 }
 
-static void tell_settings(const struct worker_config *config)
+static void tell_settings(const struct worker *worker)
 {
+    const struct worker_config *config = &worker->config;
+
     log_info("worker %s, REST on port %d, offsets in %s, run folder %s, Kafka at %s",
-             config->worker_id, config->listeners[0].port, config->offset_file, config->run_dir,
+             config->worker_id, server_port(worker->server), config->offset_file, config->run_dir,
              props_get(&config->props, "bootstrap.servers"));
 }
 
@@ -243,7 +252,7 @@ static void on_looked(void *arg, struct catalog *catalog, const struct mr_error 
         worker->code = EXIT_INITIALISATION;
         loop_stop(worker->loop);
     } else {
-        tell_settings(&worker->config);
+        tell_settings(worker);
         put_connectors(worker);
     }
 }

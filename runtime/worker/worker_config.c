@@ -421,12 +421,39 @@ static void on_client_remark(void *arg, const char *key, const char *text)
     log_warn("%s%s: %s", where, key, text);
 }
 
-/* Security that can't be honoured ends the start, and not the first connector (or, worse, nothing). */
+/* The entry of the file that a refusal of client settings ("... for configuration K: ...") is about: K with the client's
+ * prefix, or K itself; NULL when it names none of the file. */
+static const struct props_entry *refused_entry(const struct worker_config *config,
+                                               const char *prefix, const char *text)
+{
+    static const char before[] = " for configuration ";
+    const char *name = strstr(text, before);
+    const struct props_entry *entry;
+    char key[256];
+    int len;
+
+    if (name == NULL)
+        return NULL;
+    name += sizeof(before) - 1;
+    len = (int)strcspn(name, ":");
+    snprintf(key, sizeof(key), "%s%.*s", prefix, len, name);
+    entry = props_find(&config->props, key);
+    if (entry != NULL)
+        return entry;
+    snprintf(key, sizeof(key), "%.*s", len, name);
+    return props_find(&config->props, key);
+}
+
+/* Security that can't be honoured ends the start, and not the first connector (or, worse, nothing). What all clients take
+ * from one line is said once. */
 static void check_clients(struct worker_config *config, struct problems *problems)
 {
-    static const char *const what[] = {[CLIENT_PRODUCER] = "settings of producers: ",
-                                       [CLIENT_CONSUMER] = "settings of consumers: ",
-                                       [CLIENT_ADMIN] = ""};
+    static const struct {
+        const char *prefix, *what;
+    } clients[] = {[CLIENT_PRODUCER] = {"producer.", "settings of producers: "},
+                   [CLIENT_CONSUMER] = {"consumer.", "settings of consumers: "},
+                   [CLIENT_ADMIN] = {"", ""}};
+    const struct props_entry *said = NULL;
 
     for (int kind = CLIENT_PRODUCER; kind <= CLIENT_ADMIN; kind++) {
         struct client_conf_layers layers = {.kind = (enum client_kind)kind,
@@ -437,8 +464,15 @@ static void check_clients(struct worker_config *config, struct problems *problem
         props_init(&java);
         props_init(&mapped);
         mr_assert(client_conf_layer(&layers, &java) == 0);
-        if (client_conf_map(layers.kind, &java, &mapped, on_client_remark, config, &err) != 0)
-            problem_of(problems, NULL, "%s%s", what[kind], err.text);
+        if (client_conf_map(layers.kind, &java, &mapped, on_client_remark, config, &err) != 0) {
+            const struct props_entry *entry = refused_entry(config, clients[kind].prefix, err.text);
+
+            if (entry == NULL)
+                problem_of(problems, NULL, "%s%s", clients[kind].what, err.text);
+            else if (entry != said)
+                problem_of(problems, entry->key, "%s", err.text);
+            said = entry;
+        }
         props_deinit(&java);
         props_deinit(&mapped);
     }

@@ -299,6 +299,20 @@ static void sigint_ends_it_like_sigterm(void **state)
     assert_int_equal(process_wait(w->process, 10000), 0);
 }
 
+/* As timeout(1) does it: to the process and to its group. */
+static void a_signal_that_comes_twice_at_once_is_one(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
+
+    (void)state;
+    scratch_write_text(scratch_path("in.txt"), "a\n");
+    worker_run_put(w, "source", source_config(scratch_path("in.txt"), scratch_name("twice")));
+    process_signal(w->process, SIGTERM);
+    process_signal(w->process, SIGTERM);
+    assert_int_equal(process_wait(w->process, 10000), 0);
+    assert_int_equal(worker_run_processes(w), 0);
+}
+
 static void hosts_are_gone_two_seconds_after_the_worker_was_killed(void **state)
 {
     const char *topic = scratch_name("orphans");
@@ -336,6 +350,7 @@ int main(void)
         scratch_test(a_flood_of_harmless_signals_changes_nothing),
         scratch_test(sigterm_delivers_and_notes_everything_and_exits_0),
         scratch_test(sigint_ends_it_like_sigterm),
+        scratch_test(a_signal_that_comes_twice_at_once_is_one),
         scratch_test(hosts_are_gone_two_seconds_after_the_worker_was_killed),
     };
 
