@@ -25,11 +25,16 @@ static void build_examples(void)
 {
     const char *root = scratch_path("root"), *copy = scratch_path("examples");
 
-    run(scratch_text("env -u MAKEFLAGS -u MAKELEVEL make -s install BUILD=%s DESTDIR=%s PREFIX=/usr", TEST_BUILD, root));
+    run(scratch_text(
+        "env -u MAKEFLAGS -u MAKELEVEL make -s install BUILD=%s DESTDIR=%s PREFIX=/usr", TEST_BUILD,
+        root));
     run(scratch_text("cp -r examples %s", copy));
-    run(scratch_text("cd %s && for e in hello_source hello_sink hello_cpp; do env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS "
-                     "PKG_CONFIG_SYSROOT_DIR=%s PKG_CONFIG_PATH=%s/usr/lib/pkgconfig make -s -C $e CFLAGS='-O2 -Wall -Wextra "
-                     "-Wshadow -Wno-unused-parameter -Werror' CXXFLAGS='-O2 -Wall -Wextra -Wno-unused-parameter -Werror' || "
+    run(scratch_text("cd %s && for e in hello_source hello_sink hello_cpp; do env -u MAKEFLAGS -u "
+                     "MAKELEVEL -u CFLAGS "
+                     "PKG_CONFIG_SYSROOT_DIR=%s PKG_CONFIG_PATH=%s/usr/lib/pkgconfig make -s -C $e "
+                     "CFLAGS='-O2 -Wall -Wextra "
+                     "-Wshadow -Wno-unused-parameter -Werror' CXXFLAGS='-O2 -Wall -Wextra "
+                     "-Wno-unused-parameter -Werror' || "
                      "exit 1; done && mkdir plugins && cp */*.so plugins",
                      copy, root, root));
 }
@@ -43,19 +48,29 @@ static void examples_run_as_their_readme_says(void **state)
     (void)state;
     build_examples();
     w = worker_run_start(&(struct worker_run_options){
-        .props = scratch_text("plugin.path=%s,%s/plugins\n", scratch_path("examples/plugins"), TEST_BUILD)});
-    worker_run_put(w, "hello", scratch_text("\"connector.class\": \"HelloSource\", \"topic\": \"%s\", \"whom\": \"Ada\", "
-                                            "\"pause.ms\": \"10\", "
-                                            "\"key.converter\": \"org.apache.kafka.connect.storage.StringConverter\", "
-                                            "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"", topic));
+        .props = scratch_text("plugin.path=%s,%s/plugins\n", scratch_path("examples/plugins"),
+                              TEST_BUILD)});
+    worker_run_put(
+        w, "hello",
+        scratch_text("\"connector.class\": \"HelloSource\", \"topic\": \"%s\", \"whom\": \"Ada\", "
+                     "\"pause.ms\": \"10\", "
+                     "\"key.converter\": \"org.apache.kafka.connect.storage.StringConverter\", "
+                     "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"",
+                     topic));
     records = topic_read(w->servers, topic, 3, FLOW_MS);
     assert_string_equal(records.records[0].key, "Ada");
     assert_string_equal(records.records[2].value, "3");
-    worker_run_put(w, scratch_name("listen"), scratch_text("\"connector.class\": \"HelloSink\", \"topics\": \"%s\", "
-                                             "\"greeting\": \"good day\", "
-                                             "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"", topic));
-    worker_run_put(w, scratch_name("words"), scratch_text("\"connector.class\": \"HelloCpp\", \"topics\": \"%s\", "
-                                            "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"", topic));
+    worker_run_put(
+        w, scratch_name("listen"),
+        scratch_text("\"connector.class\": \"HelloSink\", \"topics\": \"%s\", "
+                     "\"greeting\": \"good day\", "
+                     "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"",
+                     topic));
+    worker_run_put(
+        w, scratch_name("words"),
+        scratch_text("\"connector.class\": \"HelloCpp\", \"topics\": \"%s\", "
+                     "\"value.converter\": \"org.apache.kafka.connect.storage.StringConverter\"",
+                     topic));
     wait_until(FLOW_MS, scratch_contains(w->log, "good day, 2"));
     wait_until(FLOW_MS, scratch_contains(w->log, "2: 1"));
     assert_int_equal(worker_run_stop(w), 0);
