@@ -28,8 +28,8 @@ void validation_say(struct validate_key *key, const char *text); /* copied */
 void validation_clear(struct validate_key *key);
 MR_PRINTF(3, 4)
 void validation_problem(struct validation *v, const char *name, const char *fmt, ...);
-void validation_bad(void *key, const char *name,
-                    const char *text); /* for config_def_check: key is a struct validate_key */
+/* For config_def_check: arg is a struct validate_key, key its name. */
+void validation_bad(void *arg, const char *key, const char *text);
 
 /* --- validation.c: looks into the configuration ---------------------------------------------------------------------- */
 
