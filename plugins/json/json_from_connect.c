@@ -71,7 +71,7 @@ static bool instant_of(struct mr_value v, int64_t *ms)
 {
     if (v.kind < MR_KIND_DATE || v.kind > MR_KIND_TIMESTAMP)
         return false;
-    *ms = v.kind == MR_KIND_DATE ? v.u.i * DAY_MS : v.u.i;
+    *ms = v.kind == MR_KIND_DATE ? (int64_t)((uint64_t)v.u.i * DAY_MS) : v.u.i;
     return true;
 }
 

@@ -512,7 +512,7 @@ static void add_value(struct text *t, struct mr_value v, int depth)
         add_decimal(t, v.u.p);
         break;
     case MR_KIND_DATE:
-        add_date(t, v.u.i * 86400000);
+        add_date(t, (int64_t)((uint64_t)v.u.i * 86400000));
         break;
     case MR_KIND_TIME:
     case MR_KIND_TIMESTAMP:
