@@ -273,6 +273,15 @@ static void fill(struct consumer_msg *out, const struct consumer_part *part,
     out->handle = msg;
 }
 
+/* The position was confirmed, so only a reset can lead below it. */
+static void tell_moved(struct consumer *c, const struct consumer_part *part, int64_t offset)
+{
+    const struct consumer_partition moved = {part->topic->name, part->number, offset};
+
+    if (c->events.moved != NULL)
+        c->events.moved(c->arg, &moved);
+}
+
 /* Keep what is ours, destroy the rest. */
 static size_t sort_out(struct consumer *c, size_t count, struct consumer_msg *out)
 {
@@ -292,6 +301,8 @@ static size_t sort_out(struct consumer *c, size_t count, struct consumer_msg *ou
             rd_kafka_message_destroy(msg);
             continue;
         }
+        if (msg->offset < part->next)
+            tell_moved(c, part, msg->offset);
         part->next = msg->offset + 1;
         bytes += msg->len + msg->key_len;
         c->held[kept] = msg;

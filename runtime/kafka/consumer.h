@@ -4,8 +4,8 @@
  * librdkafka before 2.13.2 may skip or repeat messages next to pause, seek and rebalance when batches are
  * consumed. So: partitions are assigned at explicit positions, every resume comes after a seek to the owner's next
  * offset, what arrives before a seek was confirmed is dropped here, and so is a batch that a rebalance came into.
- * Commits are of the owner's offsets only. An offset below the one asked for means that the log was truncated and
- * auto.offset.reset applied. */
+ * Commits are of the owner's offsets only. An offset below the one asked for means that the log was truncated, or its
+ * topic created anew, and auto.offset.reset applied: `moved` tells the owner. */
 #ifndef KAFKA_CONSUMER_H
 #define KAFKA_CONSUMER_H
 
@@ -43,10 +43,12 @@ struct consumer_partition {
  * starts: the committed ones; without one, the end as it is now for auto.offset.reset=latest, else -1.
  * consumer_seek inside `assigned` changes where it starts, at no cost. revoked: commit inside it (consumer_commit
  * with sync); lost: the group gave them away already, do not commit. Topic names are those of messages: valid for
- * the consumer's life. */
+ * the consumer's life. moved (in consumer_poll, may be NULL): the log of a partition ended before the offset that was
+ * asked for; messages of this batch begin at part->offset, which is lower. It must not call the consumer. */
 struct consumer_events {
     void (*assigned)(void *arg, const struct consumer_partition *parts, size_t count);
     void (*revoked)(void *arg, const struct consumer_partition *parts, size_t count, bool lost);
+    void (*moved)(void *arg, const struct consumer_partition *part);
 };
 
 struct consumer *consumer_new(const struct props *java, const struct consumer_events *events,

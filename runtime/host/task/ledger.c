@@ -206,6 +206,17 @@ bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_
     return true;
 }
 
+void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t next)
+{
+    struct entry *entry = entry_find(l, topic, partition);
+
+    if (entry == NULL)
+        return;
+    entry->next = next;
+    entry->committed = next;
+    entry->staged = LEDGER_UNKNOWN;
+}
+
 typedef void (*entry_fn)(void *arg, const struct topic *topic, int32_t partition,
                          struct entry *entry);
 

@@ -30,6 +30,9 @@ size_t ledger_count(const struct ledger *l);
 /* A message of the batch in hand. false: the partition is not ours, or the message lies below what put has accepted
  * already; it must not be delivered. topic: the consumer's pointer. */
 bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_t offset);
+/* The log of a partition ended before the position, and reading goes on at `next`, below it. The group's offset counts as
+ * that, so that what is put from here on is committed over it. */
+void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t next);
 void ledger_accept(struct ledger *l); /* put took the batch */
 void ledger_reject(struct ledger *l); /* it will be read again */
 

@@ -364,6 +364,21 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
         log_info("%zu partitions revoked, %zu left", count, ledger_count(s->ledger));
 }
 
+/* An answer to a commit of the old offsets would hide that the new ones are not committed, and these should not wait: until they
+ * are, a restart begins in the void again. */
+static void on_moved(void *arg, const struct consumer_partition *part)
+{
+    struct sink_task *s = arg;
+
+    log_warn("partition %s-%d ends before the offset at which reading went on: it was truncated, "
+             "or its topic created anew; "
+             "going on at %lld by auto.offset.reset",
+             part->topic, part->partition, (long long)part->offset);
+    ledger_move(s->ledger, part->topic, part->partition, part->offset);
+    s->sent_count = 0;
+    s->commit_due_ms = clock_ms();
+}
+
 /* --- put ------------------------------------------------------------------------------------------------------------- */
 
 static void batch_done(struct sink_task *s, struct batch *batch)
@@ -661,7 +676,8 @@ static void read_settings(struct sink_task *s, const struct props *java)
 
 static int open_consumer(struct sink_task *s, struct mr_error *err)
 {
-    static const struct consumer_events events = {.assigned = on_assigned, .revoked = on_revoked};
+    static const struct consumer_events events = {
+        .assigned = on_assigned, .revoked = on_revoked, .moved = on_moved};
     const struct task_client_spec spec = {s->task->connector, s->task->number, s->task->worker,
                                           &s->task->connector_config};
     struct props java;

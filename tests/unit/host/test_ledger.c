@@ -129,6 +129,23 @@ static void a_late_answer_to_a_commit_never_moves_back(void **state)
     ledger_committed(l, &(struct consumer_partition){"gone", 3, 4}, 1);
 }
 
+static void a_log_that_was_truncated_is_followed_down(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_partition out[4];
+
+    assign(l, "t", 0, 1000);
+    assert_false(ledger_stage(l, "t", 0, 3));
+    ledger_move(l, "t", 0, 3);
+    ledger_move(l, "gone", 0, 3);
+    assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 0);
+    assert_true(ledger_stage(l, "t", 0, 3));
+    ledger_accept(l);
+    assert_int_equal(uncommitted(l, "t", 0), 4);
+    ledger_positions(l, out);
+    assert_int_equal(out[0].offset, 4);
+}
+
 static void a_subset_can_be_asked_for(void **state)
 {
     struct ledger *l = *state;
@@ -169,6 +186,7 @@ int main(void)
         T(partitions_that_went_take_their_stage_with_them),
         T(unknown_offsets_start_anywhere),
         T(a_late_answer_to_a_commit_never_moves_back),
+        T(a_log_that_was_truncated_is_followed_down),
         T(a_subset_can_be_asked_for),
         T(partition_numbers_from_outside_are_checked),
     };

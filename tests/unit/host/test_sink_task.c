@@ -454,6 +454,28 @@ static void a_poll_of_large_records_is_put_in_several_batches(void **state)
     check_got(400, 1);
 }
 
+/* As after a topic was created anew: the group stands behind the end of the log. */
+static void a_topic_that_became_shorter_is_read_from_its_beginning(void **state)
+{
+    struct rig *rig = *state;
+    rd_kafka_topic_partition_list_t *far = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_t *other;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    other = join(rig);
+    rd_kafka_unsubscribe(other);
+    rd_kafka_topic_partition_list_add(far, "in", 0)->offset = 1000;
+    assert_int_equal(rd_kafka_commit(other, far, 0), 0);
+    rd_kafka_topic_partition_list_destroy(far);
+    rd_kafka_destroy(other);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 100);
+    rig_wait_true(rig, committed_is, 100);
+    rig_stop(rig);
+    check_got(100, 1);
+}
+
 static void topics_must_be_named_in_one_way(void **state)
 {
     struct rig *rig = *state;
@@ -531,6 +553,7 @@ int main(int argc, char **argv)
         T(pause_stops_delivery_and_resume_loses_nothing),
         T(a_bad_record_fails_the_task_before_anything_of_its_poll_is_put),
         T(a_poll_of_large_records_is_put_in_several_batches),
+        T(a_topic_that_became_shorter_is_read_from_its_beginning),
         T(topics_must_be_named_in_one_way),
         T(topics_can_be_named_by_a_pattern),
         T(a_long_put_keeps_its_place_in_the_group),

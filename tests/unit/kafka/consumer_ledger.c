@@ -73,7 +73,16 @@ void ledger_revoked(void *arg, const struct consumer_partition *parts, size_t co
     }
 }
 
-const struct consumer_events ledger_events = {ledger_assigned, ledger_revoked};
+void ledger_moved(void *arg, const struct consumer_partition *part)
+{
+    struct ledger *l = arg;
+
+    assert_true(part->offset < l->next[part->partition]);
+    l->next[part->partition] = part->offset;
+    l->moved++;
+}
+
+const struct consumer_events ledger_events = {ledger_assigned, ledger_revoked, ledger_moved};
 
 void ledger_open(struct ledger *l, const char *group, const char *key, ...)
 {

@@ -25,6 +25,7 @@ struct ledger {
     size_t assigned; /* events */
     size_t revoked;
     size_t lost;
+    size_t moved;
     size_t seen;
     size_t twice; /* of these, seen before */
     bool commit_on_revoke;
@@ -43,6 +44,7 @@ int ledger_poll(struct ledger *l, size_t max, int64_t timeout_ms);
 void ledger_poll_until(struct ledger *l, size_t seen, int64_t limit_ms);
 void ledger_assigned(void *arg, const struct consumer_partition *parts, size_t count);
 void ledger_revoked(void *arg, const struct consumer_partition *parts, size_t count, bool lost);
+void ledger_moved(void *arg, const struct consumer_partition *part);
 unsigned ledger_seed(void); /* printed; SEED=n repeats */
 
 #endif

@@ -191,6 +191,31 @@ static void nothing_is_lost_or_doubled_by_pause_resume_and_seek(void **state)
     }
     assert_int_equal(l.seen, 10000 * PARTITIONS + sought);
     assert_int_equal(l.twice, 0);
+    assert_int_equal(l.moved, 0);
+    consumer_close(&l.c);
+}
+
+/* What a truncated log looks like: the position lies behind its end. */
+static void a_log_that_ends_before_the_position_is_told(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_partition mine[PARTITIONS];
+    struct mr_error err = {0};
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 2);
+    ledger_fill(&kafka, topic, 2, 10);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 20, 20000);
+    assert_int_equal(l.moved, 0);
+    l.next[1] = 1000;
+    truth.next[1] = 0;
+    assert_int_equal(consumer_seek(l.c, mine, ledger_positions(&l, topic, mine), &err), 0);
+    ledger_poll_until(&l, 30, 20000);
+    assert_int_equal(l.moved, 1);
+    assert_int_equal(l.next[1], 10);
     consumer_close(&l.c);
 }
 
@@ -271,7 +296,7 @@ static void assigned_and_seek(void *arg, const struct consumer_partition *parts,
 
 static void seeking_in_assigned_decides_where_to_start(void **state)
 {
-    static const struct consumer_events seeking = {assigned_and_seek, ledger_revoked};
+    static const struct consumer_events seeking = {assigned_and_seek, ledger_revoked, NULL};
     struct ledger_truth truth = {0};
     struct ledger l = {.kafka = &kafka, .truth = &truth};
     struct mr_error err = {0};
@@ -382,6 +407,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(messages_carry_everything),
         cmocka_unit_test(headers_are_counted_whatever_the_compression),
         cmocka_unit_test(nothing_is_lost_or_doubled_by_pause_resume_and_seek),
+        cmocka_unit_test(a_log_that_ends_before_the_position_is_told),
         cmocka_unit_test(a_wait_ends_when_woken),
         cmocka_unit_test(latest_starts_at_the_end_as_it_was_at_assignment),
         cmocka_unit_test(seeking_in_assigned_decides_where_to_start),

@@ -49,6 +49,7 @@ static void rebalance_hands_over(const char *strategy)
     if (kafka.cluster == NULL)
         assert_int_equal(a.twice + b.twice, 0);
     assert_int_equal(a.lost + b.lost, 0);
+    assert_int_equal(a.moved + b.moved, 0);
     consumer_close(&a.c);
     assert_null(b.c);
 }
@@ -92,6 +93,7 @@ static void a_lent_consumer_keeps_its_place(void **state)
     assert_int_equal(l.assigned, 1);
     assert_int_equal(l.revoked, 0);
     assert_int_equal(l.twice, 0);
+    assert_int_equal(l.moved, 0);
     consumer_close(&l.c);
 }
 
