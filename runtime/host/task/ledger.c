@@ -15,6 +15,7 @@
 struct entry {
     bool assigned;
     int64_t next;
+    int64_t start; /* where reading began, while next is unknown: the first message that was seen */
     int64_t staged; /* LEDGER_UNKNOWN: nothing */
     int64_t committed;
 };
@@ -140,6 +141,7 @@ static int assign_one(struct ledger *l, const struct consumer_partition *part, s
     l->assigned += entry->assigned ? 0 : 1;
     *entry = (struct entry){.assigned = true,
                             .next = part->offset,
+                            .start = LEDGER_UNKNOWN,
                             .staged = LEDGER_UNKNOWN,
                             .committed = part->offset};
     return MR_OK;
@@ -202,6 +204,8 @@ bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_
     from = entry->staged != LEDGER_UNKNOWN ? entry->staged : entry->next;
     if (offset < from)
         return false;
+    if (entry->next == LEDGER_UNKNOWN && entry->start == LEDGER_UNKNOWN)
+        entry->start = offset;
     entry->staged = offset + 1;
     return true;
 }
@@ -262,7 +266,9 @@ static void list_one(void *arg, const struct topic *topic, int32_t partition, st
     struct listing *list = arg;
 
     list->out[list->count++] = (struct consumer_partition){
-        .topic = topic->name, .partition = partition, .offset = entry->next};
+        .topic = topic->name,
+        .partition = partition,
+        .offset = entry->next != LEDGER_UNKNOWN ? entry->next : entry->start};
 }
 
 size_t ledger_positions(const struct ledger *l, struct consumer_partition *out)

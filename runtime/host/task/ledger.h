@@ -36,8 +36,9 @@ void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t
 void ledger_accept(struct ledger *l); /* put took the batch */
 void ledger_reject(struct ledger *l); /* it will be read again */
 
-/* Fill out (room for ledger_count entries) with the next offset of every partition, LEDGER_UNKNOWN included; the topics
- * are the ledger's own, valid until the partition goes. */
+/* Fill out (room for ledger_count entries) with where to read on in every partition: its next offset; before the first batch
+ * was accepted the first message that was staged, so that one which was not delivered is read again; LEDGER_UNKNOWN when there
+ * was none yet. The topics are the ledger's own, valid until the partition goes. */
 size_t ledger_positions(const struct ledger *l, struct consumer_partition *out);
 /* Those whose next lies above what is committed. only: just these partitions (of only_count), NULL = all. */
 size_t ledger_uncommitted(const struct ledger *l, const struct consumer_partition *only,

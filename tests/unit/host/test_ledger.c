@@ -116,6 +116,24 @@ static void unknown_offsets_start_anywhere(void **state)
     assert_int_equal(uncommitted(l, "t", 0), 1001);
 }
 
+static void messages_seen_but_not_delivered_are_read_again_without_an_offset(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_partition out[4];
+
+    assign(l, "t", 0, LEDGER_UNKNOWN);
+    assert_true(ledger_stage(l, "t", 0, 1000));
+    assert_true(ledger_stage(l, "t", 0, 1001));
+    ledger_reject(l);
+    assert_int_equal(ledger_positions(l, out), 1);
+    assert_int_equal(out[0].offset, 1000);
+    assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 0);
+    assert_true(ledger_stage(l, "t", 0, 1000));
+    ledger_accept(l);
+    ledger_positions(l, out);
+    assert_int_equal(out[0].offset, 1001);
+}
+
 static void a_late_answer_to_a_commit_never_moves_back(void **state)
 {
     struct ledger *l = *state;
@@ -185,6 +203,7 @@ int main(void)
         T(messages_below_the_position_are_refused),
         T(partitions_that_went_take_their_stage_with_them),
         T(unknown_offsets_start_anywhere),
+        T(messages_seen_but_not_delivered_are_read_again_without_an_offset),
         T(a_late_answer_to_a_commit_never_moves_back),
         T(a_log_that_was_truncated_is_followed_down),
         T(a_subset_can_be_asked_for),
