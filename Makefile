@@ -181,6 +181,9 @@ $(BUILD)/tests/support/unit.a: $(call to_objects,$(wildcard tests/support/unit/*
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
+# Tests of the host put structs of their own in place of plugins: tests/unit/host/task_rig.c.
+$(patsubst %,$(BUILD)/%,$(filter tests/unit/host/%,$(UNIT))): TEST_LINK += -Wl,--wrap=plugin_load_find
+
 define unit_rule
 $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
                $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1))) \
@@ -251,6 +254,11 @@ fuzz:
 fuzz-run: $(call built,$(FUZZERS))
 	$(Q)tests/support/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $^
 
+# One sequence of REST calls to the Java worker and to ours.
+compat: deps
+	$(Q)$(MAKE) all
+	$(Q)tests/compat/run.sh $(BUILD)
+
 # Figures beside raw librdkafka and the Java worker; half an hour.
 bench: deps
 	$(Q)$(MAKE) bench-build
@@ -299,7 +307,8 @@ TIDY_FLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -Iruntime -Iplugins -Itests -DTEST
 $(BUILD)/lint/%.ok: % .clang-tidy $(HEADERS) | test-libraries
 	@mkdir -p $(@D)
 	@echo "  TIDY  $<"
-	$(Q)clang-tidy-14 --quiet $< -- $(TIDY_FLAGS) $(if $(filter runtime/%,$<),-include runtime/base/ban.h $(if $(filter-out runtime/base/err.c,$<),-include tests/lint.h)) 2>$@.log || { cat $@.log; exit 1; }
+	$(Q)clang-tidy-14 --quiet $< -- $(TIDY_FLAGS) $(if $(filter runtime/%,$<),-include runtime/base/ban.h) \
+	    $(if $(filter-out runtime/base/err.c,$<),-include tests/lint.h) 2>$@.log || { cat $@.log; exit 1; }
 	@mv $@.log $@
 
 # --- installation -----------------------------------------------------------------------------------------------------
@@ -348,6 +357,7 @@ help:
 	    'make check           all tests: unit, seeds of the fuzzers, integration; T=word chooses' \
 	    '                     alone: check-unit check-seeds check-integration' \
 	    'make asan ubsan tsan unit and host tests under a sanitizer' \
+	    'make compat          the same REST calls to the Java worker and to ours' \
 	    'make bench           figures beside raw librdkafka and the Java worker' \
 	    'make fuzz            every fuzzer for FUZZ_SECONDS=60; T=word chooses' \
 	    'make lint format-check doors headers     checks of the source; format mends the layout' \
@@ -356,7 +366,7 @@ help:
 	    'V=1 shows commands; WERROR=1 makes warnings errors; SAN=address|undefined|thread builds that variant'
 
 # Goals that are named together run in that order, each using all cores.
-SERIAL := all deps demo check check-unit check-seeds check-integration asan ubsan tsan fuzz bench lint format format-check doors headers install
+SERIAL := all deps demo check check-unit check-seeds check-integration asan ubsan tsan fuzz compat bench lint format format-check doors headers install
 chain = $(if $(word 2,$(1)),$(eval $(word 2,$(1)): | $(word 1,$(1)))$(call chain,$(wordlist 2,$(words $(1)),$(1))))
 $(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
 
