@@ -380,25 +380,6 @@ static int call_tasks(struct mr_task_list *list, int max, struct mr_error *err)
                              err_code_name(rc));
 }
 
-/* A Java worker that takes over needs the class that it knows: FileStreamSourceConnector's is FileStreamSourceTask. */
-static void task_class(const struct plugin *plugin, char *out, size_t size)
-{
-    static const char suffix[] = "Connector";
-    const size_t suffix_len = sizeof(suffix) - 1;
-
-    snprintf(out, size, "%s", plugin->name);
-    for (size_t i = 0; plugin->aliases[i] != NULL; i++) {
-        const char *alias = plugin->aliases[i];
-        size_t len = strlen(alias);
-
-        if (strchr(alias, '.') != NULL && len > suffix_len &&
-            strcmp(alias + len - suffix_len, suffix) == 0) {
-            snprintf(out, size, "%.*sTask", (int)(len - suffix_len), alias);
-            return;
-        }
-    }
-}
-
 static int overlay(struct props *to, const struct props *from)
 {
     int rc = 0;
@@ -408,22 +389,15 @@ static int overlay(struct props *to, const struct props *from)
     return rc;
 }
 
-/* Replace what was set by the whole: connector's configuration, what was set, and what the framework says. */
+/* Replace what was set by the whole: connector's configuration, and what was set. What the framework says (task.class,
+ * topics) is the worker's to add. */
 static int complete(const struct instance *inst, struct props *task)
 {
-    static const char *const framework[] = {"topics", "topics.regex"};
     struct props whole;
-    char class_name[300];
     int rc = props_copy(&whole, &inst->raw);
 
     if (rc == 0)
         rc = overlay(&whole, task);
-    task_class(inst->plugin, class_name, sizeof(class_name));
-    if (rc == 0)
-        rc = props_set(&whole, "task.class", class_name);
-    for (size_t i = 0; rc == 0 && inst->plugin->kind == MR_PLUGIN_SINK && i < 2; i++)
-        if (props_get(&inst->raw, framework[i]) != NULL)
-            rc = props_set(&whole, framework[i], props_get(&inst->raw, framework[i]));
     if (rc != 0) {
         props_deinit(&whole);
         return rc;

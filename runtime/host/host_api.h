@@ -45,8 +45,7 @@ int instance_init(struct instance *inst, const struct plugin *plugin, const stru
 void instance_deinit(struct instance *inst);
 
 /* .tasks of a connector: run it (or the default) into configs[*count], each initialised props holding the connector's
- * configuration overlaid with what the plugin set, task.class, and for sinks topics or topics.regex. *count may be above
- * max: the caller judges. Caller frees with instance_task_configs_free. */
+ * configuration overlaid with what the plugin set. *count may be above max: the caller judges. Caller frees with instance_task_configs_free. */
 int instance_task_configs(struct instance *connector, int max, struct props **configs,
                           size_t *count, struct mr_error *err);
 void instance_task_configs_free(struct props *configs, size_t count);

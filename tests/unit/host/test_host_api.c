@@ -25,7 +25,6 @@ static struct mr_config_key keys[] = {
     {0},
 };
 static const char *const no_aliases[] = {NULL};
-static const char *const java_aliases[] = {"Short", "org.example.file.ThingSourceConnector", NULL};
 
 static struct plugin plugin_of(uint32_t kind, const char *const *aliases)
 {
@@ -369,7 +368,6 @@ static int two_tasks(struct mr_task *conn, int max, struct mr_task_list *list, s
     assert_int_equal(mr_task_add(conn, list), 1);
     mr_task_set(conn, list, "part", "1");
     mr_task_set(conn, list, "topic", "other");
-    mr_task_set(conn, list, "task.class", "mine");
     return 0;
 }
 
@@ -419,8 +417,8 @@ static void source_is_one_task_and_sink_as_many_as_allowed(void **state)
 
     assert_int_equal(count, 1);
     assert_string_equal(props_get(&configs[0], "undeclared"), "x");
-    assert_string_equal(props_get(&configs[0], "task.class"), "Thing");
-    assert_null(props_find(&configs[0], "topics"));
+    assert_null(
+        props_find(&configs[0], "task.class")); /* what the framework adds is the worker's */
     instance_task_configs_free(configs, count);
     f->plugin.kind = MR_PLUGIN_SINK;
     props_set(&f->inst.raw, "topics", "a,b");
@@ -437,14 +435,11 @@ static void tasks_are_overlaid_on_the_connectors_configuration(void **state)
     struct props *configs;
 
     f->plugin.source.tasks = two_tasks;
-    f->plugin.aliases = java_aliases;
     configs = configs_of(f, 5, &count, NULL);
     assert_int_equal(count, 2);
     assert_string_equal(props_get(&configs[0], "part"), "0");
     assert_string_equal(props_get(&configs[0], "topic"), "  t ");
     assert_string_equal(props_get(&configs[1], "topic"), "other");
-    /* the framework's own word is not the plugin's to say */
-    assert_string_equal(props_get(&configs[1], "task.class"), "org.example.file.ThingSourceTask");
     instance_task_configs_free(configs, count);
 }
 
