@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connector object in a host, on a thread of its own. Made and told by host.c (control thread); everything that can run
+/* One connector object in a host, on a thread of its own. Made and told by hosted.c (control thread); everything that can run
  * plugin code, from the library's constructors on, happens on the connector thread.
  *
  *   CLOSED ─open ok─► RUNNING ⇄ PAUSED ⇄ STOPPED          CLOSED ─open fails─► FAILED
@@ -15,6 +15,7 @@
 #include "host/host_api.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
+#include "model/conn_config.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -120,11 +121,13 @@ static void do_target(struct connector_run *run, int number)
 
 static bool too_many(const struct connector_run *run, size_t count, int max, struct mr_error *err)
 {
-    const char *enforce = props_get(&run->config, "tasks.max.enforce");
+    struct config_value enforce;
+    bool lax =
+        conn_config_get("tasks.max.enforce", &run->config, &enforce, NULL) == 0 && enforce.i == 0;
 
     if (count <= (size_t)max)
         return false;
-    if (enforce != NULL && strcasecmp(enforce, "false") == 0) {
+    if (lax) {
         log_warn("the connector has generated %zu tasks, which is greater than %d, the maximum "
                  "number of tasks it is "
                  "configured to create",
@@ -227,11 +230,6 @@ static int push(struct connector_run *run, void (*act)(struct connector_run *, i
     if (rc != 0)
         free(command);
     return rc;
-}
-
-const char *connector_run_name(const struct connector_run *run)
-{
-    return run->name;
 }
 
 int connector_run_target(struct connector_run *run, enum target_state target)

@@ -39,7 +39,6 @@ struct connector_run_spec {
 /* The thread runs when this returns. */
 struct connector_run *connector_run_new(const struct connector_run_spec *spec,
                                         struct mr_error *err);
-const char *connector_run_name(const struct connector_run *run);
 
 /* Queue a command. MR_ERR_FULL: the thread hangs in plugin code and enough is waiting. */
 int connector_run_target(struct connector_run *run, enum target_state target);

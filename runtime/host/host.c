@@ -54,7 +54,6 @@ struct host {
     bool asked_to_drain;   /* by a frame: DRAINED is expected */
     bool connectors_ended; /* or not waited for any longer */
     struct props worker;
-    json_t *plugins;
     int lock_fd;
     int signal_fd;
     int soft_fd; /* timerfd on CLOCK_BOOTTIME: the lease's soft end */
@@ -261,9 +260,6 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
     rc = get_text(body, "lock", &lock, err);
     if (rc == 0)
         rc = get_props(body, "worker", &host->worker, err);
-    host->plugins = json_incref(json_object_get(body, "plugins"));
-    if (rc == 0 && !json_is_array(host->plugins))
-        rc = missing("plugins", err);
     if (rc == 0)
         rc = file_lock(lock, &host->lock_fd, &pid, err);
     if (rc != 0)
@@ -271,12 +267,28 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
     host->hosted = hosted_new(&(struct hosted_options){.loop = host->loop,
                                                        .box = host->box,
                                                        .worker = &host->worker,
-                                                       .plugins = host->plugins,
                                                        .send = send_frame,
                                                        .ended = on_ended,
                                                        .arg = host});
     host->phase = PHASE_OPEN;
     chan_set_state(host->chan, MSG_STATE_OPEN);
+    return 0;
+}
+
+/* A role that is absent has no converter. */
+static int get_converters(const json_t *body, struct plugin_place *out, struct mr_error *err)
+{
+    static const char *const roles[PLUGIN_ROLES] = {
+        [PLUGIN_KEY] = "key", [PLUGIN_VALUE] = "value", [PLUGIN_HEADER] = "header"};
+    const json_t *all = json_object_get(body, "converters");
+
+    for (size_t role = 0; role < PLUGIN_ROLES; role++) {
+        const json_t *one = json_object_get(all, roles[role]);
+
+        if (one != NULL && (!json_get_text(one, "library", &out[role].library) ||
+                            !json_get_text(one, "class", &out[role].name)))
+            return missing("converters", err);
+    }
     return 0;
 }
 
@@ -293,6 +305,8 @@ static int on_connector_start(struct host *host, const json_t *body, struct mr_e
         rc = get_text(body, "library", &spec.library, err);
     if (rc == 0)
         rc = get_text(body, "class", &spec.class_name, err);
+    if (rc == 0)
+        rc = get_converters(body, spec.converters, err);
     if (rc == 0)
         rc = get_target(body, &spec.target, err);
     if (rc == 0)

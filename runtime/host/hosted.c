@@ -54,8 +54,9 @@ struct conn {
     struct hosted *hosted;
     char *name;
     struct props config;
-    struct connector_run *run;   /* NULL: its thread has ended */
-    const struct plugin *plugin; /* NULL: not open yet */
+    struct plugin_place converters[PLUGIN_ROLES]; /* texts are ours */
+    struct connector_run *run;                    /* NULL: its thread has ended */
+    const struct plugin *plugin;                  /* NULL: not open yet */
     char *refused; /* why it can't be opened: trace for its tasks; NULL = not refused */
     size_t slot;
     struct tenant *tenants;
@@ -557,7 +558,7 @@ static void launch(struct tenant *t)
                              .config = &t->config,
                              .connector_config = &conn->config,
                              .worker = h->opt.worker,
-                             .plugins = h->opt.plugins,
+                             .converters = conn->converters,
                              .target = t->target,
                              .box = h->opt.box,
                              .events = &task_events,
@@ -852,10 +853,23 @@ static void conn_free(void *arg)
     struct conn *conn = arg;
 
     slot_give(conn->hosted, conn->slot);
+    for (size_t role = 0; role < PLUGIN_ROLES; role++) {
+        free((char *)(uintptr_t)conn->converters[role].library);
+        free((char *)(uintptr_t)conn->converters[role].name);
+    }
     props_deinit(&conn->config);
     free(conn->refused);
     free(conn->name);
     free(conn);
+}
+
+static void copy_place(struct plugin_place *to, const struct plugin_place *from)
+{
+    if (from->library == NULL)
+        return;
+    to->library = strdup(from->library);
+    to->name = strdup(from->name);
+    mr_assert(to->library != NULL && to->name != NULL);
 }
 
 static struct conn *conn_new(struct hosted *h, const struct hosted_connector *spec)
@@ -866,6 +880,8 @@ static struct conn *conn_new(struct hosted *h, const struct hosted_connector *sp
     conn->hosted = h;
     conn->name = strdup(spec->name);
     mr_assert(conn->name != NULL);
+    for (size_t role = 0; role < PLUGIN_ROLES; role++)
+        copy_place(&conn->converters[role], &spec->converters[role]);
     conn->slot = slot_take(h);
     return conn;
 }

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/loop.h"
+#include "host/plugin_load.h"
 #include "link/black_box.h"
 #include "link/msg.h"
 #include "model/state.h"
@@ -16,7 +17,6 @@ struct hosted_options {
     struct loop *loop; /* all borrowed for the process's life */
     struct black_box *box;
     const struct props *worker;
-    const json_t *plugins;
     /* Queue a frame; body is taken. A negative code: it was not queued. */
     int (*send)(void *arg, enum msg_kind kind, json_t *body);
     /* A task or connector has ended: look whether anything is left. */
@@ -31,6 +31,7 @@ struct hosted_connector {
     const char *name;
     const char *library;
     const char *class_name;
+    struct plugin_place converters[PLUGIN_ROLES];
     const struct props *config;
     enum target_state target;
 };

@@ -127,68 +127,17 @@ static bool kind_fits(const struct plugin *plugin, uint32_t kind)
     return plugin->kind == kind;
 }
 
-/* Length of a class name without "Connector" or "Converter" at its end. */
-static size_t stem_len(const char *name, uint32_t kind)
-{
-    const char *suffix = kind == MR_PLUGIN_CONVERTER ? "Converter" : "Connector";
-    size_t len = strlen(name);
-    size_t suffix_len = strlen(suffix);
-
-    return len > suffix_len && strcmp(name + len - suffix_len, suffix) == 0 ? len - suffix_len
-                                                                            : len;
-}
-
-static bool same_stem(const char *a, const char *b, uint32_t kind)
-{
-    size_t len = stem_len(a, kind);
-
-    return len == stem_len(b, kind) && memcmp(a, b, len) == 0;
-}
-
-static const char *simple_name(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return dot == NULL ? name : dot + 1;
-}
-
-static bool called_exactly(const struct plugin *plugin, const char *known, const char *name)
-{
-    (void)plugin;
-    return strcmp(known, name) == 0;
-}
-
-static bool called_loosely(const struct plugin *plugin, const char *known, const char *name)
-{
-    return same_stem(known, name, plugin->kind) ||
-           same_stem(simple_name(known), name, plugin->kind);
-}
-
-typedef bool (*called_fn)(const struct plugin *plugin, const char *known, const char *name);
-
-static bool is_called(const struct plugin *plugin, const char *name, called_fn called)
-{
-    if (called(plugin, plugin->name, name))
-        return true;
-    for (size_t i = 0; plugin->aliases[i] != NULL; i++)
-        if (called(plugin, plugin->aliases[i], name))
-            return true;
-    return false;
-}
-
 const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name,
                                       struct mr_error *err)
 {
-    static const called_fn passes[] = {called_exactly, called_loosely};
     size_t count = 0;
     const struct plugin *plugins = plugin_load(path, &count, err);
 
     if (plugins == NULL)
         return NULL;
-    for (size_t pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < count; i++)
-            if (kind_fits(&plugins[i], kind) && is_called(&plugins[i], name, passes[pass]))
-                return &plugins[i];
+    for (size_t i = 0; i < count; i++)
+        if (kind_fits(&plugins[i], kind) && strcmp(plugins[i].name, name) == 0)
+            return &plugins[i];
     mr_fail(err, MR_ERR_NOT_FOUND, "%s: holds no %s called %s", path,
             kind == MR_PLUGIN_CONVERTER ? "converter" : "connector", name);
     return NULL;

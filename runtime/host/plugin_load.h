@@ -23,12 +23,21 @@ struct plugin {
     struct mr_converter converter;
 };
 
+/* Where a plugin is, as the worker has found it: a library, and a descriptor's own name in it. */
+struct plugin_place {
+    const char *library; /* NULL: none */
+    const char *name;
+};
+
+/* What a converter is for. */
+enum plugin_role { PLUGIN_KEY, PLUGIN_VALUE, PLUGIN_HEADER, PLUGIN_ROLES };
+
 /* Open a library and check, in this order: ELF file of this machine, symbol, magic, ABI major and minor, sizes, each
  * descriptor, its must slots. One clear line in err; never crashes on a wrong one (but its constructors run).
  * Gives an array of *count plugins that lives until the process ends. The same path is opened once. */
 const struct plugin *plugin_load(const char *path, size_t *count, struct mr_error *err);
-/* The plugin of this name or alias (also without or with the kind's suffix) and kind in a library; kind 0: a source or a
- * sink. Runs code of the library's: never on the control thread. */
+/* The plugin whose descriptor has this name, and this kind, in a library; kind 0: a source or a sink. (Aliases and short names
+ * are the worker's business.) Runs code of the library's: never on the control thread. */
 const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name,
                                       struct mr_error *err);
 

@@ -21,10 +21,11 @@ enum msg_kind {
     MSG_PONG,               /* id */
     MSG_DRAINED,            /* every task has stopped; the host exits with 0 */
     /* worker → host */
-    /* version, worker: {worker properties}, plugins: [{name, kind, library, aliases: []}] (kind: enum mr_plugin_kind as a
-     * number), lock: path of the lock file the host holds while it lives: answer to HELLO */
+    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives: answer to HELLO */
     MSG_WELCOME,
-    MSG_CONNECTOR_START,  /* conn, library: path, class, config: {}, target */
+    /* conn, library: path, class: name of a descriptor in it, config: {}, target, converters: {key, value, header: {library,
+     * class}}: absent where none is set, or none of that name is installed */
+    MSG_CONNECTOR_START,
     MSG_CONNECTOR_TARGET, /* conn, target: STARTED | PAUSED | STOPPED */
     MSG_TASK_CONFIGS,     /* conn, max: answered by TASK_CONFIGS_READY */
     MSG_TASK_START,       /* conn, task, config: {}, target, generation */

@@ -105,6 +105,29 @@ const struct mr_config_key conn_config_source[] = {
     {0},
 };
 
+static void note_bad(void *arg, const char *key, const char *text)
+{
+    (void)key;
+    mr_fail(arg, MR_ERR_CONFIG, "%s", text);
+}
+
+int conn_config_get(const char *name, const struct props *config, struct config_value *out,
+                    struct mr_error *err)
+{
+    static const struct mr_config_key *const tables[] = {conn_config_common, conn_config_sink,
+                                                         conn_config_source};
+    struct mr_error own = {0};
+
+    *out = (struct config_value){0};
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        for (const struct mr_config_key *key = tables[i]; key->name != NULL; key++)
+            if (strcmp(key->name, name) == 0)
+                return config_def_check(key, config, out, note_bad, err != NULL ? err : &own) == 0
+                           ? 0
+                           : MR_ERR_CONFIG;
+    return mr_fail(err, MR_ERR_CONFIG, "%s is no key of the framework's", name);
+}
+
 /* The next character: its code point up to U+07FF, and for all others (no control characters among them) UINT32_MAX. */
 static uint32_t next_char(const char **text)
 {

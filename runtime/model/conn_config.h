@@ -11,6 +11,11 @@ extern const struct mr_config_key conn_config_common[];
 extern const struct mr_config_key conn_config_sink[];   /* appended for sinks */
 extern const struct mr_config_key conn_config_source[]; /* appended for sources */
 
+/* The value of one of these keys by its definition: trimmed, its default where it is not set. As config_def_check; the caller
+ * deinitialises out of a list. */
+int conn_config_get(const char *key, const struct props *config, struct config_value *out,
+                    struct mr_error *err);
+
 /* Refuse what librdkafka alone knows and what a connector must not set: keys below producer.override., consumer.override.
  * and admin.override. that are not Java client names are warned about, never passed on (kafka/client_conf does both). */
 

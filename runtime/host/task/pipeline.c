@@ -7,8 +7,8 @@
  * each value, no allocation here. Bytes that converters borrow from a value or a message are not copied.
  *
  * Header values are converted by SimpleHeaderConverter unless another header.converter is set; as long as no plugin of
- * that name is installed its place is taken by a plain rule: text and bytes as they are, all else as text; towards a sink
- * text when it is UTF-8, else bytes. Thread: the task's. */
+ * that name is installed (the worker then names none) its place is taken by a plain rule: text and bytes as they are, all
+ * else as text; towards a sink text when it is UTF-8, else bytes. Thread: the task's. */
 #include "host/task/pipeline.h"
 
 #include "base/clock.h"
@@ -16,22 +16,21 @@
 #include "host/data/values.h"
 #include "host/host_api.h"
 #include "kafka/producer.h"
+#include "model/conn_config.h"
 
 #include <stdlib.h>
 
 #define SIMPLE_HEADERS "SimpleHeaderConverter"
-
-enum role { ROLE_KEY, ROLE_VALUE, ROLE_HEADER, ROLE_COUNT };
 
 static const struct {
     const char *property;
     const char *prefix;
     const char *type;  /* converter.type */
     const char *stage; /* Connect's name, for logs and traces */
-} roles[ROLE_COUNT] = {
-    [ROLE_KEY] = {"key.converter", "key.converter.", "key", "KEY_CONVERTER"},
-    [ROLE_VALUE] = {"value.converter", "value.converter.", "value", "VALUE_CONVERTER"},
-    [ROLE_HEADER] = {"header.converter", "header.converter.", "header", "HEADER_CONVERTER"},
+} roles[PLUGIN_ROLES] = {
+    [PLUGIN_KEY] = {"key.converter", "key.converter.", "key", "KEY_CONVERTER"},
+    [PLUGIN_VALUE] = {"value.converter", "value.converter.", "value", "VALUE_CONVERTER"},
+    [PLUGIN_HEADER] = {"header.converter", "header.converter.", "header", "HEADER_CONVERTER"},
 };
 
 struct stage {
@@ -42,20 +41,13 @@ struct stage {
 };
 
 struct pipeline {
-    struct stage stages[ROLE_COUNT];
+    struct stage stages[PLUGIN_ROLES];
     struct tolerance tolerance;
 };
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
-static bool is_simple(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return strcmp(dot == NULL ? name : dot + 1, SIMPLE_HEADERS) == 0;
-}
-
-static int stage_config(enum role role, const struct props *from, struct props *out,
+static int stage_config(enum plugin_role role, const struct props *from, struct props *out,
                         struct mr_error *err)
 {
     props_init(out);
@@ -89,28 +81,47 @@ static int stage_make(struct stage *stage, const struct pipeline_spec *spec,
                    : mr_fail(err, rc, "start() failed with %s and no text", err_code_name(rc));
 }
 
+/* Is the plain rule meant: no header converter is set, or the one that it stands in for? */
+static bool plain_headers(const struct props *from)
+{
+    struct config_value name;
+    bool plain = true;
+
+    if (conn_config_get(roles[PLUGIN_HEADER].property, from, &name, NULL) == 0 && name.present) {
+        const char *dot = strrchr(name.text, '.');
+
+        plain = strcmp(dot == NULL ? name.text : dot + 1, SIMPLE_HEADERS) == 0;
+    }
+    config_value_deinit(&name);
+    return plain;
+}
+
+static int no_converter(const char *property, const char *name, struct mr_error *err)
+{
+    if (name == NULL)
+        return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s",
+                       property);
+    return mr_fail(err, MR_ERR_CONFIG, "%s: no converter called %.200s is installed", property,
+                   name);
+}
+
 /* The connector's converter with the connector's settings, or else the worker's with the worker's: never mixed. */
-static int stage_new(struct stage *stage, const struct pipeline_spec *spec, enum role role,
+static int stage_new(struct stage *stage, const struct pipeline_spec *spec, enum plugin_role role,
                      struct mr_error *err)
 {
     const char *property = roles[role].property;
     const struct props *from =
         props_get(spec->connector, property) != NULL ? spec->connector : spec->worker;
-    const char *name = props_get(from, property);
+    const struct plugin_place *place = &spec->converters[role];
     const struct plugin *plugin;
     struct props config;
     int rc;
 
-    if (name == NULL && role == ROLE_HEADER)
-        name = SIMPLE_HEADERS;
-    if (name == NULL)
-        return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s",
-                       property);
-    plugin = spec->find(spec->arg, name, err);
-    if (plugin == NULL && role == ROLE_HEADER && is_simple(name)) {
-        err_clear(err);
-        return MR_OK;
-    }
+    if (place->library == NULL)
+        return role == PLUGIN_HEADER && plain_headers(from)
+                   ? MR_OK
+                   : no_converter(property, props_get(from, property), err);
+    plugin = plugin_load_find(place->library, MR_PLUGIN_CONVERTER, place->name, err);
     if (plugin == NULL) {
         err_prefix(err, "%s", property);
         return err->code;
@@ -133,7 +144,7 @@ struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error 
         return NULL;
     }
     rc = tolerance_init(&p->tolerance, spec->connector, err);
-    for (enum role role = 0; rc == MR_OK && role < ROLE_COUNT; role++)
+    for (enum plugin_role role = 0; rc == MR_OK && role < PLUGIN_ROLES; role++)
         rc = stage_new(&p->stages[role], spec, role, err);
     if (rc != MR_OK)
         pipeline_free(&p);
@@ -144,7 +155,7 @@ void pipeline_free(struct pipeline **p)
 {
     if (*p == NULL)
         return;
-    for (enum role role = 0; role < ROLE_COUNT; role++) {
+    for (enum plugin_role role = 0; role < PLUGIN_ROLES; role++) {
         struct stage *stage = &(*p)->stages[role];
 
         if (stage->started && stage->converter->stop != NULL)
@@ -168,7 +179,7 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
 {
     if (batch->over)
         return mr_fail(err, MR_ERR_FATAL, "%s", batch->fault);
-    for (enum role role = 0; role < ROLE_COUNT; role++)
+    for (enum plugin_role role = 0; role < PLUGIN_ROLES; role++)
         if (p->stages[role].ready && p->stages[role].inst.misuse.code != 0)
             return mr_fail(err, MR_ERR_FATAL, "%s", p->stages[role].inst.misuse.text);
     return MR_OK;
@@ -176,7 +187,7 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
 
 /* A stage failed for rec. MR_OK: leave the record out. Only a bad record can be tolerated: what else fails (memory, a full table,
  * a service that is away) would fail for the next record too, and all of them would be lost. */
-static int stage_failed(struct pipeline *p, enum role role, const struct record *rec, int rc,
+static int stage_failed(struct pipeline *p, enum plugin_role role, const struct record *rec, int rc,
                         struct mr_error *err)
 {
     const struct stage *stage = &p->stages[role];
@@ -245,18 +256,18 @@ static int headers_to_kafka(struct stage *stage, struct record *rec, struct mr_e
 /* MR_OK, also for a record that is dropped. */
 static int record_to_kafka(struct pipeline *p, struct record *rec, struct mr_error *err)
 {
-    enum role role = ROLE_HEADER;
+    enum plugin_role role = PLUGIN_HEADER;
     int rc = MR_OK;
 
     if (rec->pub.header_count > 0)
         rc = headers_to_kafka(&p->stages[role], rec, err);
     if (rc >= 0) {
-        role = ROLE_KEY;
+        role = PLUGIN_KEY;
         rc = from_connect(&p->stages[role], rec, rec->pub.key_schema, rec->pub.key, &rec->key_bytes,
                           &rec->key_len, err);
     }
     if (rc >= 0) {
-        role = ROLE_VALUE;
+        role = PLUGIN_VALUE;
         rc = from_connect(&p->stages[role], rec, rec->pub.value_schema, rec->pub.value,
                           &rec->value_bytes, &rec->value_len, err);
     }
@@ -346,7 +357,7 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
                              struct batch *batch, struct mr_error *err)
 {
     struct record *rec = batch_add_borrowed(batch, msg->topic);
-    enum role role = ROLE_KEY;
+    enum plugin_role role = PLUGIN_KEY;
     int rc;
 
     rec->pub.partition = msg->partition;
@@ -355,12 +366,12 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
     rc = to_connect(&p->stages[role], rec, msg->key, msg->key_len, &rec->pub.key_schema,
                     &rec->pub.key, err);
     if (rc >= 0) {
-        role = ROLE_VALUE;
+        role = PLUGIN_VALUE;
         rc = to_connect(&p->stages[role], rec, msg->value, msg->value_len, &rec->pub.value_schema,
                         &rec->pub.value, err);
     }
     if (rc >= 0 && msg->header_count > 0) {
-        role = ROLE_HEADER;
+        role = PLUGIN_HEADER;
         rc = headers_from_kafka(&p->stages[role], msg, rec, err);
     }
     if (rc >= 0)

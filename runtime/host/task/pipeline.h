@@ -15,19 +15,18 @@ struct pipeline;
 /* Everything is borrowed for the pipeline's life.
  *
  * connector  the connector's configuration: its converters, errors.*; worker: converters where the connector names none
- * find       a converter's plugin by its class name, with arg
+ * converters where the plugins are that these name, by enum plugin_role
  * name, task, stop_fd    for the converters' handles */
 struct pipeline_spec {
     const struct props *connector;
     const struct props *worker;
-    const struct plugin *(*find)(void *arg, const char *name, struct mr_error *err);
-    void *arg;
+    const struct plugin_place *converters;
     const char *name;
     int task;
     int stop_fd;
 };
 
-/* Find, configure and start key, value and header converter. */
+/* Load, configure and start key, value and header converter. */
 struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error *err);
 void pipeline_free(struct pipeline **p); /* stops the converters */
 

@@ -698,8 +698,7 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
     const struct pipeline_spec spec = {
         .connector = &task->connector_config,
         .worker = task->worker,
-        .find = task_find_converter,
-        .arg = task,
+        .converters = task->converters,
         .name = task->connector,
         .task = task->number,
         .stop_fd = task->stop_fd,

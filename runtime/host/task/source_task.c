@@ -732,8 +732,7 @@ static bool open_all(struct source_task *s)
     const struct pipeline_spec spec = {
         .connector = &task->connector_config,
         .worker = task->worker,
-        .find = task_find_converter,
-        .arg = task,
+        .converters = task->converters,
         .name = task->connector,
         .task = task->number,
         .stop_fd = task->stop_fd,

@@ -11,7 +11,6 @@
 #include "host/task/task.h"
 
 #include "base/clock.h"
-#include "host/task/converter_find.h"
 #include "host/task/task_priv.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
@@ -109,8 +108,7 @@ static int fill(struct task *task, const struct task_spec *spec, struct mr_error
     task->number = spec->number;
     task->plugin = spec->plugin;
     task->worker = spec->worker;
-    task->plugins = spec->plugins;
-    task->find_converter = spec->find_converter;
+    task->converters = spec->converters;
     task->target = spec->target;
     task->box = spec->box;
     task->box_slot = spec->box_slot;
@@ -161,16 +159,6 @@ void task_free(struct task **task)
     pthread_join((*task)->thread, NULL);
     destroy(*task);
     *task = NULL;
-}
-
-int task_number(const struct task *task)
-{
-    return task->number;
-}
-
-const char *task_connector(const struct task *task)
-{
-    return task->connector;
 }
 
 /* --- control's side: words to the task ---------------------------------------------------------------------------- */
@@ -318,15 +306,6 @@ void task_set_server(struct task *task, void (*server)(void *arg), void *arg)
     task->server = server;
     task->server_arg = arg;
     pthread_mutex_unlock(&task->serve_lock);
-}
-
-const struct plugin *task_find_converter(void *arg, const char *name, struct mr_error *err)
-{
-    struct task *task = arg;
-
-    if (task->find_converter != NULL)
-        return task->find_converter(task->arg, name, err);
-    return converter_find(task->plugins, name, err);
 }
 
 void task_client_warning(void *arg, const char *key, const char *text)

@@ -35,29 +35,23 @@ struct task_events {
                   struct task *task); /* the thread's last act: task_free may be called */
 };
 
-/* Where converters are found: class name → library path, from the worker's catalog, in the WELCOME frame's "plugins". */
 struct task_spec {
     const char *connector;
     int number;
-    const struct plugin *plugin;          /* source or sink */
-    const struct props *config;           /* the task's, copied */
-    const struct props *connector_config; /* copied */
-    const struct props *worker;           /* borrowed for the process's life */
-    const json_t
-        *plugins; /* [{"name","kind","library","aliases"}], borrowed for the process's life */
+    const struct plugin *plugin;           /* source or sink */
+    const struct props *config;            /* the task's, copied */
+    const struct props *connector_config;  /* copied */
+    const struct props *worker;            /* borrowed for the process's life */
+    const struct plugin_place *converters; /* by enum plugin_role; borrowed for the task's life */
     enum target_state target;
     struct black_box *box;
     size_t box_slot;
     const struct task_events *events;
     void *arg;
-    /* NULL = by plugins. Else asked for converters by class name, with arg, on the task's thread. */
-    const struct plugin *(*find_converter)(void *arg, const char *name, struct mr_error *err);
 };
 
 struct task *task_new(const struct task_spec *spec,
                       struct mr_error *err); /* the thread runs when this returns */
-int task_number(const struct task *task);
-const char *task_connector(const struct task *task);
 void task_set_target(struct task *task,
                      enum target_state target); /* pause waits for the current call */
 /* Ask it to end: the stop descriptor becomes readable, interrupt is called, blocking calls of the thread return EINTR

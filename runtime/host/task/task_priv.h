@@ -21,8 +21,7 @@ struct task {
     struct props config;
     struct props connector_config;
     const struct props *worker;
-    const json_t *plugins;
-    const struct plugin *(*find_converter)(void *arg, const char *name, struct mr_error *err);
+    const struct plugin_place *converters;
     struct black_box *box;
     size_t box_slot;
     const struct task_events *events;
@@ -102,7 +101,6 @@ void task_answer_free(struct task_answer *answer);
 void task_set_waker(struct task *task, void (*waker)(void *arg), void *arg);
 void task_set_server(struct task *task, void (*server)(void *arg), void *arg);
 
-const struct plugin *task_find_converter(void *task, const char *name, struct mr_error *err);
 void task_client_warning(void *task, const char *key,
                          const char *text); /* client_conf_warn: logs it */
 

@@ -5,6 +5,7 @@
 #include "host/task/tolerance.h"
 
 #include "host/trace.h"
+#include "model/conn_config.h"
 
 #include <string.h>
 
@@ -13,14 +14,12 @@
 
 int tolerance_init(struct tolerance *t, const struct props *config, struct mr_error *err)
 {
-    const char *text = props_get(config, "errors.tolerance");
+    struct config_value value;
+    int rc = conn_config_get("errors.tolerance", config, &value, err);
 
-    *t = (struct tolerance){.all = text != NULL && strcmp(text, "all") == 0};
-    if (text == NULL || t->all || strcmp(text, "none") == 0)
-        return MR_OK;
-    return mr_fail(
-        err, MR_ERR_CONFIG,
-        "Invalid value %.200s for configuration errors.tolerance: it must be none or all", text);
+    *t = (struct tolerance){.all = rc == 0 && value.text != NULL && strcmp(value.text, "all") == 0};
+    config_value_deinit(&value);
+    return rc;
 }
 
 static void tell(struct tolerance *t, const struct mr_error *err, const char *where, int64_t now_ms)

@@ -163,14 +163,9 @@ bool lifecycle_hosted(const struct lifecycle *lc)
 
 static int tasks_max(const struct lifecycle *lc)
 {
-    const struct mr_config_key *key = conn_config_common;
-    struct config_value value = {.i = 1};
+    struct config_value value;
 
-    while (strcmp(key->name, "tasks.max") != 0)
-        key++;
-    if (config_def_check(key, &lc->config, &value, NULL, NULL) != 0)
-        return 1;
-    return (int)value.i;
+    return conn_config_get("tasks.max", &lc->config, &value, NULL) == 0 ? (int)value.i : 1;
 }
 
 /* --- starting ------------------------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "link/inherit.h"
+#include "model/conn_config.h"
 #include "worker/supervisor/catalog.h"
 #include "worker/supervisor/tenant.h"
 #include "worker/supervisor/orphans.h"
@@ -33,11 +34,12 @@ struct supervisor {
     char *exe;
     char *run_dir;
     int64_t hello_ms;
-    struct map *hosts;    /* connector → struct tenant */
-    int64_t host_number;  /* names lock files */
+    struct map *hosts;   /* connector → struct tenant */
+    int64_t host_number; /* names lock files */
+    const struct props *worker;
+    const struct catalog *catalog;
     json_t *worker_props; /* of WELCOME */
-    json_t *plugins;
-    int64_t soft_ms; /* of LEASE; 0 = none is needed */
+    int64_t soft_ms;      /* of LEASE; 0 = none is needed */
     int64_t hard_ms;
     struct loop_timer sweep;
     int sweeps;
@@ -70,8 +72,8 @@ static json_t *make_welcome(void *arg, const char *lock_path)
 {
     struct supervisor *sup = arg;
 
-    return json_pack("{s:i, s:O, s:O, s:s}", "version", INHERIT_LINK_VERSION, "worker",
-                     sup->worker_props, "plugins", sup->plugins, "lock", lock_path);
+    return json_pack("{s:i, s:O, s:s}", "version", INHERIT_LINK_VERSION, "worker",
+                     sup->worker_props, "lock", lock_path);
 }
 
 static json_t *make_lease(void *arg)
@@ -114,13 +116,43 @@ bool supervisor_hosts(const struct supervisor *sup, const char *conn)
     return find_host(sup, conn) != NULL;
 }
 
-static int send_connector(struct tenant *tenant, const struct supervisor_connector *spec,
-                          struct mr_error *err)
+/* The connector's converter, or else the worker's: by the same rule of names as validation, so what was valid is found. */
+static void add_converter(const struct supervisor *sup, const struct props *config,
+                          const char *role, json_t *converters)
 {
-    json_t *body =
-        json_pack("{s:s, s:s, s:s, s:o, s:s}", "conn", spec->conn, "library", spec->library,
-                  "class", spec->class_name, "config", json_from_props(spec->config), "target",
-                  target_state_name(spec->target));
+    const struct catalog_plugin *plugin = NULL;
+    struct config_value name;
+    char key[64];
+
+    snprintf(key, sizeof(key), "%s.converter", role);
+    if (props_get(config, key) == NULL)
+        config = sup->worker;
+    if (conn_config_get(key, config, &name, NULL) == 0 && name.present)
+        plugin = catalog_find(sup->catalog, MR_PLUGIN_CONVERTER, name.text);
+    config_value_deinit(&name);
+    if (plugin != NULL)
+        json_object_set_new(
+            converters, role,
+            json_pack("{s:s, s:s}", "library", plugin->library, "class", plugin->name));
+}
+
+static json_t *find_converters(const struct supervisor *sup, const struct props *config)
+{
+    json_t *converters = json_object();
+
+    add_converter(sup, config, "key", converters);
+    add_converter(sup, config, "value", converters);
+    add_converter(sup, config, "header", converters);
+    return converters;
+}
+
+static int send_connector(const struct supervisor *sup, struct tenant *tenant,
+                          const struct supervisor_connector *spec, struct mr_error *err)
+{
+    json_t *body = json_pack(
+        "{s:s, s:s, s:s, s:o, s:s, s:o}", "conn", spec->conn, "library", spec->library, "class",
+        spec->class_name, "config", json_from_props(spec->config), "target",
+        target_state_name(spec->target), "converters", find_converters(sup, spec->config));
     int rc;
 
     if (body == NULL)
@@ -150,7 +182,7 @@ int supervisor_start(struct supervisor *sup, const struct supervisor_connector *
     tenant = tenant_new(sup->loop, &options, &sup->owner, lock_path, err);
     if (tenant == NULL)
         return err != NULL && err->code != 0 ? err->code : MR_ERR_IO;
-    rc = send_connector(tenant, spec, err);
+    rc = send_connector(sup, tenant, spec, err);
     if (rc != 0) {
         tenant_free(&tenant);
         return rc;
@@ -268,23 +300,6 @@ int supervisor_bury_orphans(const char *run_dir, int cancel_fd, struct mr_error 
 
 /* --- life ------------------------------------------------------------------------------------------------------------------ */
 
-static json_t *describe_plugins(const struct catalog *cat)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < catalog_count(cat); i++) {
-        const struct catalog_plugin *plugin = catalog_at(cat, i);
-        json_t *aliases = json_array();
-
-        for (size_t a = 0; plugin->aliases[a] != NULL; a++)
-            json_array_append_new(aliases, json_string(plugin->aliases[a]));
-        json_array_append_new(list, json_pack("{s:s, s:I, s:s, s:o}", "name", plugin->name, "kind",
-                                              (json_int_t)plugin->kind, "library", plugin->library,
-                                              "aliases", aliases));
-    }
-    return list;
-}
-
 struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,
                                   const struct supervisor_events *events, void *arg,
                                   struct mr_error *err)
@@ -305,10 +320,10 @@ struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_opt
     sup->run_dir = strdup(options->run_dir);
     sup->hello_ms = options->hello_ms > 0 ? options->hello_ms : 10000;
     sup->hosts = map_new();
+    sup->worker = options->worker_props;
+    sup->catalog = options->catalog;
     sup->worker_props = json_from_props(options->worker_props);
-    sup->plugins = describe_plugins(options->catalog);
-    if (sup->exe == NULL || sup->run_dir == NULL || sup->worker_props == NULL ||
-        sup->plugins == NULL) {
+    if (sup->exe == NULL || sup->run_dir == NULL || sup->worker_props == NULL) {
         mr_fail(err, MR_ERR_CONFIG, "the worker's properties are not valid UTF-8");
         supervisor_free(&sup);
         return NULL;
@@ -334,7 +349,6 @@ void supervisor_free(struct supervisor **supp)
     loop_timer_cancel(&sup->sweep);
     map_free(&sup->hosts, free_tenant);
     json_decref(sup->worker_props);
-    json_decref(sup->plugins);
     free(sup->exe);
     free(sup->run_dir);
     free(sup);

@@ -43,7 +43,7 @@ struct supervisor_options {
     const char *exe;                  /* usually "/proc/self/exe" */
     const char *run_dir;              /* millrace.run.dir: lock files of hosts */
     const struct props *worker_props; /* handed to hosts with WELCOME; borrowed for life */
-    const struct catalog *catalog;    /* the same; hosts find converters by it */
+    const struct catalog *catalog;    /* the same; where converters are */
     int64_t graceful_ms;              /* task.shutdown.graceful.timeout.ms */
     int64_t hello_ms;                 /* a host must say hello within this; 10 000 */
 };
@@ -61,7 +61,8 @@ struct supervisor_connector {
     enum target_state target;
 };
 
-/* Spawn a host for the connector and start the connector object in it. It must not have a host now (supervisor_hosts).
+/* Spawn a host for the connector and start the connector object in it, with the converters that its configuration names, or
+ * else the worker's. It must not have a host now (supervisor_hosts).
  * Answer: connector_status, or died. */
 int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec,
                      struct mr_error *err);

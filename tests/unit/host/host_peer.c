@@ -87,12 +87,11 @@ static json_t *welcome(struct host_peer *peer)
     char lock[100];
 
     snprintf(lock, sizeof(lock), "%s/lock", peer->dir);
-    return json_pack(
-        "{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:[{s:s, s:i, s:s, s:[]}], s:s}", "version",
-        INHERIT_LINK_VERSION, "worker", "bootstrap.servers", host_peer_servers, "key.converter",
-        "HostileConverter", "value.converter", "HostileConverter", "offset.flush.interval.ms", "50",
-        "task.shutdown.graceful.timeout.ms", "1000", "producer.max.block.ms", "1000", "plugins",
-        "name", "HostileConverter", "kind", 3, "library", HOSTILE, "aliases", "lock", lock);
+    return json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:s}", "version",
+                     INHERIT_LINK_VERSION, "worker", "bootstrap.servers", host_peer_servers,
+                     "key.converter", "HostileConverter", "value.converter", "HostileConverter",
+                     "offset.flush.interval.ms", "50", "task.shutdown.graceful.timeout.ms", "1000",
+                     "producer.max.block.ms", "1000", "lock", lock);
 }
 
 struct host_peer *host_peer_start(void)
@@ -347,8 +346,11 @@ json_t *host_peer_object(const char *const *pairs)
 void host_peer_connector(struct host_peer *peer, const char *class_name, const char *const *pairs)
 {
     host_peer_send(peer, MSG_CONNECTOR_START,
-                   json_pack("{s:s, s:s, s:s, s:o, s:s}", "conn", "c", "library", HOSTILE, "class",
-                             class_name, "config", host_peer_object(pairs), "target", "STARTED"));
+                   json_pack("{s:s, s:s, s:s, s:o, s:s, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "conn",
+                             "c", "library", HOSTILE, "class", class_name, "config",
+                             host_peer_object(pairs), "target", "STARTED", "converters", "key",
+                             "library", HOSTILE, "class", "HostileConverter", "value", "library",
+                             HOSTILE, "class", "HostileConverter"));
 }
 
 void host_peer_task(struct host_peer *peer, int number, const char *const *pairs)

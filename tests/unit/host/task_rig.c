@@ -66,12 +66,39 @@ const struct plugin rig_string_converter = {
     .converter = {.from_connect = from_connect, .to_connect = to_connect},
 };
 
-static const struct plugin *find_converter(void *arg, const char *name, struct mr_error *err)
+/* --- plugins that are structs of the test ------------------------------------------------------------------------------ */
+
+const struct plugin *rig_plugin;
+
+static const struct plugin *own_plugin(const char *name)
 {
-    if (strcmp(name, "RigString") == 0)
-        return &rig_string_converter;
-    mr_fail(err, MR_ERR_CONFIG, "no converter called %s is installed", name);
-    return NULL;
+    if (rig_plugin != NULL && strcmp(name, rig_plugin->name) == 0)
+        return rig_plugin;
+    return strcmp(name, rig_string_converter.name) == 0 ? &rig_string_converter : NULL;
+}
+
+struct plugin_place rig_place(const char *name)
+{
+    const struct plugin *plugin = name == NULL ? NULL : own_plugin(name);
+    struct plugin_place place = {NULL, NULL};
+
+    if (plugin != NULL)
+        place = (struct plugin_place){RIG_LIBRARY, plugin->name};
+    return place;
+}
+
+/* The linker (-Wl,--wrap) sends every call of plugin_load_find here. */
+const struct plugin *__wrap_plugin_load_find(const char *path, uint32_t kind, const char *name,
+                                             struct mr_error *err);
+const struct plugin *__real_plugin_load_find(const char *path, uint32_t kind, const char *name,
+                                             struct mr_error *err);
+
+const struct plugin *__wrap_plugin_load_find(const char *path, uint32_t kind, const char *name,
+                                             struct mr_error *err)
+{
+    if (strcmp(path, RIG_LIBRARY) == 0)
+        return own_plugin(name);
+    return __real_plugin_load_find(path, kind, name, err);
 }
 
 /* --- the worker's side ------------------------------------------------------------------------------------------------ */
@@ -282,15 +309,17 @@ void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state t
         .config = &rig->config,
         .connector_config = &rig->config,
         .worker = &rig->worker,
+        .converters = rig->converters,
         .target = target,
         .box = &rig->box,
         .box_slot = 1,
         .events = &events,
         .arg = rig,
-        .find_converter = find_converter,
     };
     struct mr_error err = {0};
 
+    rig->converters[PLUGIN_KEY] = rig_place(props_get(&rig->config, "key.converter"));
+    rig->converters[PLUGIN_VALUE] = rig_place(props_get(&rig->config, "value.converter"));
     rig->ended = false;
     rig->state_count = 0;
     rig->trace[0] = '\0';

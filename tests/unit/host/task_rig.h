@@ -19,6 +19,7 @@ struct rig {
     char bootstrap[256];
     struct props worker;
     struct props config;
+    struct plugin_place converters[PLUGIN_ROLES];
     struct black_box box;
     struct task *task;
 
@@ -57,6 +58,12 @@ bool rig_saw(struct rig *rig, enum state state);
 int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* -1: nothing */
 void rig_answer_held(struct rig *rig); /* hold_puts ends: what is held is stored and answered */
 void rig_store(struct rig *rig, const char *partition, const char *key, int64_t next);
+
+/* Converters that are structs of the test: RigString, and rig_plugin when it is set. rig_place: as the worker names their
+ * place; none when the name is none of theirs. */
+#define RIG_LIBRARY "(a struct of the test)"
+extern const struct plugin *rig_plugin;
+struct plugin_place rig_place(const char *name);
 
 /* All values of a topic in offset order per partition, as one JSON array of texts, read by a client of its own. */
 json_t *rig_read_topic(struct rig *rig, const char *topic, size_t expected);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stages between plugin and Kafka: which converter with which settings, order, headers, bad records. */
+#include "task_rig.h"
+
 #include "host/host_api.h"
-#include "host/task/converter_find.h"
 #include "host/task/pipeline.h"
 #include "kafka/producer.h"
 
@@ -89,14 +90,6 @@ static const struct plugin spy = {
                   .stop = spy_stop},
 };
 
-static const struct plugin *find(void *arg, const char *name, struct mr_error *err)
-{
-    if (strcmp(name, "Spy") == 0)
-        return &spy;
-    mr_fail(err, MR_ERR_CONFIG, "no converter called %s is installed", name);
-    return NULL;
-}
-
 /* --- fixture ---------------------------------------------------------------------------------------------------------- */
 
 struct fixture {
@@ -113,6 +106,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
 
     story[0] = '\0';
+    rig_plugin = &spy;
     props_init(&f->connector);
     props_init(&f->worker);
     props_set(&f->worker, "key.converter", "Spy");
@@ -136,11 +130,21 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Where the worker says that the converter of this property is. */
+static struct plugin_place place(const struct fixture *f, const char *property)
+{
+    const char *own = props_get(&f->connector, property);
+
+    return rig_place(own != NULL ? own : props_get(&f->worker, property));
+}
+
 static void make(struct fixture *f)
 {
+    const struct plugin_place converters[PLUGIN_ROLES] = {
+        place(f, "key.converter"), place(f, "value.converter"), place(f, "header.converter")};
     const struct pipeline_spec spec = {.connector = &f->connector,
                                        .worker = &f->worker,
-                                       .find = find,
+                                       .converters = converters,
                                        .name = "conn",
                                        .stop_fd = -1};
 
@@ -222,30 +226,6 @@ static void a_converter_that_does_not_start_is_named_and_stopped(void **state)
     make(f);
     assert_null(f->p);
     assert_non_null(strstr(f->err.text, "undeclared"));
-}
-
-static void the_catalog_is_searched_by_name_alias_and_short_name(void **state)
-{
-    static const char *const names[] = {"NoSuch", "org.x.FooConverter", "FooConverter", "Foo",
-                                        "Bar"};
-    struct mr_error err;
-    json_t *plugins =
-        json_pack("[{s:s,s:i,s:s,s:[]},{s:s,s:i,s:s,s:[s]}]", "name", "Foo", "kind", MR_PLUGIN_SINK,
-                  "library", "/sink.so", "aliases", "name", "Bar", "kind", MR_PLUGIN_CONVERTER,
-                  "library", "/foo.so", "aliases", "org.x.FooConverter");
-
-    (void)state;
-    for (size_t i = 0; i < 5; i++) {
-        memset(&err, 0, sizeof(err));
-        assert_null(converter_find(plugins, names[i],
-                                   &err)); /* found ones fail later: there is no such file */
-        if (i == 0)
-            assert_string_equal(err.text,
-                                "no converter called NoSuch is installed; there are: Bar");
-        else
-            assert_non_null(strstr(err.text, "/foo.so"));
-    }
-    json_decref(plugins);
 }
 
 /* --- to Kafka -------------------------------------------------------------------------------------------------------- */
@@ -357,6 +337,16 @@ static void what_is_no_fault_of_the_record_is_not_tolerated(void **state)
     f->err = (struct mr_error){0};
     assert_int_equal(pipeline_from_kafka(f->p, &msg, 1, f->batch, &done, &f->err), MR_ERR_FULL);
     assert_int_equal(pipeline_tolerance(f->p)->skipped, 0);
+}
+
+static void blanks_around_a_tolerance_do_not_count(void **state)
+{
+    struct fixture *f = *state;
+
+    props_set(&f->connector, "errors.tolerance", " all\t");
+    make(f);
+    assert_non_null(f->p);
+    assert_true(pipeline_tolerance(f->p)->all);
 }
 
 static void an_unknown_tolerance_is_refused(void **state)
@@ -485,12 +475,12 @@ int main(void)
         T(the_connectors_converter_comes_with_the_connectors_settings_only),
         T(a_converter_that_is_not_there_is_named_with_its_property),
         T(a_converter_that_does_not_start_is_named_and_stopped),
-        T(the_catalog_is_searched_by_name_alias_and_short_name),
         T(a_source_record_passes_header_key_value),
         T(headers_without_a_converter_are_text_or_bytes),
         T(a_bad_record_fails_behind_those_that_are_ready),
         T(tolerance_drops_bad_records_and_counts_them),
         T(what_is_no_fault_of_the_record_is_not_tolerated),
+        T(blanks_around_a_tolerance_do_not_count),
         T(an_unknown_tolerance_is_refused),
         T(what_no_producer_takes_fails_whatever_the_tolerance),
         T(a_converter_that_takes_all_memory_fails_the_task),

@@ -195,7 +195,10 @@ static void obey(uint32_t kind, json_t *body)
     json_get_int(body, "id", INT64_MIN, INT64_MAX, &id);
     switch (kind) {
     case MSG_CONNECTOR_START:
-        connector_status("RUNNING", NULL);
+        if (strcmp(host.name, "parrot") == 0)
+            echo(kind, body);
+        else
+            connector_status("RUNNING", NULL);
         break;
     case MSG_TASK_CONFIGS:
         say_take(MSG_TASK_CONFIGS_READY,

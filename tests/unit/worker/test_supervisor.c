@@ -311,6 +311,41 @@ static void a_connector_starts_and_gives_task_configs(void **state)
                         "v");
 }
 
+#define CONVERTER(name, version, alias) \
+    "{\"library\":\"/p/" name "-" version ".so\",\"plugins\":[{\"name\":\"" name \
+    "\",\"version\":\"" version "\",\"kind\":3,\"aliases\":[\"" alias "\"],\"keys\":[]}]}\n"
+
+static bool started_echo(struct fixture *f)
+{
+    return echoed(f, "CONNECTOR_START");
+}
+
+/* By the one rule of names there is: the highest version, aliases, short forms, blanks around them. */
+static void a_host_is_told_where_its_converters_are(void **state)
+{
+    static const char lines[] = CONVERTER("JsonConverter", "1.9", "org.x.JsonConverter")
+        CONVERTER("JsonConverter", "1.10", "org.x.JsonConverter")
+            CONVERTER("StringConverter", "1.0", "org.x.StringConverter");
+    struct fixture *f = *state;
+
+    for (const char *line = lines, *end; *line != '\0'; line = end + 1) {
+        struct catalog_line read;
+
+        end = strchr(line, '\n');
+        assert_int_equal(catalog_read_line(f->cat, line, (size_t)(end - line), &read, NULL), 0);
+    }
+    props_set(&f->props, "value.converter", "org.x.StringConverter"); /* the worker's, too */
+    props_set(&f->props, "key.converter", " Json ");
+    props_set(&f->props, "header.converter", "SimpleHeaderConverter");
+    start(f, "parrot");
+    wait_until(f, started_echo);
+    assert_true(echoed(f, "\"key\":{\"library\":\"/p/JsonConverter-1.10.so\","
+                          "\"class\":\"JsonConverter\"}"));
+    assert_true(echoed(f, "\"value\":{\"library\":\"/p/StringConverter-1.0.so\","
+                          "\"class\":\"StringConverter\"}"));
+    assert_false(echoed(f, "\"header\":"));
+}
+
 static void one_connector_has_one_host(void **state)
 {
     struct fixture *f = *state;
@@ -983,6 +1018,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(a_host_is_born_clean),
         TEST(a_connector_starts_and_gives_task_configs),
+        TEST(a_host_is_told_where_its_converters_are),
         TEST(one_connector_has_one_host),
         TEST(who_has_no_host_is_told_so),
         TEST(tasks_start_and_stop_alone),
