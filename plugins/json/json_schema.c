@@ -244,7 +244,7 @@ static int make(const struct json_converter *c, const struct mr_schema_spec *spe
     const struct mr_schema *made = mr_schema_make(c->task, spec, &why);
 
     if (made == NULL)
-        return mr_fail(err, why.code, "%s", why.text);
+        return mr_fail(err, why.code < 0 ? why.code : MR_ERR_FATAL, "%s", why.text);
     *schema = made;
     return MR_OK;
 }
