@@ -15,6 +15,7 @@
 #include "kafka/topic_pattern.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,20 +156,34 @@ struct consumer *consumer_new(const struct props *java, const struct consumer_ev
     if (conf != NULL)
         rd_kafka_conf_destroy(conf);
     if (rc != 0)
-        consumer_close(&c);
+        consumer_close(&c, 0);
     return c;
 }
 
+static void *destroy_unclosed(void *rk)
+{
+    rd_kafka_destroy_flags(rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    return NULL;
+}
+
+/* While the group is being left librdkafka can't be destroyed: it would wait 5 s for a coordinator that does not answer. A
+ * thread waits for that in our place; no queue is served any more, so nothing is called back. */
 static void destroy_client(struct consumer *c)
 {
     bool closed = rd_kafka_consumer_closed(c->rk) != 0;
+    pthread_t thread;
 
     rd_kafka_queue_destroy(c->commits);
     rd_kafka_queue_destroy(c->queue);
-    rd_kafka_destroy_flags(c->rk, closed ? 0 : RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    if (closed)
+        rd_kafka_destroy(c->rk);
+    else if (c->closing && pthread_create(&thread, NULL, destroy_unclosed, c->rk) == 0)
+        pthread_detach(thread);
+    else
+        destroy_unclosed(c->rk);
 }
 
-void consumer_close(struct consumer **c)
+void consumer_close(struct consumer **c, int64_t deadline_ms)
 {
     struct consumer *dead = *c;
 
@@ -177,7 +192,7 @@ void consumer_close(struct consumer **c)
     mr_assert(!dead->lent);
     consumer_release(dead);
     if (dead->rk != NULL) {
-        consumer_group_leave(dead); /* the owner's callbacks still find it */
+        consumer_group_leave(dead, deadline_ms); /* the owner's callbacks still find it */
         destroy_client(dead);
     }
     *c = NULL;

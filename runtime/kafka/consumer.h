@@ -98,7 +98,8 @@ const char *consumer_member_id(
 size_t consumer_max_records(
     const struct consumer *c); /* max.poll.records, 500 unless set: what one put may hold */
 
-/* revoked runs, the group is left: waits for it at most 3 s. */
-void consumer_close(struct consumer **c);
+/* revoked runs, then the group is left: waits for the coordinator until deadline_ms (monotonic), at most 3 s. Later than that
+ * the group finds out by session.timeout.ms. */
+void consumer_close(struct consumer **c, int64_t deadline_ms);
 
 #endif

@@ -521,9 +521,9 @@ void consumer_group_serve_lent(struct consumer *c)
 
 /* --- leaving ---------------------------------------------------------------------------------------------------- */
 
-void consumer_group_leave(struct consumer *c)
+void consumer_group_leave(struct consumer *c, int64_t deadline_ms)
 {
-    int64_t until = clock_ms() + LEAVE_MS;
+    int64_t until;
     rd_kafka_queue_t *last = rd_kafka_queue_new(c->rk);
     rd_kafka_message_t *msg;
     rd_kafka_error_t *error;
@@ -539,6 +539,7 @@ void consumer_group_leave(struct consumer *c)
                                                   : RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS,
                        c->change_list);
     end_change(c);
+    until = clock_ms() + LEAVE_MS < deadline_ms ? clock_ms() + LEAVE_MS : deadline_ms;
     error = rd_kafka_consumer_close_queue(c->rk, last);
     while (error == NULL && !rd_kafka_consumer_closed(c->rk) && clock_ms() < until)
         if (rd_kafka_consume_batch_queue(last, 50, &msg, 1) == 1)

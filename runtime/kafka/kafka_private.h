@@ -221,9 +221,10 @@ void consumer_group_serve_lent(struct consumer *c);
 void consumer_group_nudge(struct consumer *c);
 int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err);
 void consumer_group_move(struct consumer *c, const struct consumer_partition *parts,
-                         size_t count);        /* ours only */
-void consumer_group_seek(struct consumer *c);  /* librdkafka to our positions, all partitions */
-void consumer_group_leave(struct consumer *c); /* revoked runs, then the group is left; bounded */
+                         size_t count);       /* ours only */
+void consumer_group_seek(struct consumer *c); /* librdkafka to our positions, all partitions */
+void consumer_group_leave(struct consumer *c,
+                          int64_t deadline_ms); /* revoked runs, then the group is left; bounded */
 
 /* consumer_parts.c */
 int consumer_parts_init(struct consumer_parts *p);

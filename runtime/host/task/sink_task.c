@@ -36,6 +36,13 @@
 #define TROUBLE_LOG_MS 30000
 #define BATCH_BUDGET ((size_t)64 * 1024 * 1024)
 #define TOPICS_MAX 10000
+/* Of the graceful time, when the last commit and the leaving of the group must be over, and what they get at least; the rest is
+ * for the plugin's stop. With brokers away both last as long as they may. */
+#define COMMIT_TENTHS 7
+#define LEAVE_TENTHS 9
+#define LATE_COMMIT_MS 200
+#define LATE_LEAVE_MS 100
+#define LEAVE_MS 3000 /* of a task that fails */
 
 enum lend { LEND_NONE, LEND_OFFERED, LEND_LENT };
 
@@ -266,15 +273,19 @@ static void commit_async(struct sink_task *s)
     s->sent_ms = clock_ms();
 }
 
-/* At most this long, so that revocation and stop end in time. */
-static int64_t sync_timeout(struct sink_task *s)
+/* When something must be over while the task stops: at tenths of the graceful time, but with least_ms from now on. While it does
+ * not stop: timeout_ms from now on. */
+static int64_t due_by(struct sink_task *s, int tenths, int64_t least_ms, int64_t timeout_ms)
 {
-    int64_t left;
+    int64_t now_ms = clock_ms();
+    int64_t due_ms;
 
     if (!task_stopping(s->task))
-        return s->timeout_ms;
-    left = task_stop_since(s->task) + s->graceful_ms * 9 / 10 - clock_ms();
-    return left < 200 ? 200 : left < s->timeout_ms ? left : s->timeout_ms;
+        return now_ms + timeout_ms;
+    due_ms = task_stop_since(s->task) + s->graceful_ms * tenths / 10;
+    return due_ms < now_ms + least_ms     ? now_ms + least_ms
+           : due_ms > now_ms + timeout_ms ? now_ms + timeout_ms
+                                          : due_ms;
 }
 
 /* Partitions are going: what is done in them is made durable and committed before. Inside the consumer's callback. */
@@ -282,6 +293,7 @@ static void commit_before_leaving(struct sink_task *s, const struct consumer_par
                                   size_t count)
 {
     struct mr_error err = {0};
+    int64_t commit_ms;
     size_t n;
 
     if (!room_for_parts(s))
@@ -289,8 +301,9 @@ static void commit_before_leaving(struct sink_task *s, const struct consumer_par
     n = ledger_uncommitted(s->ledger, going, count, s->parts);
     if (n == 0 || !flush(s, false))
         return;
+    commit_ms = due_by(s, COMMIT_TENTHS, LATE_COMMIT_MS, s->timeout_ms) - clock_ms();
     s->sent_count = 0; /* an answer that is still out can't be told from this one's */
-    if (consumer_commit(s->consumer, s->parts, n, true, sync_timeout(s), &err) == MR_OK)
+    if (consumer_commit(s->consumer, s->parts, n, true, commit_ms, &err) == MR_OK)
         ledger_committed(s->ledger, s->parts, n);
     else
         log_warn("the last offsets of %zu partitions were not committed: %s; their records are "
@@ -744,7 +757,7 @@ static void close_consumer(struct sink_task *s)
         batch_done(s, s->held);
     }
     take_commit_result(s);
-    consumer_close(&closing);
+    consumer_close(&closing, due_by(s, LEAVE_TENTHS, LATE_LEAVE_MS, LEAVE_MS));
     s->consumer = NULL;
     note_member(s, "");
 }

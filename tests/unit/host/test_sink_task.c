@@ -508,6 +508,20 @@ static void topics_must_be_named_in_one_way(void **state)
     }
 }
 
+static void a_stop_with_the_broker_away_ends_in_time_with_the_plugins_stop(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000",
+             "worker:task.shutdown.graceful.timeout.ms", "2000", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 100);
+    rd_kafka_mock_broker_set_down(rig->cluster, 1);
+    assert_true(rig_stop(rig) < 2300);
+    assert_int_equal(script.stopped, 1);
+}
+
 static void topics_can_be_named_by_a_pattern(void **state)
 {
     struct rig *rig = *state;
@@ -572,6 +586,7 @@ int main(int argc, char **argv)
         T(a_poll_of_large_records_is_put_in_several_batches),
         T(a_topic_that_became_shorter_is_read_from_its_beginning),
         T(topics_must_be_named_in_one_way),
+        T(a_stop_with_the_broker_away_ends_in_time_with_the_plugins_stop),
         T(topics_can_be_named_by_a_pattern),
         T(a_long_put_keeps_its_place_in_the_group),
         T(the_members_id_stands_in_the_black_box_until_it_leaves),

@@ -35,7 +35,7 @@ static void a_topic_is_read_in_order_and_goes_on_behind_the_commit(void **state)
     assert_int_equal(err.code, 0);
     assert_int_equal(consumer_commit_result(l.c, &err), 0); /* told once */
     from = clock_ms();
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
     assert_true(clock_ms() - from < 2500);
     assert_int_equal(l.revoked, 1);
     assert_int_equal(l.lost, 0);
@@ -45,7 +45,7 @@ static void a_topic_is_read_in_order_and_goes_on_behind_the_commit(void **state)
     ledger_subscribe(&l, topic);
     ledger_poll_until(&l, 2002, 20000);
     assert_int_equal(l.twice, 2);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 static void messages_carry_everything(void **state)
@@ -93,7 +93,7 @@ static void messages_carry_everything(void **state)
     assert_null(header.value);
     header = consumer_header_at(&msg, 2);
     assert_string_equal(header.name, "");
-    consumer_close(&l.c); /* with the batch still held */
+    consumer_close(&l.c, INT64_MAX); /* with the batch still held */
 }
 
 /* Message i has i % 4 headers and a value of i % 3 bytes, under every compression: the count must be right for
@@ -148,7 +148,7 @@ static void headers_are_counted_whatever_the_compression(void **state)
         consumer_release(l.c);
     }
     assert_int_equal(seen, 600);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 /* What librdkafka 2.0.2 gets wrong by itself: random batches, pauses, polls while paused, seeks back. */
@@ -189,10 +189,11 @@ static void nothing_is_lost_or_doubled_by_pause_resume_and_seek(void **state)
             assert_int_equal(consumer_seek(l.c, mine, ledger_positions(&l, topic, mine), &err), 0);
         }
     }
+    assert_int_equal(l.assigned, 1); /* not thrown out by a busy machine */
     assert_int_equal(l.seen, 10000 * PARTITIONS + sought);
     assert_int_equal(l.twice, 0);
     assert_int_equal(l.moved, 0);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 /* What a truncated log looks like: the position lies behind its end. */
@@ -216,7 +217,7 @@ static void a_log_that_ends_before_the_position_is_told(void **state)
     ledger_poll_until(&l, 30, 20000);
     assert_int_equal(l.moved, 1);
     assert_int_equal(l.next[1], 10);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 static void *wake_soon(void *arg)
@@ -253,7 +254,7 @@ static void a_wait_ends_when_woken(void **state)
     from = clock_ms();
     assert_int_equal(ledger_poll(&l, BATCH, 300), 0); /* and only once */
     assert_true(clock_ms() - from >= 290);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 static void latest_starts_at_the_end_as_it_was_at_assignment(void **state)
@@ -277,7 +278,7 @@ static void latest_starts_at_the_end_as_it_was_at_assignment(void **state)
     assert_int_equal(consumer_resume(l.c, mine, 0, &err), 0);
     ledger_poll_until(&l, 5, 10000);
     assert_int_equal(l.next[0], 15);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 static void seeking_in_assigned_decides_where_to_start(void **state);
@@ -312,7 +313,7 @@ static void seeking_in_assigned_decides_where_to_start(void **state)
     assert_non_null(l.c);
     ledger_subscribe(&l, topic);
     ledger_poll_until(&l, 3, 20000);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 static void no_offset_and_no_reset_is_fatal(void **state)
@@ -332,7 +333,7 @@ static void no_offset_and_no_reset_is_fatal(void **state)
         rc = consumer_poll(l.c, &msg, 1, 100, &err);
     assert_int_equal(rc, MR_ERR_FATAL);
     assert_non_null(strstr(err.text, "auto.offset.reset is none"));
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 static void a_pattern_subscribes_to_what_matches_as_a_whole(void **state)
@@ -353,7 +354,7 @@ static void a_pattern_subscribes_to_what_matches_as_a_whole(void **state)
     snprintf(pattern + strlen(pattern), 4, "\\d");
     ledger_subscribe(&l, pattern);
     ledger_poll_until(&l, 10, 20000);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 static void a_lost_broker_is_something_to_poll_on_for(void **state)
@@ -383,7 +384,28 @@ static void a_lost_broker_is_something_to_poll_on_for(void **state)
     for (until = clock_ms() + 20000; l.seen < 15 && clock_ms() < until;)
         ledger_poll(&l, 1, 100);
     assert_int_equal(l.seen, 15);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
+}
+
+static void a_group_that_does_not_answer_is_left_by_the_deadline(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    int64_t from;
+    char topic[64];
+
+    if (kafka.cluster == NULL)
+        skip();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 10);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 10, 20000);
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 10000);
+    from = clock_ms();
+    consumer_close(&l.c, from + 300);
+    assert_true(clock_ms() - from < 1200);
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 0);
 }
 
 static int start(void **state)
@@ -414,6 +436,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_offset_and_no_reset_is_fatal),
         cmocka_unit_test(a_pattern_subscribes_to_what_matches_as_a_whole),
         cmocka_unit_test(a_lost_broker_is_something_to_poll_on_for),
+        cmocka_unit_test(a_group_that_does_not_answer_is_left_by_the_deadline),
     };
 
     if (argc > 1)

@@ -41,7 +41,7 @@ static void rebalance_hands_over(const char *strategy)
             consumer_commit(b.c, mine, ledger_positions(&b, topic, mine), false, 0, &err);
         if (b.c != NULL && b.seen > 2000) {
             left_at = a.seen;
-            consumer_close(&b.c);
+            consumer_close(&b.c, INT64_MAX);
         }
     }
     assert_int_equal(a.seen + b.seen - a.twice - b.twice, 3000 * PARTITIONS);
@@ -50,7 +50,7 @@ static void rebalance_hands_over(const char *strategy)
         assert_int_equal(a.twice + b.twice, 0);
     assert_int_equal(a.lost + b.lost, 0);
     assert_int_equal(a.moved + b.moved, 0);
-    consumer_close(&a.c);
+    consumer_close(&a.c, INT64_MAX);
     assert_null(b.c);
 }
 
@@ -94,7 +94,7 @@ static void a_lent_consumer_keeps_its_place(void **state)
     assert_int_equal(l.revoked, 0);
     assert_int_equal(l.twice, 0);
     assert_int_equal(l.moved, 0);
-    consumer_close(&l.c);
+    consumer_close(&l.c, INT64_MAX);
 }
 
 /* Another member joins during the long put. The bound is 80 % of max.poll.interval.ms; then the partitions are
@@ -140,8 +140,8 @@ static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
     assert_int_equal(a.assigned, 2);
     assert_int_equal(a.seen + b.seen, 400 * PARTITIONS);
     assert_int_equal(a.twice + b.twice, 0);
-    consumer_close(&a.c);
-    consumer_close(&b.c);
+    consumer_close(&a.c, INT64_MAX);
+    consumer_close(&b.c, INT64_MAX);
 }
 
 static int start(void **state)
