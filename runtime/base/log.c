@@ -54,6 +54,11 @@ void log_set_level(enum log_level level)
     atomic_store(&log_level, level);
 }
 
+enum log_level log_get_level(void)
+{
+    return (enum log_level)atomic_load(&log_level);
+}
+
 bool log_level_from(const char *name, enum log_level *out)
 {
     for (int i = 0; i <= LOG_OFF; i++)

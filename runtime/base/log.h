@@ -18,7 +18,8 @@ void log_relay_to(int fd);
  * that logs; fn must neither block nor log. Once, before other threads exist. */
 void log_witness(void (*fn)(const char *line, size_t len));
 
-void log_set_level(enum log_level level);
+void log_set_level(enum log_level level); /* lines below it are not written; at first INFO */
+enum log_level log_get_level(void);
 bool log_level_from(const char *name, enum log_level *out); /* any case */
 const char *log_level_name(enum log_level level);
 uint64_t log_dropped(void); /* lines lost so far */

@@ -249,7 +249,8 @@ static int send_frame(void *arg, enum msg_kind kind, json_t *body)
 
 static int on_welcome(struct host *host, const json_t *body, struct mr_error *err)
 {
-    const char *lock;
+    const char *lock, *level_name;
+    enum log_level level;
     int64_t version, pid = 0;
     int rc;
 
@@ -257,6 +258,8 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
         return mr_fail(err, MR_ERR_PROTOCOL,
                        "the worker speaks another version of the link than this host's %d",
                        INHERIT_LINK_VERSION);
+    if (json_get_text(body, "log_level", &level_name) && log_level_from(level_name, &level))
+        log_set_level(level);
     rc = get_text(body, "lock", &lock, err);
     if (rc == 0)
         rc = get_props(body, "worker", &host->worker, err);

@@ -21,7 +21,8 @@ enum msg_kind {
     MSG_PONG,               /* id */
     MSG_DRAINED,            /* every task has stopped; the host exits with 0 */
     /* worker → host */
-    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives: answer to HELLO */
+    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, log_level?: answer to
+     * HELLO */
     MSG_WELCOME,
     /* conn, library: path, class: name of a descriptor in it, config: {}, target, converters: {key, value, header: {library,
      * class}}: absent where none is set, or none of that name is installed */

@@ -257,12 +257,22 @@ static void on_looked(void *arg, struct catalog *catalog, const struct mr_error 
     }
 }
 
+static int load(struct worker *worker, const char *path, struct mr_error *err)
+{
+    enum log_level level;
+    int rc = worker_config_load(&worker->config, path, err);
+
+    if (rc == 0 && log_level_from(worker->config.log_level, &level))
+        log_set_level(level);
+    return rc;
+}
+
 static int start(struct worker *worker, char **argv, int argc)
 {
     struct mr_error err = {0};
     int rc;
 
-    if (worker_config_load(&worker->config, argv[0], &err) != 0 || open_basics(worker, &err) != 0) {
+    if (load(worker, argv[0], &err) != 0 || open_basics(worker, &err) != 0) {
         log_error("%s", err.text);
         return EXIT_INITIALISATION;
     }

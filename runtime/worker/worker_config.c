@@ -89,6 +89,9 @@ static const struct setting {
       .fallback = NULL},
      STORED(offset_file)},
     NUMBER("millrace.restart.max", MR_CFG_INT, "5", 0, 100, STORED(restart_max)),
+    {{"millrace.log.level", MR_CFG_STRING, .fallback = "INFO",
+      .choices = "~TRACE|DEBUG|INFO|WARN|ERROR|FATAL|OFF"},
+     STORED(log_level)},
     {{"millrace.run.dir", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = NULL}, STORED(run_dir)},
 };
 
@@ -604,6 +607,7 @@ void worker_config_deinit(struct worker_config *config)
         free(config->listeners[i].host);
     free(config->worker_id);
     free(config->run_dir);
+    free(config->log_level);
     free(config->offset_file);
     free_list(config->plugin_path);
     free_list(config->override_allowlist);

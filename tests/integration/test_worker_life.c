@@ -88,6 +88,7 @@ static void a_bad_configuration_is_exit_2_and_names_the_place(void **state)
          "Invalid value soon for configuration task.shutdown.graceful.timeout.ms"},
         {"offset.flush.interval.ms=99999999999999999999", "offset.flush.interval.ms"},
         {"millrace.restart.max=-1", "millrace.restart.max"},
+        {"millrace.log.level=LOUD", "millrace.log.level"},
         {"key.converter=NoSuchConverter", "NoSuchConverter"},
         {"bad=\\u12", "line 7"},
     };
@@ -247,6 +248,30 @@ static void a_worker_that_looks_at_plugins_is_ended_at_once(void **state)
     assert_false(scratch_contains(w->log, " ERROR "));
 }
 
+/* Set for the worker, it holds for its hosts. */
+static void the_log_level_holds_for_the_worker_and_its_hosts(void **state)
+{
+    struct worker_run *w =
+        worker_run_start(&(struct worker_run_options){.props = "millrace.log.level= debug\n"});
+
+    (void)state;
+    scratch_write_text(scratch_path("in.txt"), "a\n");
+    worker_run_put(w, "source", source_config(scratch_path("in.txt"), scratch_name("level")));
+    worker_run_await(w, "source", "RUNNING", 1, FLOW_MS);
+    wait_until(5000, scratch_contains(w->log, " DEBUG worker."));
+    wait_until(5000, scratch_contains(w->log, "for reading, from byte")); /* by the plugin, INFO */
+    assert_int_equal(worker_run_stop(w), 0);
+    scratch_write_text(w->log, "");
+    scratch_append_text(w->config, "millrace.log.level=WARN\n");
+    worker_run_again(w);
+    worker_run_put(w, "source", source_config(scratch_path("in.txt"), scratch_name("level")));
+    worker_run_await(w, "source", "RUNNING", 1, FLOW_MS);
+    assert_int_equal(worker_run_stop(w), 0);
+    assert_false(scratch_contains(w->log, " DEBUG "));
+    assert_false(scratch_contains(w->log, "for reading, from byte"));
+    assert_false(scratch_contains(w->log, " INFO  worker.herder"));
+}
+
 static void an_unreachable_broker_is_waited_for(void **state)
 {
     const char *dead = scratch_text("127.0.0.1:%d", worker_run_free_port());
@@ -346,6 +371,7 @@ int main(void)
         scratch_test(a_damaged_offset_file_is_refused_by_name_and_byte),
         scratch_test(a_worker_that_looks_at_plugins_answers_503),
         scratch_test(a_worker_that_looks_at_plugins_is_ended_at_once),
+        scratch_test(the_log_level_holds_for_the_worker_and_its_hosts),
         scratch_test(an_unreachable_broker_is_waited_for),
         scratch_test(a_flood_of_harmless_signals_changes_nothing),
         scratch_test(sigterm_delivers_and_notes_everything_and_exits_0),

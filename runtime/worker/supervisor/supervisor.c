@@ -72,8 +72,9 @@ static json_t *make_welcome(void *arg, const char *lock_path)
 {
     struct supervisor *sup = arg;
 
-    return json_pack("{s:i, s:O, s:s}", "version", INHERIT_LINK_VERSION, "worker",
-                     sup->worker_props, "lock", lock_path);
+    return json_pack("{s:i, s:O, s:s, s:s}", "version", INHERIT_LINK_VERSION, "worker",
+                     sup->worker_props, "lock", lock_path, "log_level",
+                     log_level_name(log_get_level()));
 }
 
 static json_t *make_lease(void *arg)
