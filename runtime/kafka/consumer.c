@@ -147,6 +147,7 @@ struct consumer *consumer_new(const struct props *java, const struct consumer_ev
     }
     c->events = *events;
     c->arg = arg;
+    c->served_ms = clock_ms();
     c->reset = reset_policy(java);
     c->peek_headers = rd_kafka_version() <= PEEK_UNTIL;
     consumer_parts_init(&c->parts);
@@ -361,6 +362,7 @@ static size_t take(struct consumer *c, struct consumer_msg *out, size_t max, int
         if (count == 1 && max > 1)
             count += batch(c, 1, max - 1, 0);
     }
+    c->served_ms = clock_ms();
     c->held_count = sort_out(c, count, out);
     watch_queue(c);
     return c->held_count;
@@ -594,6 +596,7 @@ void consumer_keep_alive(struct consumer *c)
             note_message(c, msgs[i]);
         rd_kafka_message_destroy(msgs[i]);
     }
+    c->served_ms = clock_ms();
     consumer_group_serve_lent(c);
 }
 

@@ -440,7 +440,7 @@ void consumer_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, part_
     c->change = code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? CHANGE_ASSIGN : CHANGE_REVOKE;
     drop_list(&c->change_list);
     c->change_list = rd_kafka_topic_partition_list_copy(list);
-    c->change_since_ms = clock_ms();
+    c->change_since_ms = c->lent ? c->served_ms : clock_ms();
     if (c->change == CHANGE_REVOKE)
         disown(c, list);
     rd_kafka_queue_yield(c->queue); /* end the wait that this is called from */

@@ -180,7 +180,8 @@ struct consumer {
 
     enum consumer_change change;
     rd_kafka_topic_partition_list_t *change_list;
-    int64_t change_since_ms;
+    int64_t served_ms;       /* when the queue was last served: a change that is found came after */
+    int64_t change_since_ms; /* at the earliest */
     rd_kafka_topic_partition_list_t
         *adopted;   /* librdkafka has these, paused; the owner does not know yet. NULL: none */
     bool seeks_due; /* some partition has seek_due */

@@ -4,6 +4,7 @@
 #include "consumer_ledger.h"
 
 #include "base/clock.h"
+#include "kafka/kafka_private.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -144,6 +145,38 @@ static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
     consumer_close(&b.c, INT64_MAX);
 }
 
+/* The revocation came while nobody looked, and the group's patience began then: it is found when the consumer is lent, at a third
+ * of max.poll.interval.ms, and may wait for what is left of 80 %. */
+static void a_revocation_counts_from_the_last_poll(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger a = {.kafka = &kafka, .truth = &truth};
+    struct ledger b = {.kafka = &kafka, .truth = &truth};
+    struct mr_error err = {0};
+    struct consumer_partition mine[PARTITIONS];
+    int64_t from;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), PARTITIONS);
+    ledger_fill(&kafka, topic, PARTITIONS, 10);
+    ledger_open(&a, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
+    ledger_subscribe(&a, topic);
+    ledger_poll_until(&a, 10 * PARTITIONS, 20000);
+    ledger_open(&b, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
+    ledger_subscribe(&b, topic);
+    for (from = clock_ms(); clock_ms() - from < 2000;)
+        ledger_poll(&b, BATCH, 20);
+    assert_int_equal(consumer_lend(a.c, &err), 0);
+    while (a.c->parts.count > 0 && clock_ms() - from < 20000) {
+        consumer_keep_alive(a.c);
+        ledger_poll(&b, BATCH, 20);
+    }
+    assert_in_range(clock_ms() - from, 4500, 5800);
+    assert_int_equal(consumer_take_back(a.c, mine, 0, &err), 0);
+    consumer_close(&a.c, INT64_MAX);
+    consumer_close(&b.c, INT64_MAX);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -165,6 +198,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cooperative_rebalances_hand_over),
         cmocka_unit_test(a_lent_consumer_keeps_its_place),
         cmocka_unit_test(a_revocation_waits_for_a_lent_consumer_and_then_takes),
+        cmocka_unit_test(a_revocation_counts_from_the_last_poll),
     };
 
     if (argc > 1)
