@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "link/scan_format.h"
+#include "worker/supervisor/spawn.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -29,8 +29,6 @@
 #define EXIT_MS 1000 /* for the scanner's end, after its last line */
 #define LIBRARIES_MAX 10000
 #define PER_PROCESS 200 /* libraries; keeps the command line short */
-
-extern char **environ;
 
 /* Paths of libraries, owned. */
 struct libraries {
@@ -122,49 +120,6 @@ static void find_libraries(struct libraries *libs, const char *const *folders)
 
 /* --- the scanner process -------------------------------------------------------------------------------------------------------- */
 
-static int spawn_actions(posix_spawn_file_actions_t *actions, int out_fd)
-{
-    int rc = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(actions, out_fd, STDOUT_FILENO);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addopen(actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-    return rc;
-}
-
-/* 0 or an errno. */
-static int spawn_scan(const char *exe, char **argv, int out_fd, pid_t *pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t all, none;
-    int rc = posix_spawn_file_actions_init(&actions);
-
-    if (rc != 0)
-        return rc;
-    rc = posix_spawnattr_init(&attr);
-    if (rc != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return rc;
-    }
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-                                        POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setsigmask(&attr, &none);
-    rc = spawn_actions(&actions, out_fd);
-    if (rc == 0)
-        rc = posix_spawn(pid, exe, &actions, &attr, argv, environ);
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&actions);
-    return rc;
-}
-
 static int scanner_start(struct scanner *s, const char *exe, const struct libraries *libs,
                          size_t first, struct mr_error *err)
 {
@@ -176,7 +131,7 @@ static int scanner_start(struct scanner *s, const char *exe, const struct librar
     memcpy(argv + 2, libs->paths + first, count * sizeof(*argv));
     if (pipe2(fds, O_CLOEXEC) != 0)
         return err_errno(err, "cannot open a pipe to scan plugins");
-    errno = spawn_scan(exe, argv, fds[1], &s->pid);
+    errno = spawn_run(exe, argv, (const int[]){-1, fds[1], -1}, 3, &s->pid);
     close(fds[1]);
     if (errno != 0) {
         close(fds[0]);
@@ -200,6 +155,7 @@ static void scanner_end(struct scanner *s, bool kill_now, char *how, size_t size
         poll(&p, 1, EXIT_MS);
     kill(-s->pid, SIGKILL);
     waitid(P_PID, (id_t)s->pid, &end, WEXITED);
+    spawn_forget(s->pid);
     if (end.si_code != CLD_EXITED)
         snprintf(how, size, "the scanner was killed by signal %d (SIG%s) in it", end.si_status,
                  sigabbrev_np(end.si_status) == NULL ? "?" : sigabbrev_np(end.si_status));

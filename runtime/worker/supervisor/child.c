@@ -177,6 +177,7 @@ static void on_exit_event(void *arg, uint32_t events)
     signal_group(c, SIGKILL);
     if (waitid(P_PIDFD, (id_t)c->pidfd, &c->end, WEXITED | WNOHANG) != 0 || c->end.si_pid == 0)
         return;
+    spawn_forget(c->pid);
     loop_fd_remove(&c->exit_watch);
     c->state = GONE;
     if (c->link == NULL)
@@ -468,6 +469,7 @@ void child_free(struct child **cp)
         poll(&p, 1, 1000);
         signal_group(c, SIGKILL);
         waitid(P_PIDFD, (id_t)c->pidfd, &c->end, WEXITED | WNOHANG);
+        spawn_forget(c->pid);
     }
     destroy(c);
 }

@@ -226,8 +226,7 @@ static void end_child(pid_t pid)
 
 /* /proc/self/task/<thread>/children: numbers separated by blanks. It may skip one while others go: a look that found any
  * is followed by another. */
-static size_t sweep_thread(const char *thread, bool (*ours)(const void *arg, pid_t pid),
-                           const void *arg)
+static size_t sweep_thread(const char *thread, bool (*ours)(pid_t pid))
 {
     char path[64];
     size_t found = 0;
@@ -239,7 +238,7 @@ static size_t sweep_thread(const char *thread, bool (*ours)(const void *arg, pid
     if (file == NULL)
         return 0;
     while (fscanf(file, "%ld", &pid) == 1)
-        if (pid > 0 && !ours(arg, (pid_t)pid)) {
+        if (pid > 0 && !ours((pid_t)pid)) {
             end_child((pid_t)pid);
             found++;
         }
@@ -247,7 +246,7 @@ static size_t sweep_thread(const char *thread, bool (*ours)(const void *arg, pid
     return found;
 }
 
-size_t orphans_sweep(bool (*ours)(const void *arg, pid_t pid), const void *arg)
+size_t orphans_sweep(bool (*ours)(pid_t pid))
 {
     siginfo_t info;
     size_t found = 0;
@@ -262,7 +261,7 @@ size_t orphans_sweep(bool (*ours)(const void *arg, pid_t pid), const void *arg)
         return 0;
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
-            found += sweep_thread(entry->d_name, ours, arg);
+            found += sweep_thread(entry->d_name, ours);
     closedir(dir);
     return found;
 }

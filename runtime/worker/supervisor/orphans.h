@@ -20,6 +20,6 @@ void orphans_adopt(void);
 
 /* Kill every child of this process that `ours` does not know, and reap those that are dead. Gives how many there were: call
  * again until there is none. Never blocks. */
-size_t orphans_sweep(bool (*ours)(const void *arg, pid_t pid), const void *arg);
+size_t orphans_sweep(bool (*ours)(pid_t pid));
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spawns host processes. Called by child.c when the supervisor is told to run a connector; worker's loop thread.
+/* Spawns processes: hosts, by child.c when the supervisor is told to run a connector (the loop's thread), and scanners, by
+ * catalog_scan.c (the starter's). Knows which of this process's children these are.
  *
  * posix_spawn, because the worker has threads: no code of ours runs between fork and exec. The new process gets default
  * handlers and an empty signal mask whatever the worker blocks, a group of its own so that it can be killed with all it
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -102,22 +104,69 @@ static int open_ends(struct spawn *s, struct ends *ends)
     return open_pipe(&s->err_fd, &ends->err);
 }
 
-/* The functions below give 0 or an errno, as posix_spawn's own do. */
-static int list_actions(posix_spawn_file_actions_t *actions, const struct ends *ends)
-{
-    int rc = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+/* --- processes of ours ------------------------------------------------------------------------------------------------ */
 
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(actions, ends->out, STDOUT_FILENO);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(actions, ends->err, STDERR_FILENO);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(actions, ends->link, INHERIT_LINK_FD);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(actions, ends->box, INHERIT_BOX_FD);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addclosefrom_np(actions, INHERIT_BOX_FD + 1);
-    return rc;
+/* Which children of this process were made here: what else turns up among them is the leftover of a dead host. Global, as the
+ * children themselves are; the lock is held from before a process is made until it is listed. */
+static struct {
+    pthread_mutex_t lock;
+    pid_t *pids;
+    size_t count;
+    size_t cap;
+} ours = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t find_ours(pid_t pid)
+{
+    size_t i = 0;
+
+    while (i < ours.count && ours.pids[i] != pid)
+        i++;
+    return i;
+}
+
+static void list_ours(pid_t pid)
+{
+    if (ours.count == ours.cap) {
+        ours.cap = ours.cap == 0 ? 16 : ours.cap * 2;
+        ours.pids = realloc(ours.pids, ours.cap * sizeof(*ours.pids));
+        mr_assert(ours.pids != NULL);
+    }
+    ours.pids[ours.count++] = pid;
+}
+
+bool spawn_knows(pid_t pid)
+{
+    bool known;
+
+    pthread_mutex_lock(&ours.lock);
+    known = find_ours(pid) < ours.count;
+    pthread_mutex_unlock(&ours.lock);
+    return known;
+}
+
+void spawn_forget(pid_t pid)
+{
+    size_t i;
+
+    pthread_mutex_lock(&ours.lock);
+    i = find_ours(pid);
+    if (i < ours.count)
+        ours.pids[i] = ours.pids[--ours.count];
+    pthread_mutex_unlock(&ours.lock);
+}
+
+/* --- making one --------------------------------------------------------------------------------------------------------- */
+
+/* The functions below give 0 or an errno, as posix_spawn's own do. */
+static int list_actions(posix_spawn_file_actions_t *actions, const int *fds, size_t count)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = fds[i] >= 0 ? posix_spawn_file_actions_adddup2(actions, fds[i], (int)i)
+                         : posix_spawn_file_actions_addopen(actions, (int)i, "/dev/null",
+                                                            i == 0 ? O_RDONLY : O_WRONLY, 0);
+    return rc == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, (int)count) : rc;
 }
 
 static int set_attributes(posix_spawnattr_t *attr)
@@ -138,12 +187,10 @@ static int set_attributes(posix_spawnattr_t *attr)
     return rc;
 }
 
-static int start(const char *exe, const char *conn, const struct ends *ends, pid_t *pid)
+int spawn_run(const char *exe, char *const *argv, const int *fds, size_t count, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
-    char program[] = "millrace", verb[] = "host", name[NAME_MAX_BYTES + 1];
-    char *argv[] = {program, verb, name, NULL};
     int rc = posix_spawn_file_actions_init(&actions);
 
     if (rc != 0)
@@ -153,15 +200,28 @@ static int start(const char *exe, const char *conn, const struct ends *ends, pid
         posix_spawn_file_actions_destroy(&actions);
         return rc;
     }
-    snprintf(name, sizeof(name), "%s", conn);
-    rc = list_actions(&actions, ends);
+    rc = list_actions(&actions, fds, count);
     if (rc == 0)
         rc = set_attributes(&attr);
+    pthread_mutex_lock(&ours.lock);
     if (rc == 0)
         rc = posix_spawn(pid, exe, &actions, &attr, argv, environ);
+    if (rc == 0)
+        list_ours(*pid);
+    pthread_mutex_unlock(&ours.lock);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return rc;
+}
+
+static int start(const char *exe, const char *conn, const struct ends *ends, pid_t *pid)
+{
+    const int fds[] = {-1, ends->out, ends->err, ends->link, ends->box};
+    char program[] = "millrace", verb[] = "host", name[NAME_MAX_BYTES + 1];
+    char *argv[] = {program, verb, name, NULL};
+
+    snprintf(name, sizeof(name), "%s", conn);
+    return spawn_run(exe, argv, fds, sizeof(fds) / sizeof(fds[0]), pid);
 }
 
 int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_error *err)
@@ -184,6 +244,7 @@ int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_e
         rc = err_errno(err, "cannot watch host process %d", (int)s.pid);
         kill(-s.pid, SIGKILL);
         waitpid(s.pid, NULL, 0);
+        spawn_forget(s.pid);
         goto out;
     }
     *out = s;

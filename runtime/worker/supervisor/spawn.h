@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bringing a host process into the world: the only place that knows how. */
+/* Bringing a process into the world: the only place that knows how, and which children of this process are ours. */
 #ifndef WORKER_SPAWN_H
 #define WORKER_SPAWN_H
 
@@ -27,5 +27,12 @@ struct spawn {
  * Returns 0, or MR_ERR_IO with the reason (no descriptors, no processes, no such file); nothing is left behind then.
  * Thread: any. Blocks until the new process has begun to run exe: a millisecond or two. */
 int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_error *err);
+
+/* Start exe as leader of a group of its own, with default handlers and no signal blocked. Its descriptor i is a copy of
+ * fds[i], or /dev/null for -1; it has none from count on. A descriptor of the caller's below count must stand in its own place.
+ * argv: ended by NULL. 0, or an errno. It is known until spawn_forget, to be called when it is reaped. Any thread. */
+int spawn_run(const char *exe, char *const *argv, const int *fds, size_t count, pid_t *pid);
+void spawn_forget(pid_t pid);
+bool spawn_knows(pid_t pid);
 
 #endif

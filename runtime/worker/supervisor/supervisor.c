@@ -18,6 +18,7 @@
 #include "worker/supervisor/catalog.h"
 #include "worker/supervisor/tenant.h"
 #include "worker/supervisor/orphans.h"
+#include "worker/supervisor/spawn.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 
 #define ORPHANS_WAIT_MS 3000
 #define SWEEP_MS 50
+#define SWEEPS_MIN 3   /* a look may miss one while others go */
 #define SWEEPS_MAX 100 /* then the next death tries again */
 
 struct supervisor {
@@ -47,22 +49,12 @@ struct supervisor {
 
 /* --- what leftovers of plugins need --------------------------------------------------------------------------------------- */
 
-static bool is_host(const void *arg, pid_t pid)
-{
-    const struct supervisor *sup = arg;
-    void *value;
-
-    for (size_t i = 0; map_next(sup->hosts, &i, NULL, &value);)
-        if (child_pid(tenant_child(value)) == pid)
-            return true;
-    return false;
-}
-
 static void on_sweep(void *arg)
 {
     struct supervisor *sup = arg;
+    bool found = orphans_sweep(spawn_knows) > 0;
 
-    if (orphans_sweep(is_host, sup) > 0 && ++sup->sweeps < SWEEPS_MAX)
+    if (++sup->sweeps < (found ? SWEEPS_MAX : SWEEPS_MIN))
         loop_timer_start(sup->loop, &sup->sweep, SWEEP_MS, on_sweep, sup);
 }
 

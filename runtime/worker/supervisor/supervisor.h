@@ -3,8 +3,8 @@
  * spawn, hello, deadlines, signals, obituaries. Only this room knows that a host holds exactly one connector.
  * Owner: the worker's loop. Nothing here blocks.
  *
- * The process becomes the heir of what dead hosts leave behind, and kills it: it must have no children of other kinds while
- * a supervisor lives. Events may call back into the supervisor, but only `died` may free it. */
+ * The process becomes the heir of what dead hosts leave behind, and kills it: while a supervisor lives it must have no children
+ * but those of spawn.h. Events may call back into the supervisor, but only `died` may free it. */
 #ifndef WORKER_SUPERVISOR_H
 #define WORKER_SUPERVISOR_H
 

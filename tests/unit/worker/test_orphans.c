@@ -180,15 +180,17 @@ static void a_wait_that_is_called_off_kills_nobody(void **state)
 
 /* --- leftovers of dead hosts ---------------------------------------------------------------------------------------------------- */
 
-static bool is_known(const void *arg, pid_t pid)
+static pid_t known;
+
+static bool is_known(pid_t pid)
 {
-    return *(const pid_t *)arg == pid;
+    return pid == known;
 }
 
 static void leftovers_are_swept_and_known_children_kept(void **state)
 {
     struct fixture *f = *state;
-    pid_t middle, known;
+    pid_t middle;
     int fds[2];
     pid_t grandchild = 0;
     int64_t end_ms = clock_ms() + 5000;
@@ -212,7 +214,7 @@ static void leftovers_are_swept_and_known_children_kept(void **state)
     close(fds[0]);
     close(fds[1]);
     waitpid(middle, NULL, 0);
-    while (orphans_sweep(is_known, &known) > 0 && clock_ms() < end_ms)
+    while (orphans_sweep(is_known) > 0 && clock_ms() < end_ms)
         poll(NULL, 0, 10);
     assert_int_equal(kill(grandchild, 0), -1);
     assert_int_equal(errno, ESRCH);

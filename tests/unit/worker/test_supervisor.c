@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/props.h"
 #include "worker/supervisor/catalog.h"
+#include "worker/supervisor/spawn.h"
 #include "worker/supervisor/supervisor.h"
 
 #include <errno.h>
@@ -900,6 +901,28 @@ static void a_daemon_dies_with_its_host(void **state)
     assert_int_equal(f->deaths, 1);
 }
 
+static void another_process_of_ours_outlives_a_host(void **state)
+{
+    struct fixture *f = *state;
+    char program[] = "millrace", verb[] = "scan", library[] = "/x/hang.so";
+    char *argv[] = {program, verb, library, NULL};
+    pid_t pid = 0;
+
+    assert_int_equal(spawn_run("/proc/self/exe", argv, (const int[]){-1, -1, -1}, 3, &pid), 0);
+    assert_true(spawn_knows(pid));
+    start(f, "quit");
+    wait_until(f, dead);
+    on_tick(f);
+    f->ticks = 0;
+    wait_until(f, second_over);
+    loop_timer_cancel(&f->tick);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    spawn_forget(pid);
+    assert_false(spawn_knows(pid));
+}
+
 /* --- output ------------------------------------------------------------------------------------------------------------------------- */
 
 /* The worker's log goes to a file while fn runs. */
@@ -1056,6 +1079,7 @@ int main(int argc, char **argv)
         TEST(a_long_call_is_no_fault),
         TEST(a_forked_child_dies_with_its_host),
         TEST(a_daemon_dies_with_its_host),
+        TEST(another_process_of_ours_outlives_a_host),
         TEST(lines_are_logged_under_the_connector),
         TEST(a_flood_of_lines_costs_little_and_is_counted),
         TEST(a_line_without_end_costs_little),
