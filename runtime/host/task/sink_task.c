@@ -11,7 +11,7 @@
  *
  * A put or flush that takes long: control's thread borrows the consumer (server below) and keeps the place in the group.
  *
- *   NONE ─before a call─► OFFERED ─a third of max.poll.interval.ms later, control─► LENT
+ *   NONE ─before a call─► OFFERED ─a third of max.poll.interval.ms after the last poll, control─► LENT
  *     ▲                      │ call ended                                             │ call ended: take back
  *     └──────────────────────┴────────────────────────────────────────────────────────┘
  *
@@ -73,10 +73,11 @@ struct sink_task {
     size_t sent_cap;
     int64_t sent_ms;
     int64_t trouble_log_ms;
+    int64_t polled_ms; /* when the consumer was last served */
 
     /* Under task->serve_lock. */
     enum lend lend;
-    int64_t offered_ms;
+    int64_t offered_ms; /* the consumer was not served since */
 };
 
 static void fail(struct sink_task *s, const struct mr_error *err, const char *where)
@@ -141,7 +142,7 @@ static void set_lend(struct sink_task *s, enum lend lend)
 {
     pthread_mutex_lock(&s->task->serve_lock);
     s->lend = lend;
-    s->offered_ms = clock_ms();
+    s->offered_ms = s->polled_ms;
     pthread_mutex_unlock(&s->task->serve_lock);
 }
 
@@ -168,6 +169,7 @@ static void take_back(struct sink_task *s)
     count = ledger_positions(s->ledger, s->parts);
     if (consumer_take_back(s->consumer, s->parts, count, &err) != MR_OK)
         fail(s, &err, NULL);
+    s->polled_ms = clock_ms();
     s->stopped_delivery = false; /* settled anew before the next poll */
 }
 
@@ -593,6 +595,7 @@ static void turn(struct sink_task *s)
         return;
     task_report(s->task, task_paused(s->task) ? STATE_PAUSED : STATE_RUNNING);
     n = consumer_poll(s->consumer, s->msgs, s->max_poll, poll_timeout(s, clock_ms()), &err);
+    s->polled_ms = clock_ms();
     if (n < 0)
         poll_failed(s, n, &err);
     else if (n == 0)
@@ -783,7 +786,8 @@ static void run(struct sink_task *s)
         fail(s, &err, NULL);
         return;
     }
-    s->commit_due_ms = clock_ms() + s->interval_ms;
+    s->polled_ms = clock_ms();
+    s->commit_due_ms = s->polled_ms + s->interval_ms;
     task_set_waker(s->task, on_wake, s->consumer);
     task_set_server(s->task, serve, s);
     while (!ending(s))

@@ -31,6 +31,7 @@ static struct {
     atomic_int fail_put;
     atomic_int flush_code;
     atomic_int slow_put_ms; /* the next put takes so long */
+    atomic_int each_put_ms; /* and each one at least so long */
     atomic_int flushes;
     atomic_int stopped;
     atomic_int headers; /* seen */
@@ -71,6 +72,8 @@ static int keep_put(void *self, struct mr_batch *in, struct mr_error *err)
     int slow = atomic_exchange(&script.slow_put_ms, 0);
     int rc = MR_OK;
 
+    if (slow < script.each_put_ms)
+        slow = script.each_put_ms;
     if (slow > 0)
         usleep((useconds_t)slow * 1000);
     pthread_mutex_lock(&seen.lock);
@@ -470,6 +473,22 @@ static void a_poll_of_large_records_is_put_in_several_batches(void **state)
     check_got(400, 4);
 }
 
+/* 26 batches of one poll, together far longer than max.poll.interval.ms. */
+static void many_puts_of_one_poll_keep_the_place_in_the_group(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_dense_bytes = 1 << 20;
+    script.each_put_ms = 350;
+    rig_init(rig, 1, "topics", "in", "consumer.override.max.poll.interval.ms", "6000", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 400);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 400);
+    rig_wait_true(rig, committed_is, 400);
+    rig_stop(rig);
+    check_got(400, 1);
+}
+
 /* As after a topic was created anew: the group stands behind the end of the log. */
 static void a_topic_that_became_shorter_is_read_from_its_beginning(void **state)
 {
@@ -584,6 +603,7 @@ int main(int argc, char **argv)
         T(pause_stops_delivery_and_resume_loses_nothing),
         T(a_bad_record_fails_the_task_before_anything_of_its_poll_is_put),
         T(a_poll_of_large_records_is_put_in_several_batches),
+        T(many_puts_of_one_poll_keep_the_place_in_the_group),
         T(a_topic_that_became_shorter_is_read_from_its_beginning),
         T(topics_must_be_named_in_one_way),
         T(a_stop_with_the_broker_away_ends_in_time_with_the_plugins_stop),
