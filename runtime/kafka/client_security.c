@@ -223,6 +223,8 @@ static int apply_sasl(struct client_map *m)
             m, "sasl.mechanism", name,
             "use one of GSSAPI, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER");
     rc = client_map_feature(m, "sasl.mechanism", mechanism->feature, mechanism->name);
+    if (strncmp(name, "SCRAM", 5) == 0 && rd_kafka_version() < KAFKA_SCRAM_VERSION)
+        client_map_remark(m, "sasl.mechanism", KAFKA_SCRAM_TEXT);
     if (rc == 0)
         rc = client_map_put(m, "sasl.mechanism", "sasl.mechanism", mechanism->name);
     return rc != 0 ? rc : apply_mechanism(m, mechanism, client_map_get(m, "sasl.jaas.config"));

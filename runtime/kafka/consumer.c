@@ -37,12 +37,14 @@ void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const c
 
     if (c->trouble_code == MR_ERR_FATAL)
         return;
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && c->trouble_code != 0)
+        return; /* says less than what is known */
     if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(c->rk, fatal, sizeof(fatal)) != 0)
         text = fatal;
     c->trouble_code = kafka_error_consume(code, text);
     if (c->trouble_code != MR_ERR_FATAL)
         c->trouble_code = MR_ERR_RETRY;
-    snprintf(c->trouble, sizeof(c->trouble), "%s", text);
+    kafka_error_text(text, c->trouble, sizeof(c->trouble));
 }
 
 static void on_error(rd_kafka_t *rk, int code, const char *text, void *opaque)
@@ -167,8 +169,8 @@ static void *destroy_unclosed(void *rk)
     return NULL;
 }
 
-/* While the group is being left librdkafka can't be destroyed: it would wait 5 s for a coordinator that does not answer. A
- * thread waits for that in our place; no queue is served any more, so nothing is called back. */
+/* While the group is being left librdkafka can't be destroyed: it would wait 5 s for a coordinator that does not
+ * answer. A thread waits for that in our place; no queue is served any more, so nothing is called back. */
 static void destroy_client(struct consumer *c)
 {
     bool closed = rd_kafka_consumer_closed(c->rk) != 0;

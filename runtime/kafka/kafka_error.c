@@ -70,18 +70,83 @@ int kafka_error_produce(rd_kafka_resp_err_t code)
     return MR_ERR_FATAL;
 }
 
+/* The other side did not like our certificate, in OpenSSL's words. */
+static bool certificate_alert(const char *text)
+{
+    return strstr(text, "SSL routines") != NULL && strstr(text, " alert ") != NULL &&
+           (strstr(text, "certificate") != NULL || strstr(text, "unknown ca") != NULL);
+}
+
 /* Connections that break during a login or handshake also come with these codes; their texts tell. */
 bool kafka_error_hopeless(rd_kafka_resp_err_t code, const char *text)
 {
-    if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION)
+    switch (code) {
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
         return strstr(text, "Disconnected") == NULL && strstr(text, "mechanisms: (n/a)") == NULL &&
                strstr(text, "OAUTHBEARER token") == NULL;
-    if (code == RD_KAFKA_RESP_ERR__SSL)
+    case RD_KAFKA_RESP_ERR__SSL:
         return strstr(text, "certificate verify failed") != NULL ||
-               strstr(text, "verify broker certificate") != NULL;
-    return code == RD_KAFKA_RESP_ERR__FATAL ||
-           code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
-           code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM;
+               strstr(text, "verify broker certificate") != NULL || certificate_alert(text);
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+        return certificate_alert(text);
+    default:
+        return code == RD_KAFKA_RESP_ERR__FATAL ||
+               code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
+               code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM;
+    }
+}
+
+/* Names of librdkafka's in its texts, and what our user set. */
+static const char *const words[][2] = {
+    {"ssl.key.location", "ssl.keystore.location"},
+    {"ssl.certificate.location", "ssl.keystore.location"},
+    {"ssl.ca.location", "ssl.truststore.location"},
+    {"ssl.key.pem", "ssl.keystore.key"},
+    {"ssl.certificate.pem", "ssl.keystore.certificate.chain"},
+    {"ssl.ca.pem", "ssl.truststore.certificates"},
+    {"socket.timeout.ms", "request.timeout.ms"},
+    {"message.timeout.ms", "delivery.timeout.ms"},
+};
+
+static const char *word_at(const char *text, size_t *len)
+{
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        *len = strlen(words[i][0]);
+        if (strncmp(text, words[i][0], *len) == 0)
+            return words[i][1];
+    }
+    return NULL;
+}
+
+/* A key that can't be read comes with OpenSSL's code and little else. */
+static const char *hint(const char *text)
+{
+    if (strstr(text, "ssl.key.") != NULL || strstr(text, "mac verify failure") != NULL)
+        return "; is the password right (ssl.key.password, ssl.keystore.password)?";
+    if (strstr(text, "SCRAM") != NULL && rd_kafka_version() < KAFKA_SCRAM_VERSION)
+        return "; " KAFKA_SCRAM_TEXT;
+    return "";
+}
+
+void kafka_error_text(const char *text, char *out, size_t size)
+{
+    const char *stop = strstr(text, " (after "); /* the library's own bookkeeping */
+    const char *end = stop != NULL ? stop : text + strlen(text);
+    size_t used = 0;
+
+    for (const char *p = text; p < end && used + 1 < size;) {
+        size_t len;
+        const char *word = word_at(p, &len);
+
+        if (word == NULL) {
+            out[used++] = *p++;
+            continue;
+        }
+        used += (size_t)snprintf(out + used, size - used, "%s", word);
+        p += len;
+    }
+    used = used < size ? used : size - 1;
+    snprintf(out + used, size - used, "%s", hint(text));
 }
 
 int kafka_error_consume(rd_kafka_resp_err_t code, const char *text)

@@ -57,8 +57,11 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
                                   *conf, why, sizeof(why));
 
     if (rk == NULL) {
+        char text[640];
+
+        kafka_error_text(why, text, sizeof(text));
         rd_kafka_conf_destroy(*conf);
-        mr_fail(err, MR_ERR_CONFIG, "The Kafka client can't be made with these settings: %s", why);
+        mr_fail(err, MR_ERR_CONFIG, "The Kafka client can't be made with these settings: %s", text);
     }
     *conf = NULL;
     return rk;

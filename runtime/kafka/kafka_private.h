@@ -129,6 +129,14 @@ int kafka_error_produce(rd_kafka_resp_err_t code);
 int kafka_error_consume(rd_kafka_resp_err_t code, const char *text);
 bool kafka_error_hopeless(rd_kafka_resp_err_t code,
                           const char *text); /* authentication, TLS certificates, fatal */
+/* A text of librdkafka's as our user may read it: Java's names, no bookkeeping, a hint where one helps. */
+void kafka_error_text(const char *text, char *out, size_t size);
+
+/* Before 2.6.1 the answer of a SCRAM login was wrong in a way that only newer brokers mind. */
+#define KAFKA_SCRAM_VERSION 0x020601ff
+#define KAFKA_SCRAM_TEXT \
+    "newer brokers (seen on Kafka 4.3.1) refuse SCRAM logins of librdkafka before 2.6.1 as " \
+    "invalid credentials: use a newer librdkafka, or PLAIN over TLS"
 
 /* --- kafka_handle.c --------------------------------------------------------------------------------------------- */
 

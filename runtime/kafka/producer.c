@@ -374,8 +374,10 @@ static void take_trouble(struct producer *p, rd_kafka_event_t *event)
         rd_kafka_fatal_error(p->rk, p->trouble, sizeof(p->trouble));
         return;
     }
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && p->trouble[0] != '\0')
+        return; /* says less than what is known */
     p->fatal = kafka_error_hopeless(code, text);
-    snprintf(p->trouble, sizeof(p->trouble), "%s", text);
+    kafka_error_text(text, p->trouble, sizeof(p->trouble));
 }
 
 size_t producer_reports(struct producer *p, int64_t timeout_ms, producer_report_fn fn, void *arg)

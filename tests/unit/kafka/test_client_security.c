@@ -44,7 +44,10 @@ static void passwords_log_in_by_plain_and_scram(void **state)
             "sasl.jaas.config",
             "org.apache.kafka.common.security.scram.ScramLoginModule required username=\"u\" "
             "password=\"p\";");
-    mapped_silent(m);
+    if (rd_kafka_version() < 0x020601ff) /* and says why a login may fail */
+        mapped_remark(m, "sasl.mechanism: newer brokers (seen on Kafka 4.3.1) refuse SCRAM");
+    else
+        mapped_silent(m);
     mapped_value(m, "sasl.mechanism", "SCRAM-SHA-512");
     mapped_value(m, "ssl.endpoint.identification.algorithm", "https");
 }
