@@ -26,6 +26,7 @@ struct file_stream {
     size_t cap;
     size_t seen;      /* as above */
     int64_t position; /* bytes handed over */
+    int error;        /* errno of a read that failed; it stays */
     bool ended;
 };
 
@@ -55,7 +56,7 @@ bool file_source_full(const struct file_source *s, const struct mr_batch *out);
 int file_tail_poll(struct file_source *s, struct mr_batch *out, struct mr_error *err);
 void file_tail_close(struct file_tail *tail);
 
-/* file_stream.c: the same for a stream. */
+/* file_stream.c: the same for a stream. It can't be read twice, so lines go out before what failed behind them is said. */
 int file_stream_poll(struct file_source *s, struct mr_batch *out, struct mr_error *err);
 void file_stream_close(struct file_stream *stream);
 

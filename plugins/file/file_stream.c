@@ -50,6 +50,12 @@ static int make_room(struct file_source *s, struct mr_error *err)
     return MR_OK;
 }
 
+static int fail_read(const struct file_source *s, struct mr_error *err)
+{
+    return mr_fail(err, MR_ERR_FATAL, "Can't read %s: %s", s->path == NULL ? "stdin" : s->path,
+                   strerror(s->stream.error));
+}
+
 /* Read what is there, without waiting. MR_AGAIN: nothing. */
 static int fill(struct file_source *s, struct mr_error *err)
 {
@@ -60,14 +66,17 @@ static int fill(struct file_source *s, struct mr_error *err)
 
     if (rc != MR_OK)
         return rc;
+    if (stream->error != 0)
+        return fail_read(s, err);
     if (poll(&ready, 1, 0) <= 0)
         return MR_AGAIN;
     n = read(stream->fd, stream->data + stream->len, CHUNK);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return MR_AGAIN;
-    if (n < 0)
-        return mr_fail(err, MR_ERR_FATAL, "Can't read %s: %s", s->path == NULL ? "stdin" : s->path,
-                       strerror(errno));
+    if (n < 0) {
+        stream->error = errno;
+        return fail_read(s, err);
+    }
     stream->len += (size_t)n;
     stream->ended = n == 0;
     if (stream->ended)
@@ -140,7 +149,9 @@ int file_stream_poll(struct file_source *s, struct mr_batch *out, struct mr_erro
         }
         if (stream->ended)
             return mr_again_in(out, IDLE_MS);
-        rc = fill(s, err);
+        rc = fill(s, mr_batch_count(out) == 0 ? err : NULL);
     }
+    if (rc < 0 && mr_batch_count(out) > 0)
+        return MR_OK; /* these lines can't be read again; the next poll fails in the same way and says so */
     return rc == MR_AGAIN ? mr_again_on_fd(out, stream->fd, IDLE_MS) : rc;
 }

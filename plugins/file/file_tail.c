@@ -122,7 +122,7 @@ static int truncated(struct file_source *s, int64_t size, struct mr_error *err)
     if (!s->restart)
         return mr_fail(err, MR_ERR_FATAL,
                        "%s has %" PRId64 " bytes, but %" PRId64
-                       " of it were read before: it was truncated or written anew. "
+                       " of it were read before: it was truncated, written anew or replaced. "
                        "Reset the connector's offsets or give it another name, or set "
                        "millrace.file.truncated=restart to "
                        "read such a file from its beginning",
@@ -192,7 +192,7 @@ static int read_lines(struct file_source *s, struct mr_batch *out, struct mr_err
     struct file_tail *tail = &s->tail;
 
     while (!file_source_full(s, out)) {
-        int64_t want = CHUNK, end = 0;
+        int64_t start, want = CHUNK, end = 0;
         struct stat st;
         char *block;
         ssize_t n;
@@ -209,8 +209,8 @@ static int read_lines(struct file_source *s, struct mr_batch *out, struct mr_err
             rc = scan_line(s, st.st_size, &end, err);
             if (rc != MR_OK || end == 0)
                 return rc != MR_OK ? rc : MR_AGAIN;
-            if (end - tail->position > want)
-                want = end - tail->position;
+            if (end - tail->position >= want)
+                want = end - tail->position + 1; /* a '\r' is known for an end by what follows it */
         }
         if (want > st.st_size - tail->position)
             want = st.st_size - tail->position;
@@ -222,14 +222,18 @@ static int read_lines(struct file_source *s, struct mr_batch *out, struct mr_err
             return fail_read(s, err);
         if (n == 0)
             return MR_AGAIN; /* shorter than it says: whatever it is, it has no more now */
+        start = tail->position;
         take_lines(s, out, block, (size_t)n);
+        if (tail->position == start && start + n >= st.st_size)
+            return MR_AGAIN; /* half a line, perhaps a '\r' alone: it is the same until the file grows */
     }
     return MR_OK;
 }
 
 /* --- replaced by another file ------------------------------------------------------------------------------------------------------ */
 
-/* The rest of a file that nobody will write to any more is a line, though it has no end. */
+/* The rest of a file that nobody will write to any more is a line, though it has no end. What follows it is the new file's
+ * first, so that is its offset. */
 static int take_rest(struct file_source *s, struct mr_batch *out, struct mr_error *err)
 {
     struct file_tail *tail = &s->tail;
@@ -250,7 +254,7 @@ static int take_rest(struct file_source *s, struct mr_batch *out, struct mr_erro
     if (n < 0)
         return fail_read(s, err);
     tail->position += n;
-    file_source_add(s, out, block, line_split_seen(block, (size_t)n), tail->position);
+    file_source_add(s, out, block, line_split_seen(block, (size_t)n), 0);
     return MR_OK;
 }
 

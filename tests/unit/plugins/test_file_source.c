@@ -191,6 +191,50 @@ static void a_line_without_an_end_is_held_back(void **state)
     assert_int_equal(position(rig), 15);
 }
 
+/* Such a poll must wait: not MR_OK, which asks to be called again at once, and not before something happens. */
+static void a_lone_carriage_return_at_the_end_is_waited_on(void **state)
+{
+    struct rig *rig = *state;
+
+    append(rig->file, "abc\n\r");
+    start(rig);
+    assert_int_equal(poll_once(rig), MR_AGAIN);
+    assert_string_equal(rig->text, "abc|");
+    assert_true(batch_pool_bytes(rig->h.pool) < 65536); /* it was read once */
+    assert_int_equal(poll_once(rig), MR_AGAIN);
+    assert_int_equal(rig->h.batch->pub.count, 0);
+    assert_true(rig->h.batch->again_fd >= 0);
+    assert_true(batch_pool_bytes(rig->h.pool) < 65536);
+    append(rig->file, "\nd\n");
+    poll_until(rig);
+    assert_string_equal(rig->text, "|d|");
+    assert_int_equal(position(rig), 8);
+}
+
+/* The block that holds the line must hold the byte behind its '\r' too. */
+static void a_line_longer_than_a_block_may_end_in_a_carriage_return(void **state)
+{
+    static const size_t lengths[] = {65534, 65535, 65536, 65537, 100000};
+    struct rig *rig = *state;
+    char *line = malloc(100001);
+    int64_t expected = 0;
+
+    append(rig->file, "");
+    start(rig);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        memset(line, 'x', lengths[i]);
+        line[lengths[i]] = '\r';
+        put_bytes(rig->file, line, lengths[i] + 1, O_APPEND);
+        append(rig->file, "y\n");
+        poll_until(rig);
+        assert_int_equal(rig->h.batch->pub.count, 2);
+        assert_int_equal(batch_at(rig->h.batch, 0)->pub.value.len, lengths[i]);
+        expected += (int64_t)lengths[i] + 3;
+        assert_int_equal(position(rig), expected);
+    }
+    free(line);
+}
+
 static void it_resumes_in_bytes(void **state)
 {
     struct rig *rig = *state;
@@ -405,7 +449,7 @@ static void rotation_loses_nothing(void **state)
     assert_string_equal(rig->text, "two|three|");
     poll_until(rig);
     assert_string_equal(rig->text, "unended|");
-    assert_int_equal(position(rig), 21);
+    assert_int_equal(position(rig), 0); /* what comes next is the new file's first line */
     poll_until(rig);
     assert_string_equal(rig->text, "four|");
     assert_int_equal(position(rig), 5);
@@ -497,6 +541,57 @@ static void a_pipe_is_read_as_it_comes(void **state)
     assert_int_equal(poll_once(rig), MR_AGAIN); /* another writer may come */
 }
 
+static void a_streams_lines_go_out_before_a_line_that_is_too_long(void **state)
+{
+    enum { LONG = 300000 };
+    struct rig *rig = *state;
+    char *block = malloc(LONG);
+    int writer;
+
+    assert_int_equal(mkfifo(rig->file, 0600), 0);
+    start_with(rig, "millrace.file.line.max.bytes", "100000");
+    assert_int_equal(poll_once(rig), MR_AGAIN);
+    writer = open(rig->file, O_WRONLY | O_CLOEXEC);
+    assert_true(fcntl(writer, F_SETPIPE_SZ, 2 * LONG) >= LONG);
+    memset(block, 'x', LONG);
+    memcpy(block, "one\n", 4);
+    assert_int_equal(write(writer, block, LONG), LONG);
+    free(block);
+    assert_int_equal(poll_once(rig), MR_OK);
+    assert_string_equal(rig->text, "one|");
+    assert_int_equal(rig->h.err.code, 0);
+    assert_int_equal(poll_once(rig), MR_ERR_FATAL);
+    assert_non_null(strstr(rig->h.err.text, "longer than 100000 bytes"));
+    close(writer);
+}
+
+/* A terminal whose other end is gone gives what was typed, then EIO. */
+static void a_streams_lines_go_out_before_a_failure_to_read(void **state)
+{
+    const char *keys[] = {"topic", "t", NULL};
+    struct rig *rig = *state;
+    int saved = dup(STDIN_FILENO), terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int typist;
+
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    typist = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(typist >= 0);
+    dup2(terminal, STDIN_FILENO);
+    close(terminal);
+    assert_int_equal(plugin_host_open(&rig->h, "FileStreamSource", keys), 0);
+    assert_int_equal(write(typist, "one\ntwo\n", 8), 8);
+    close(typist);
+    assert_int_equal(poll_once(rig), MR_OK);
+    assert_string_equal(rig->text, "one|two|");
+    assert_int_equal(rig->h.err.code, 0);
+    assert_int_equal(poll_once(rig), MR_ERR_FATAL);
+    assert_non_null(strstr(rig->h.err.text, "Can't read stdin: Input/output error"));
+    plugin_host_close(&rig->h);
+    rig->h.pool = NULL;
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+}
+
 static void stdin_is_read_to_its_end(void **state)
 {
     const char *keys[] = {"topic", "t", NULL};
@@ -532,6 +627,8 @@ int main(void)
         TEST(lines_become_records_with_byte_offsets),
         TEST(nothing_is_copied),
         TEST(a_line_without_an_end_is_held_back),
+        TEST(a_lone_carriage_return_at_the_end_is_waited_on),
+        TEST(a_line_longer_than_a_block_may_end_in_a_carriage_return),
         TEST(it_resumes_in_bytes),
         TEST(odd_bytes_are_kept_or_replaced),
         TEST(batch_size_splits_and_nothing_stalls),
@@ -550,6 +647,8 @@ int main(void)
         TEST(replacement_by_a_directory_is_refused),
         TEST(no_right_to_read_is_named),
         TEST(a_pipe_is_read_as_it_comes),
+        TEST(a_streams_lines_go_out_before_a_line_that_is_too_long),
+        TEST(a_streams_lines_go_out_before_a_failure_to_read),
         TEST(stdin_is_read_to_its_end),
     };
 
