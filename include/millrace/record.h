@@ -217,7 +217,7 @@ static inline void mr_record_header(struct mr_record *rec, const char *name,
 }
 
 /* Where the source stands after this record: partition {"name": name}, offset {key: next}. Kafka Connect's source
- * offset; it is stored once this record and all before it have been delivered. */
+ * offset; it is stored once this record and all before it have been delivered. name and key are UTF-8: others fail the task. */
 static inline void mr_record_offset(struct mr_record *rec, const char *name, const char *key,
                                     int64_t next)
 {

@@ -679,6 +679,20 @@ void record_arena_header(struct mr_record *pub, const char *name, const struct m
     pub->header_count++;
 }
 
+/* What can't be stored must not look as if it were: the task would begin anew with each start. */
+static void fault_unstorable(struct batch *batch, const struct mr_source_partition *part)
+{
+    char shown[200];
+    char text[300];
+    int len = snprintf(text, sizeof(text),
+                       "the offset of source partition %s can't be stored: its name is not UTF-8",
+                       source_partition_show(part, shown, sizeof(shown)));
+    const char *copy = batch_copy(batch, text, (size_t)len + 1);
+
+    if (copy != NULL)
+        batch_fault(batch, copy);
+}
+
 void record_arena_offset(struct mr_record *pub, const struct mr_source_partition *part,
                          const char *key, int64_t next)
 {
@@ -688,6 +702,8 @@ void record_arena_offset(struct mr_record *pub, const struct mr_source_partition
     rec->partition = rec->offset_key == NULL ? NULL : part;
     rec->offset_next = next;
     if (rec->partition == NULL)
-        batch_fault(rec->batch,
-                    "a source offset without a partition or key, or too many different ones");
+        batch_fault(rec->batch, "a source offset without a partition or key, with a key that is "
+                                "not UTF-8, or too many different ones");
+    else if (!part->storable)
+        fault_unstorable(rec->batch, part);
 }

@@ -39,7 +39,7 @@ struct batch {
     int again_fd;       /* -1: none */
     bool again;         /* mr_again_in or mr_again_on_fd was called */
     bool over;          /* the plugin broke a rule or the budget: fail the task after the call */
-    const char *fault;  /* which, with over; static text */
+    const char *fault;  /* which, with over; static text, or in the arena */
     /* private */
     void *blocks;      /* of the arena; the first is the current one */
     size_t record_cap; /* records that are mapped now */

@@ -10,8 +10,11 @@
  * live until the process ends, so it has no owner to be freed by. */
 #include "host/data/source_partition.h"
 
+#include "host/data/utf8.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +118,8 @@ static struct mr_source_partition *pair_new(const char *key, const char *value, 
     part->key = memcpy(text, key, key_size);
     part->value = value == NULL ? NULL : memcpy(text + key_size, value, value_size);
     part->index = index;
+    part->storable = utf8_valid(key, key_size - 1) == key_size - 1 &&
+                     (value == NULL || utf8_valid(value, value_size - 1) == value_size - 1);
     return part;
 }
 
@@ -173,5 +178,28 @@ const char *source_partition_key(const char *key)
 {
     const struct mr_source_partition *pair = intern(&offset_keys, key, NULL);
 
-    return pair == NULL ? NULL : pair->key;
+    return pair == NULL || !pair->storable ? NULL : pair->key;
+}
+
+static size_t show(const char *text, char *out, size_t size, size_t used)
+{
+    for (; *text != '\0' && used + sizeof("\\xff") <= size; text++) {
+        if (*text >= ' ' && *text <= '~')
+            out[used++] = *text;
+        else
+            used += (size_t)snprintf(out + used, size - used, "\\x%02x", (unsigned char)*text);
+    }
+    return used;
+}
+
+const char *source_partition_show(const struct mr_source_partition *part, char *out, size_t size)
+{
+    const char *const pieces[] = {"{", part->key, ": ", part->value == NULL ? "null" : part->value,
+                                  "}"};
+    size_t used = 0;
+
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
+        used = show(pieces[i], out, size, used);
+    out[used] = '\0';
+    return out;
 }

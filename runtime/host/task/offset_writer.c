@@ -31,7 +31,7 @@ void offset_writer_deinit(struct offset_writer *w)
     w->taken = NULL;
 }
 
-/* {key: value}, or NULL when a text is not UTF-8 or memory is short. value is taken, and may be NULL for that reason. */
+/* {key: value}, or NULL when memory is short. value is taken, and may be NULL for that reason. */
 static json_t *pair_of(const char *key, json_t *value)
 {
     json_t *object = json_object();
@@ -64,19 +64,16 @@ static json_t *entry_of(const struct ack_offset *offset)
     return NULL;
 }
 
+/* NULL: no memory for all of them. Their names are UTF-8: record_arena refuses others. */
 static json_t *entries_of(const struct offset_writer *w)
 {
     json_t *entries = json_array();
 
     for (size_t i = 0; i < w->taken_count; i++) {
-        json_t *entry = entry_of(&w->taken[i]);
-
-        if (entry == NULL)
-            log_error(
-                "the offset of source partition %.200s can't be stored: its name is not UTF-8",
-                w->taken[i].partition->key);
-        else
-            json_array_append_new(entries, entry);
+        if (json_array_append_new(entries, entry_of(&w->taken[i])) == 0)
+            continue;
+        json_decref(entries);
+        return NULL;
     }
     return entries;
 }
@@ -95,6 +92,7 @@ static void put_back(struct offset_writer *w)
 static void pump(struct offset_writer *w, int64_t now_ms)
 {
     size_t portion = w->left < OFFSET_WRITER_PORTION ? w->left : OFFSET_WRITER_PORTION;
+    json_t *entries;
 
     w->taken_count = ack_window_take(w->window, w->taken, portion);
     w->left -= portion;
@@ -103,7 +101,8 @@ static void pump(struct offset_writer *w, int64_t now_ms)
     w->putting = true;
     w->late = false;
     w->sent_ms = now_ms;
-    w->id = w->put(w->arg, entries_of(w));
+    entries = entries_of(w);
+    w->id = entries == NULL ? -1 : w->put(w->arg, entries);
     if (w->id >= 0)
         return;
     log_warn("offsets of %zu source partitions could not be handed to the worker; they stay for "

@@ -207,16 +207,6 @@ static void many_partitions_go_in_portions(void **state)
     assert_true(offset_writer_answer(&f->w, 102, "", 0));
 }
 
-static void a_name_that_is_not_utf8_does_not_stop_the_others(void **state)
-{
-    struct fixture *f = *state;
-
-    deliver(f, "\xff\xfe", 1);
-    deliver(f, "b", 1);
-    offset_writer_flush(&f->w, 0);
-    check_sent(f, 0, "[[{\"filename\":\"b\"},{\"position\":1}]]");
-}
-
 static void a_late_answer_is_waited_for_and_counts(void **state)
 {
     struct fixture *f = *state;
@@ -243,7 +233,6 @@ int main(void)
         T(a_link_that_closes_between_portions_is_no_success),
         T(a_closed_link_loses_nothing),
         T(many_partitions_go_in_portions),
-        T(a_name_that_is_not_utf8_does_not_stop_the_others),
         T(a_late_answer_is_waited_for_and_counts),
     };
 

@@ -362,6 +362,7 @@ static void the_same_partition_is_one_pointer_in_every_thread(void **state)
 {
     static const struct mr_source_partition *out[4][2000];
     pthread_t threads[4];
+    char text[64];
 
     (void)state;
     for (int i = 0; i < 4; i++)
@@ -379,6 +380,14 @@ static void the_same_partition_is_one_pointer_in_every_thread(void **state)
     }
     assert_ptr_not_equal(source_partition_intern("a", NULL), source_partition_intern("a", ""));
     assert_null(source_partition_intern(NULL, "x"));
+    assert_true(source_partition_intern("k", "caf\xc3\xa9")->storable);
+    assert_false(source_partition_intern("k", "caf\xe9")->storable);
+    assert_false(source_partition_intern("caf\xe9", NULL)->storable);
+    assert_string_equal(source_partition_show(source_partition_intern("k\xff", NULL), text, 64),
+                        "{k\\xff: null}");
+    memset(text, '#', sizeof(text));
+    source_partition_show(source_partition_intern("0123456789", "0123456789\xff"), text, 20);
+    assert_true(strlen(text) < 20 && text[20] == '#');
 }
 
 /* What the plugin's side costs once the pool is warm: no malloc at all, whatever the number of records. */

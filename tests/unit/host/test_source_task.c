@@ -50,6 +50,8 @@ enum fault {
     FAULT_BLOCK,
     FAULT_BAD_FD,
     FAULT_UNDECLARED,
+    FAULT_NAME,
+    FAULT_KEY,
     FAULT_HUGE
 };
 
@@ -95,6 +97,12 @@ static int misbehave(struct counter *c, struct mr_batch *out, struct mr_error *e
         return block_for_ever(err);
     case FAULT_BAD_FD:
         return mr_again_on_fd(out, 999, -1);
+    case FAULT_NAME:
+        mr_record_offset(mr_batch_add(out, "numbers"), "caf\xe9", "next", 1);
+        return MR_OK;
+    case FAULT_KEY:
+        mr_record_offset(mr_batch_add(out, "numbers"), "numbers", "n\xff", 1);
+        return MR_OK;
     case FAULT_UNDECLARED:
         mr_config_str(c->task, "nonsense");
         return MR_OK;
@@ -829,6 +837,8 @@ static void mistakes_of_the_plugin_are_named(void **state)
         {FAULT_TIMESTAMP, "Invalid record timestamp -5"},
         {FAULT_BAD_FD, "descriptor 999"},
         {FAULT_UNDECLARED, "nonsense"},
+        {FAULT_NAME, "source partition {name: caf\\xe9} can't be stored: its name is not UTF-8"},
+        {FAULT_KEY, "a key that is not UTF-8"},
         {FAULT_HUGE, "more memory than a batch may hold"},
     };
 
