@@ -359,6 +359,8 @@ static int on_task_start(struct host *host, const json_t *body, struct mr_error 
         rc = get_task(body, &spec.number, err);
     if (rc == 0)
         rc = get_target(body, &spec.target, err);
+    if (rc == 0 && !json_get_int(body, "generation", 0, INT64_MAX, &spec.generation))
+        rc = missing("generation", err);
     if (rc == 0 && may_start(host))
         rc = hosted_task_start(host->hosted, &spec, err);
     else if (rc == 0)

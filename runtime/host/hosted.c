@@ -42,6 +42,7 @@ struct tenant {
     struct task *task; /* NULL: waits for the library, or for its predecessor */
     struct props config;
     enum target_state target;
+    int64_t generation;
     bool stopping;
     bool stop_again; /* it was asked to stop after its last status: answer when it is gone */
     bool stopper;    /* a thread is inside task_stop */
@@ -411,16 +412,16 @@ static void read_question(struct task_note *note)
     ask(note->tenant, note->kind, note->id, body);
 }
 
-static int64_t post_question(struct tenant *t, enum msg_kind kind, const char *member, json_t *what)
+/* body is taken. */
+static int64_t post_question(struct tenant *t, enum msg_kind kind, json_t *body)
 {
     struct task_note *note = note_new(t, read_question);
     int64_t id = atomic_fetch_add(&t->conn->hosted->next_id, 1);
 
     note->kind = kind;
     note->id = id;
-    note->body = json_object();
-    mr_assert(note->body != NULL);
-    json_object_set_new(note->body, member, what);
+    note->body = body;
+    mr_assert(body != NULL);
     note_post(note);
     return id;
 }
@@ -428,13 +429,13 @@ static int64_t post_question(struct tenant *t, enum msg_kind kind, const char *m
 static int64_t on_ask_offsets(void *arg, struct task *task, json_t *partitions)
 {
     (void)task;
-    return post_question(arg, MSG_OFFSETS_GET, "partitions", partitions);
+    return post_question(arg, MSG_OFFSETS_GET, json_pack("{s:o}", "partitions", partitions));
 }
 
 static int64_t on_put_offsets(void *arg, struct task *task, json_t *entries)
 {
     (void)task;
-    return post_question(arg, MSG_OFFSETS_PUT, "entries", entries);
+    return post_question(arg, MSG_OFFSETS_PUT, json_pack("{s:o}", "entries", entries));
 }
 
 static int64_t on_ask_start(void *arg, struct task *task)
@@ -442,7 +443,9 @@ static int64_t on_ask_start(void *arg, struct task *task)
     struct tenant *t = arg;
 
     (void)task;
-    return post_question(t, MSG_START_CHECK, "task", json_integer(t->number));
+    return post_question(
+        t, MSG_START_CHECK,
+        json_pack("{s:i, s:I}", "task", t->number, "generation", (json_int_t)t->generation));
 }
 
 /* Run fn(arg) on a thread of its own that nobody waits for. */
@@ -589,6 +592,7 @@ static struct tenant *tenant_new(struct conn *conn, const struct hosted_task *sp
     t->number = spec->number;
     t->slot = THREAD_GUARD_NO_SLOT;
     t->target = spec->target;
+    t->generation = spec->generation;
     return t;
 }
 

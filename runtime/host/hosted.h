@@ -41,6 +41,7 @@ struct hosted_task {
     int number;
     const struct props *config;
     enum target_state target;
+    int64_t generation; /* the worker's number for this start: START_CHECK repeats it */
 };
 
 /* Commands of the worker. An error means that the worker broke a rule (an unknown connector, one started twice). What the

@@ -16,10 +16,10 @@ enum msg_kind {
     MSG_TASK_STATUS,        /* conn, task, state, trace?; UNASSIGNED = stopped as asked */
     MSG_OFFSETS_GET,        /* id, conn, partitions: [object] */
     MSG_OFFSETS_PUT,        /* id, conn, entries: [[partition object, offset object | null]] */
-    MSG_START_CHECK,        /* id, conn, task: is this task still to run here? */
-    MSG_FENCE,              /* id, conn: fence the producers of earlier generations */
-    MSG_PONG,               /* id */
-    MSG_DRAINED,            /* every task has stopped; the host exits with 0 */
+    MSG_START_CHECK, /* id, conn, task, generation (of TASK_START): is this task still to run here? */
+    MSG_FENCE,       /* id, conn: fence the producers of earlier generations */
+    MSG_PONG,        /* id */
+    MSG_DRAINED,     /* every task has stopped; the host exits with 0 */
     /* worker → host */
     /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, log_level?: answer to
      * HELLO */

@@ -501,9 +501,9 @@ void connectors_on_task(void *arg, const char *conn, int task, enum state state,
     go_on(arg, entry);
 }
 
-bool connectors_on_start_check(void *arg, const char *conn, int task)
+bool connectors_may_start(const struct connectors *all, const char *name, int task)
 {
-    struct entry *entry = find(arg, conn);
+    const struct entry *entry = find(all, name);
 
     return entry != NULL && lifecycle_may_start(entry->lc, task);
 }

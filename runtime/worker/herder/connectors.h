@@ -63,13 +63,14 @@ void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg);
 /* NULL: not here. */
 const struct lifecycle *connectors_find(const struct connectors *all, const char *name);
 size_t connectors_hosts(const struct connectors *all); /* connectors that have a host now */
+/* Is this task one that is to run here now? */
+bool connectors_may_start(const struct connectors *all, const char *name, int task);
 
 /* Events of the supervisor; struct connectors is the argument. */
 void connectors_on_connector(void *arg, const char *conn, enum state state, const char *trace,
                              const char *version);
 void connectors_on_configs(void *arg, const char *conn, const json_t *configs, const char *error);
 void connectors_on_task(void *arg, const char *conn, int task, enum state state, const char *trace);
-bool connectors_on_start_check(void *arg, const char *conn, int task);
 void connectors_on_died(void *arg, const char *conn, const struct supervisor_death *death);
 
 #endif

@@ -373,9 +373,20 @@ static void on_offsets_put(void *arg, const char *conn, int64_t id, const json_t
     offset_desk_put(&((struct herder *)arg)->desk, conn, id, entries);
 }
 
-static bool on_start_check(void *arg, const char *conn, int task)
+/* Everything is assigned to a standalone worker: what it knows is what holds. */
+static void on_start_check(void *arg, const char *conn, int64_t id, int task, int64_t generation)
 {
-    return connectors_on_start_check(((struct herder *)arg)->connectors, conn, task);
+    struct herder *herder = arg;
+
+    (void)generation;
+    supervisor_start_checked(herder->sup, conn, id,
+                             connectors_may_start(herder->connectors, conn, task));
+}
+
+static void on_fence(void *arg, const char *conn, int64_t id)
+{
+    supervisor_fenced(((struct herder *)arg)->sup, conn, id,
+                      "exactly-once needs a distributed worker, and this one is standalone");
 }
 
 static void on_died(void *arg, const char *conn, const struct supervisor_death *death)
@@ -390,6 +401,7 @@ static const struct supervisor_events supervisor_events = {
     .offsets_get = on_offsets_get,
     .offsets_put = on_offsets_put,
     .start_check = on_start_check,
+    .fence = on_fence,
     .died = on_died,
 };
 

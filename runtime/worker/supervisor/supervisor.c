@@ -205,7 +205,7 @@ int supervisor_start_task(struct supervisor *sup, const char *conn, int task,
 
     if (tenant == NULL)
         return MR_ERR_CLOSED;
-    return tenant_start_task_take(tenant, task,
+    return tenant_start_task_take(tenant, task, generation,
                                   json_pack("{s:s, s:i, s:o, s:s, s:I}", "conn", conn, "task", task,
                                             "config", json_from_props(config), "target",
                                             target_state_name(target), "generation",
@@ -237,15 +237,31 @@ int supervisor_drain(struct supervisor *sup, const char *conn)
     return 0;
 }
 
-void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries,
-                             const char *error)
+static void answer_take(struct supervisor *sup, const char *conn,
+                        const struct tenant_answer *answer)
 {
     struct tenant *tenant = find_host(sup, conn);
 
     if (tenant != NULL)
-        tenant_answer_take(tenant, id, entries, error);
+        tenant_answer_take(tenant, answer);
     else
-        json_decref(entries);
+        json_decref(answer->entries);
+}
+
+void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries,
+                             const char *error)
+{
+    answer_take(sup, conn, &(struct tenant_answer){.id = id, .entries = entries, .error = error});
+}
+
+void supervisor_start_checked(struct supervisor *sup, const char *conn, int64_t id, bool ok)
+{
+    answer_take(sup, conn, &(struct tenant_answer){.id = id, .ok = ok});
+}
+
+void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, const char *error)
+{
+    answer_take(sup, conn, &(struct tenant_answer){.id = id, .error = error});
 }
 
 void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id,

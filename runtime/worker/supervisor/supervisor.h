@@ -35,7 +35,10 @@ struct supervisor_events {
     void (*task_status)(void *arg, const char *conn, int task, enum state state, const char *trace);
     void (*offsets_get)(void *arg, const char *conn, int64_t id, const json_t *partitions);
     void (*offsets_put)(void *arg, const char *conn, int64_t id, const json_t *entries);
-    bool (*start_check)(void *arg, const char *conn, int task);
+    /* May this task, which was started with this generation, begin here? Answered by supervisor_start_checked. */
+    void (*start_check)(void *arg, const char *conn, int64_t id, int task, int64_t generation);
+    /* Fence the producers of the connector's earlier generations. Answered by supervisor_fenced. */
+    void (*fence)(void *arg, const char *conn, int64_t id);
     void (*died)(void *arg, const char *conn, const struct supervisor_death *death);
 };
 
@@ -83,11 +86,15 @@ int supervisor_stop_task(struct supervisor *sup, const char *conn, int task);
 /* Stop everything of the connector and end its host: `died` with expected set, within the graceful timeout + 1 s. */
 int supervisor_drain(struct supervisor *sup, const char *conn);
 
-/* Answers to offsets_get and offsets_put; entries is taken (NULL with error). Unknown conn or id: ignored. */
+/* Answers to offsets_get, offsets_put, start_check and fence, at once or later; entries is taken (NULL with error). error: NULL
+ * none. Unknown conn or id: ignored. */
 void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t id, json_t *entries,
                              const char *error);
 void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id,
                                const char *error);
+
+void supervisor_start_checked(struct supervisor *sup, const char *conn, int64_t id, bool ok);
+void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, const char *error);
 
 /* Hand every host, now and when it is born, its lease: two CLOCK_BOOTTIME times; 0, 0 = no lease is needed (as at first). */
 void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms);

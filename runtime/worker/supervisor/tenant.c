@@ -30,8 +30,9 @@
 
 struct tenant_task {
     int task;
-    bool live;     /* started, and neither FAILED nor UNASSIGNED since */
-    bool stopping; /* a stop was asked for and UNASSIGNED not told yet */
+    int64_t generation; /* of its last start */
+    bool live;          /* started, and neither FAILED nor UNASSIGNED since */
+    bool stopping;      /* a stop was asked for and UNASSIGNED not told yet */
     int64_t stop_due_ms;
 };
 
@@ -39,6 +40,8 @@ struct question {
     int64_t id;      /* ours */
     int64_t host_id; /* the host's */
     enum msg_kind answer;
+    int task;           /* of START_CHECK */
+    int64_t generation; /* the same */
 };
 
 struct tenant {
@@ -350,34 +353,44 @@ static int on_offsets_put(struct tenant *tenant, const json_t *body, struct mr_e
     return rc;
 }
 
+/* Is it the start that the herder wants, as far as can be seen here? A predecessor that still asks has another number. */
+static bool may_begin(struct tenant *tenant, int task, int64_t generation)
+{
+    const struct tenant_task *t = find_task(tenant, task);
+
+    return t != NULL && t->live && !t->stopping && t->generation == generation &&
+           child_serving(tenant->child);
+}
+
 static int on_start_check(struct tenant *tenant, const json_t *body, struct mr_error *err)
 {
     struct tenant_task *t;
-    int64_t id;
-    bool ok;
-    int rc = get_id(body, &id, err);
+    int64_t id, generation = 0;
+    int rc = get_task(tenant, body, &t, err);
 
+    if (rc == 0 && !json_get_int(body, "generation", 0, INT64_MAX, &generation))
+        rc = mr_fail(err, MR_ERR_PROTOCOL, "no generation");
     if (rc == 0)
-        rc = get_task(tenant, body, &t, err);
+        rc = ask(tenant, body, MSG_START_CHECKED, &id, err);
     if (rc != 0)
         return rc;
-    ok = t->live && !t->stopping && child_serving(tenant->child) &&
-         tenant->owner->events->start_check(tenant->owner->events_arg, tenant->conn, t->task);
-    child_send_take(tenant->child, MSG_START_CHECKED,
-                    json_pack("{s:I, s:b}", "id", (json_int_t)id, "ok", (int)ok));
+    tenant->questions[tenant->question_count - 1].task = t->task;
+    tenant->questions[tenant->question_count - 1].generation = generation;
+    if (may_begin(tenant, t->task, generation))
+        tenant->owner->events->start_check(tenant->owner->events_arg, tenant->conn, id, t->task,
+                                           generation);
+    else
+        tenant_answer_take(tenant, &(struct tenant_answer){.id = id});
     return 0;
 }
 
 static int on_fence(struct tenant *tenant, const json_t *body, struct mr_error *err)
 {
     int64_t id;
-    int rc = get_id(body, &id, err);
+    int rc = ask(tenant, body, MSG_FENCED, &id, err);
 
     if (rc == 0)
-        child_send_take(
-            tenant->child, MSG_FENCED,
-            json_pack("{s:I, s:s}", "id", (json_int_t)id, "error",
-                      "exactly-once needs a distributed worker, and this one is standalone"));
+        tenant->owner->events->fence(tenant->owner->events_arg, tenant->conn, id);
     return rc;
 }
 
@@ -470,7 +483,7 @@ int tenant_send_take(struct tenant *tenant, enum msg_kind kind, json_t *body)
     return MR_ERR_CLOSED;
 }
 
-int tenant_start_task_take(struct tenant *tenant, int task, json_t *body)
+int tenant_start_task_take(struct tenant *tenant, int task, int64_t generation, json_t *body)
 {
     struct tenant_task *t = add_task(tenant, task);
     int rc;
@@ -481,6 +494,7 @@ int tenant_start_task_take(struct tenant *tenant, int task, json_t *body)
     }
     rc = tenant_send_take(tenant, MSG_TASK_START, body);
     t->live = rc == 0;
+    t->generation = generation;
     return rc;
 }
 
@@ -516,38 +530,44 @@ void tenant_drain(struct tenant *tenant)
     child_drain(tenant->child, tenant->owner->graceful_ms, reason);
 }
 
-static json_t *answer_body(int64_t host_id, json_t *entries, const char *error)
+static json_t *answer_body(struct tenant *tenant, const struct question *q,
+                           const struct tenant_answer *answer)
 {
-    json_t *body = json_pack("{s:I}", "id", (json_int_t)host_id);
+    json_t *body = json_pack("{s:I}", "id", (json_int_t)q->host_id);
     char text[512];
 
-    if (error != NULL) {
-        snprintf(text, sizeof(text), "%s", error);
+    if (answer->error != NULL) {
+        snprintf(text, sizeof(text), "%s", answer->error);
         printable_clean(text, strlen(text));
         json_object_set_new(body, "error", json_string(text));
-    } else if (entries != NULL) {
-        json_object_set(body, "entries", entries);
+    } else if (answer->entries != NULL) {
+        json_object_set(body, "entries", answer->entries);
     }
+    if (q->answer == MSG_START_CHECKED)
+        json_object_set_new(body, "ok",
+                            json_boolean(answer->ok && may_begin(tenant, q->task, q->generation)));
     return body;
 }
 
-void tenant_answer_take(struct tenant *tenant, int64_t id, json_t *entries, const char *error)
+void tenant_answer_take(struct tenant *tenant, const struct tenant_answer *answer)
 {
     for (size_t i = 0; i < tenant->question_count; i++) {
         struct question q = tenant->questions[i];
         int rc;
 
-        if (q.id != id)
+        if (q.id != answer->id)
             continue;
         tenant->questions[i] = tenant->questions[--tenant->question_count];
-        rc = child_send_take(tenant->child, q.answer, answer_body(q.host_id, entries, error));
+        rc = child_send_take(tenant->child, q.answer, answer_body(tenant, &q, answer));
         if (rc == MR_ERR_TOO_LARGE)
-            child_send_take(
-                tenant->child, q.answer,
-                answer_body(q.host_id, NULL, "the stored offsets are too large for one answer"));
+            child_send_take(tenant->child, q.answer,
+                            answer_body(tenant, &q,
+                                        &(struct tenant_answer){
+                                            .error = "the stored offsets are too large for one "
+                                                     "answer"}));
         break;
     }
-    json_decref(entries);
+    json_decref(answer->entries);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------------ */

@@ -38,11 +38,18 @@ struct child *tenant_child(const struct tenant *tenant);
 int tenant_send_take(struct tenant *tenant, enum msg_kind kind, json_t *body);
 
 /* As the functions of supervisor.h. Starting a task that runs is MR_ERR_STATE. */
-int tenant_start_task_take(struct tenant *tenant, int task, json_t *body);
+int tenant_start_task_take(struct tenant *tenant, int task, int64_t generation, json_t *body);
 int tenant_stop_task(struct tenant *tenant, int task);
 void tenant_drain(struct tenant *tenant);
 
-/* Answer an open question: OFFSETS with entries, or OFFSETS_STORED without. error: NULL none. Unknown id: ignored. */
-void tenant_answer_take(struct tenant *tenant, int64_t id, json_t *entries, const char *error);
+/* The answer to an open question, whichever it was: entries (taken), ok, or error; what its kind does not have is NULL or
+ * false. Unknown id: ignored. */
+struct tenant_answer {
+    int64_t id;
+    json_t *entries;
+    bool ok;
+    const char *error;
+};
+void tenant_answer_take(struct tenant *tenant, const struct tenant_answer *answer);
 
 #endif

@@ -357,5 +357,5 @@ void host_peer_task(struct host_peer *peer, int number, const char *const *pairs
 {
     host_peer_send(peer, MSG_TASK_START,
                    json_pack("{s:s, s:i, s:o, s:s, s:i}", "conn", "c", "task", number, "config",
-                             host_peer_object(pairs), "target", "STARTED", "generation", 0));
+                             host_peer_object(pairs), "target", "STARTED", "generation", 3));
 }

@@ -295,6 +295,7 @@ static void task_waits_for_the_start_check(void **state)
     host_peer_task(peer, 7, nothing);
     check = await(MSG_START_CHECK, NULL, 5000);
     assert_int_equal(json_integer_value(json_object_get(check, "task")), 7);
+    assert_int_equal(json_integer_value(json_object_get(check, "generation")), 3);
     json_decref(check);
     assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 200));
     teardown(NULL);

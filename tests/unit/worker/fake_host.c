@@ -157,8 +157,10 @@ static void start_task(int task)
                                             "partitions", "file", "a"));
         say_take(MSG_OFFSETS_PUT, json_pack("{s:i, s:s, s:[[{s:s}, {s:i}]]}", "id", 42, "conn",
                                             host.name, "entries", "file", "a", "at", 7));
-        say_take(MSG_START_CHECK,
-                 json_pack("{s:i, s:s, s:i}", "id", 43, "conn", host.name, "task", task));
+        say_take(MSG_START_CHECK, json_pack("{s:i, s:s, s:i, s:i}", "id", 43, "conn", host.name,
+                                            "task", task, "generation", 1));
+        say_take(MSG_START_CHECK, json_pack("{s:i, s:s, s:i, s:i}", "id", 45, "conn", host.name,
+                                            "task", task, "generation", 7));
         say_take(MSG_FENCE, json_pack("{s:i, s:s}", "id", 44, "conn", host.name));
     }
     if (strcmp(host.name, "asker-too-much") == 0)

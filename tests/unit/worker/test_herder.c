@@ -247,6 +247,16 @@ void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t
     note("stored %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
 }
 
+void supervisor_start_checked(struct supervisor *sup, const char *conn, int64_t id, bool ok)
+{
+    note("checked %s %d %s\n", conn, (int)id, ok ? "yes" : "no");
+}
+
+void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, const char *error)
+{
+    note("fenced %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
+}
+
 /* --- store, Kafka, plugins ----------------------------------------------------------------------------------------------- */
 
 struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err)
@@ -1558,15 +1568,20 @@ static void only_tasks_that_run_here_may_start(void **state)
 {
     struct fixture *f = *state;
 
-    assert_false(world.events.start_check(world.arg, "c", 0));
+    world.events.start_check(world.arg, "c", 1, 0, 0);
+    expect("checked c 1 no\n");
     run_source(f, "c", 2);
-    assert_true(world.events.start_check(world.arg, "c", 1));
-    assert_false(world.events.start_check(world.arg, "c", 2));
-    assert_false(world.events.start_check(world.arg, "c", -1));
+    world.events.start_check(world.arg, "c", 2, 1, 0);
+    world.events.start_check(world.arg, "c", 3, 2, 0);
+    world.events.start_check(world.arg, "c", 4, -1, 0);
+    expect("checked c 2 yes\nchecked c 3 no\nchecked c 4 no\n");
     task_says("c", 1, STATE_FAILED, "x");
-    assert_false(world.events.start_check(world.arg, "c", 1));
+    world.events.start_check(world.arg, "c", 5, 1, 0);
     target(f, "c", TARGET_STOPPED);
-    assert_false(world.events.start_check(world.arg, "c", 0));
+    world.events.start_check(world.arg, "c", 6, 0, 0);
+    expect("checked c 5 no\ndrain c\nchecked c 6 no\n");
+    world.events.fence(world.arg, "c", 7);
+    expect("fenced c 7 exactly-once needs a distributed worker, and this one is standalone\n");
 }
 
 static void events_about_strangers_change_nothing(void **state)

@@ -50,6 +50,7 @@ struct fixture {
     int64_t get_id, put_id;
     json_t *partitions, *entries;
     int checks;
+    int64_t check_id, fence_id;
     bool restart_in_died;
     struct loop_timer tick;
     int ticks;
@@ -123,14 +124,25 @@ static void on_offsets_put(void *arg, const char *conn, int64_t id, const json_t
     happened(f);
 }
 
-static bool on_start_check(void *arg, const char *conn, int task)
+static void on_start_check(void *arg, const char *conn, int64_t id, int task, int64_t generation)
 {
     struct fixture *f = arg;
 
     assert_string_equal(conn, "asker");
     assert_int_equal(task, 0);
+    assert_int_equal(generation, 1);
     f->checks++;
-    return true;
+    f->check_id = id;
+    happened(f);
+}
+
+static void on_fence(void *arg, const char *conn, int64_t id)
+{
+    struct fixture *f = arg;
+
+    assert_string_equal(conn, "asker");
+    f->fence_id = id;
+    happened(f);
 }
 
 static void start(struct fixture *f, const char *conn)
@@ -170,6 +182,7 @@ static const struct supervisor_events events = {
     .offsets_get = on_offsets_get,
     .offsets_put = on_offsets_put,
     .start_check = on_start_check,
+    .fence = on_fence,
     .died = on_died,
 };
 
@@ -465,13 +478,13 @@ static void a_lease_reaches_old_hosts_and_new_ones(void **state)
 
 static bool asked_both(struct fixture *f)
 {
-    return f->get_id != 0 && f->put_id != 0;
+    return f->get_id != 0 && f->put_id != 0 && f->check_id != 0 && f->fence_id != 0;
 }
 
 static bool all_answered(struct fixture *f)
 {
     return echoed(f, "\"id\":41") && echoed(f, "\"id\":42") && echoed(f, "\"id\":43") &&
-           echoed(f, "\"id\":44");
+           echoed(f, "\"id\":44") && echoed(f, "\"id\":45");
 }
 
 static void questions_are_answered_by_their_own_id(void **state)
@@ -489,13 +502,18 @@ static void questions_are_answered_by_their_own_id(void **state)
     supervisor_offsets_stored(f->sup, "asker", put_id, "disk full");
     supervisor_offsets_take(f->sup, "asker", get_id,
                             json_pack("[[{s:s}, {s:i}]]", "file", "a", "at", 7), NULL);
+    assert_false(
+        echoed(f, "\"START_CHECKED\",\"body\":{\"id\":43")); /* later, as the herder likes */
+    supervisor_fenced(f->sup, "asker", f->fence_id, "it is standalone");
+    supervisor_start_checked(f->sup, "asker", f->check_id, true);
     wait_until(f, all_answered);
     assert_true(
         echoed(f, "\"OFFSETS\",\"body\":{\"id\":41,\"entries\":[[{\"file\":\"a\"},{\"at\":7}]]}"));
     assert_true(echoed(f, "\"OFFSETS_STORED\",\"body\":{\"id\":42,\"error\":\"disk full\"}"));
     assert_true(echoed(f, "\"START_CHECKED\",\"body\":{\"id\":43,\"ok\":true}"));
-    assert_true(echoed(
-        f, "\"FENCED\",\"body\":{\"id\":44,\"error\":\"exactly-once needs a distributed worker"));
+    assert_true(echoed(f, "\"FENCED\",\"body\":{\"id\":44,\"error\":\"it is standalone\"}"));
+    /* a start that another one has followed */
+    assert_true(echoed(f, "\"START_CHECKED\",\"body\":{\"id\":45,\"ok\":false}"));
     assert_int_equal(f->checks, 1);
     /* A second answer goes nowhere. */
     supervisor_offsets_take(f->sup, "asker", get_id, json_array(), NULL);
