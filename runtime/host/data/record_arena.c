@@ -679,6 +679,16 @@ void record_arena_header(struct mr_record *pub, const char *name, const struct m
     pub->header_count++;
 }
 
+/* Interned. Nearly always that of the record before, so its text is compared with that first; such keys live forever. */
+static const char *offset_key_own(struct batch *batch, const char *key)
+{
+    if (key == NULL)
+        return NULL;
+    if (batch->offset_key == NULL || strcmp(batch->offset_key, key) != 0)
+        batch->offset_key = source_partition_key(key);
+    return batch->offset_key;
+}
+
 /* What can't be stored must not look as if it were: the task would begin anew with each start. */
 static void fault_unstorable(struct batch *batch, const struct mr_source_partition *part)
 {
@@ -698,7 +708,7 @@ void record_arena_offset(struct mr_record *pub, const struct mr_source_partition
 {
     struct record *rec = (struct record *)pub;
 
-    rec->offset_key = part == NULL ? NULL : source_partition_key(key);
+    rec->offset_key = part == NULL ? NULL : offset_key_own(rec->batch, key);
     rec->partition = rec->offset_key == NULL ? NULL : part;
     rec->offset_next = next;
     if (rec->partition == NULL)

@@ -46,6 +46,7 @@ struct batch {
     size_t record_max;
     const char *topics[16]; /* copied once per batch */
     size_t topic_count;
+    const char *offset_key; /* the last one */
 };
 
 struct batch_pool;

@@ -328,6 +328,25 @@ static void again_asks_for_a_wait(void **state)
     batch_pool_give(pool, batch);
 }
 
+static void offset_keys_are_told_apart_by_content(void **state)
+{
+    const struct mr_source_partition *part = source_partition_intern("filename", "/tmp/in");
+    struct batch_pool *pool = *state;
+    struct batch *batch = batch_pool_take(pool);
+    const char *const names[] = {"position", "position", "line", "position"};
+    char key[16];
+
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(key, sizeof(key), "%s", names[i]);
+        mr_record_offset_in(mr_batch_add(&batch->pub, "t"), part, key, (int64_t)i);
+    }
+    memset(key, 0, sizeof(key));
+    for (size_t i = 0; i < 4; i++)
+        assert_ptr_equal(batch_at(batch, i)->offset_key, source_partition_key(names[i]));
+    assert_false(batch->over);
+    batch_pool_give(pool, batch);
+}
+
 static void offsets_need_partition_and_key(void **state)
 {
     struct batch_pool *pool = *state;
@@ -433,6 +452,7 @@ int main(void)
         T(malformed_values_are_faults_and_become_null),
         T(headers_keep_order_and_content),
         T(again_asks_for_a_wait),
+        T(offset_keys_are_told_apart_by_content),
         T(offsets_need_partition_and_key),
         T(the_same_partition_is_one_pointer_in_every_thread),
         T(a_warm_pool_does_not_allocate),
