@@ -108,6 +108,13 @@ $(BUILD)/runtime/%.o: runtime/%.c | libraries
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(RUNTIME_FLAGS) -c -o $@ $<
 
+# The answer to GET / names the commit; that object alone is made anew when it changes. A tree without git: "unknown".
+COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short=16 HEAD 2>/dev/null)),unknown)
+$(BUILD)/commit/$(COMMIT):
+	$(Q)rm -rf $(@D) && mkdir -p $(@D) && touch $@
+$(BUILD)/runtime/worker/herder/view.o: private RUNTIME_FLAGS += -DMILLRACE_COMMIT='"$(COMMIT)"'
+$(BUILD)/runtime/worker/herder/view.o: $(BUILD)/commit/$(COMMIT)
+
 $(BUILD)/plugins/%.o: plugins/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
