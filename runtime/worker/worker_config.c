@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "kafka/client_conf.h"
 #include "model/config_def.h"
+#include "model/task_times.h"
 #include "worker/run_dir.h"
 
 #include <limits.h>
@@ -55,10 +56,12 @@ static const struct setting {
     {{"header.converter", MR_CFG_CLASS,
       .fallback = "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
      CHECKED},
-    NUMBER("task.shutdown.graceful.timeout.ms", MR_CFG_LONG, "5000", 0, INT32_MAX,
-           STORED(graceful_ms)),
-    NUMBER("offset.flush.interval.ms", MR_CFG_LONG, "60000", 1, INT64_MAX, STORED(offset_flush_ms)),
-    NUMBER("offset.flush.timeout.ms", MR_CFG_LONG, "5000", 0, INT64_MAX, CHECKED),
+    NUMBER(TASK_TIMES_GRACEFUL, MR_CFG_LONG, TASK_TIMES_GRACEFUL_DEFAULT, TASK_TIMES_GRACEFUL_MIN,
+           TASK_TIMES_GRACEFUL_MAX, STORED(graceful_ms)),
+    NUMBER(TASK_TIMES_FLUSH_INTERVAL, MR_CFG_LONG, TASK_TIMES_FLUSH_INTERVAL_DEFAULT,
+           TASK_TIMES_FLUSH_INTERVAL_MIN, TASK_TIMES_FLUSH_INTERVAL_MAX, STORED(offset_flush_ms)),
+    NUMBER(TASK_TIMES_FLUSH_TIMEOUT, MR_CFG_LONG, TASK_TIMES_FLUSH_TIMEOUT_DEFAULT,
+           TASK_TIMES_FLUSH_TIMEOUT_MIN, TASK_TIMES_FLUSH_TIMEOUT_MAX, CHECKED),
     LIST("plugin.path", NULL),
     {{"plugin.discovery", MR_CFG_STRING, .fallback = "hybrid_warn",
       .choices = "~ONLY_SCAN|HYBRID_WARN|HYBRID_FAIL|SERVICE_LOAD"},

@@ -25,6 +25,7 @@
 #include "host/task/task_client.h"
 #include "host/task/task_priv.h"
 #include "kafka/consumer.h"
+#include "model/task_times.h"
 
 #include <stdlib.h>
 
@@ -55,9 +56,7 @@ struct sink_task {
     struct consumer_msg *msgs; /* max_poll of them */
     size_t max_poll;
     int64_t max_poll_interval_ms;
-    int64_t interval_ms; /* offset.flush.interval.ms */
-    int64_t timeout_ms;  /* offset.flush.timeout.ms: for synchronous commits */
-    int64_t graceful_ms;
+    struct task_times times; /* flush_timeout_ms: for commits, too */
 
     struct batch *held; /* to be put again; staged in the ledger; NULL none */
     int64_t put_again_ms;
@@ -244,10 +243,11 @@ static void take_commit_result(struct sink_task *s)
     if (s->sent_count == 0)
         return;
     rc = consumer_commit_result(s->consumer, &err);
-    if (rc == 0 && clock_ms() - s->sent_ms < s->timeout_ms)
+    if (rc == 0 && clock_ms() - s->sent_ms < s->times.flush_timeout_ms)
         return;
     if (rc == 0)
-        rc = mr_fail(&err, MR_ERR_TIMEOUT, "no answer within %lld ms", (long long)s->timeout_ms);
+        rc = mr_fail(&err, MR_ERR_TIMEOUT, "no answer within %lld ms",
+                     (long long)s->times.flush_timeout_ms);
     if (rc > 0)
         ledger_committed(s->ledger, s->sent, s->sent_count);
     else
@@ -284,7 +284,7 @@ static int64_t due_by(struct sink_task *s, int tenths, int64_t least_ms, int64_t
 
     if (!task_stopping(s->task))
         return now_ms + timeout_ms;
-    due_ms = task_stop_since(s->task) + s->graceful_ms * tenths / 10;
+    due_ms = task_stop_since(s->task) + s->times.graceful_ms * tenths / 10;
     return due_ms < now_ms + least_ms     ? now_ms + least_ms
            : due_ms > now_ms + timeout_ms ? now_ms + timeout_ms
                                           : due_ms;
@@ -303,7 +303,7 @@ static void commit_before_leaving(struct sink_task *s, const struct consumer_par
     n = ledger_uncommitted(s->ledger, going, count, s->parts);
     if (n == 0 || !flush(s, false))
         return;
-    commit_ms = due_by(s, COMMIT_TENTHS, LATE_COMMIT_MS, s->timeout_ms) - clock_ms();
+    commit_ms = due_by(s, COMMIT_TENTHS, LATE_COMMIT_MS, s->times.flush_timeout_ms) - clock_ms();
     s->sent_count = 0; /* an answer that is still out can't be told from this one's */
     if (consumer_commit(s->consumer, s->parts, n, true, commit_ms, &err) == MR_OK)
         ledger_committed(s->ledger, s->parts, n);
@@ -585,7 +585,7 @@ static void turn(struct sink_task *s)
 
     take_commit_result(s);
     if (now_ms >= s->commit_due_ms) {
-        s->commit_due_ms = now_ms + s->interval_ms;
+        s->commit_due_ms = now_ms + s->times.flush_interval_ms;
         commit_async(s);
     }
     if (s->held != NULL && now_ms >= s->put_again_ms && !task_paused(s->task))
@@ -676,18 +676,12 @@ static int subscribe(struct sink_task *s, struct mr_error *err)
     return rc;
 }
 
-static void read_settings(struct sink_task *s, const struct props *java)
+static int read_settings(struct sink_task *s, const struct props *java, struct mr_error *err)
 {
-    const struct props *worker = s->task->worker;
-
     s->max_poll = (size_t)task_client_number(java, "max.poll.records", POLL_RECORDS, 1, 100000);
     s->max_poll_interval_ms =
         task_client_number(java, "max.poll.interval.ms", 300000, 1, INT32_MAX);
-    s->interval_ms =
-        task_client_number(worker, "offset.flush.interval.ms", 60000, 1, INT64_MAX / 2);
-    s->timeout_ms = task_client_number(worker, "offset.flush.timeout.ms", 5000, 1, 86400000);
-    s->graceful_ms =
-        task_client_number(worker, "task.shutdown.graceful.timeout.ms", 5000, 0, 86400000);
+    return task_times_read(s->task->worker, &s->times, err);
 }
 
 static int open_consumer(struct sink_task *s, struct mr_error *err)
@@ -699,8 +693,9 @@ static int open_consumer(struct sink_task *s, struct mr_error *err)
     struct props java;
     int rc = task_client_consumer(&spec, &java, err);
 
+    if (rc == MR_OK)
+        rc = read_settings(s, &java, err);
     if (rc == MR_OK) {
-        read_settings(s, &java);
         s->consumer = consumer_new(&java, &events, task_client_warning, s, err);
         rc = s->consumer == NULL ? err->code : MR_OK;
     }
@@ -787,7 +782,7 @@ static void run(struct sink_task *s)
         return;
     }
     s->polled_ms = clock_ms();
-    s->commit_due_ms = s->polled_ms + s->interval_ms;
+    s->commit_due_ms = s->polled_ms + s->times.flush_interval_ms;
     task_set_waker(s->task, on_wake, s->consumer);
     task_set_server(s->task, serve, s);
     while (!ending(s))

@@ -26,6 +26,7 @@
 #include "host/task/task_client.h"
 #include "host/task/task_priv.h"
 #include "kafka/producer.h"
+#include "model/task_times.h"
 
 #include <stdlib.h>
 
@@ -739,13 +740,15 @@ static bool open_all(struct source_task *s)
     };
     const struct task_client_spec client = {task->connector, task->number, task->worker,
                                             &task->connector_config};
+    struct task_times times;
     struct mr_error err = {0};
 
     task_enter(task, "converter start", false);
     s->pipeline = pipeline_new(&spec, &err);
     if (task->box != NULL)
         black_box_leave(task->box, task->box_slot);
-    if (s->pipeline != NULL && task_client_producer(&client, &s->java, &err) == MR_OK)
+    if (s->pipeline != NULL && task_times_read(task->worker, &times, &err) == MR_OK &&
+        task_client_producer(&client, &s->java, &err) == MR_OK)
         s->producer = producer_new(&s->java, task_client_warning, task, &err);
     if (s->producer == NULL) {
         task_fail(task, &err, NULL);
@@ -753,12 +756,9 @@ static bool open_all(struct source_task *s)
     }
     s->pool = batch_pool_new(&host_api_table, task_client_budget(&s->java), BATCH_RECORDS);
     s->window = ack_window_new();
-    s->graceful_ms =
-        task_client_number(task->worker, "task.shutdown.graceful.timeout.ms", 5000, 0, 86400000);
-    offset_writer_init(
-        &s->writer, s->window, put_offsets, s,
-        task_client_number(task->worker, "offset.flush.interval.ms", 60000, 1, INT64_MAX / 2),
-        task_client_number(task->worker, "offset.flush.timeout.ms", 5000, 1, 86400000), clock_ms());
+    s->graceful_ms = times.graceful_ms;
+    offset_writer_init(&s->writer, s->window, put_offsets, s, times.flush_interval_ms,
+                       times.flush_timeout_ms, clock_ms());
     return true;
 }
 
