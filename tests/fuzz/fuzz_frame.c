@@ -12,6 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define GENERATION 0
 #define TASKS 3
 
 struct child {
@@ -149,7 +150,7 @@ static void offsets_get(void *arg, const char *conn, int64_t id, const json_t *p
     struct tenant *tenant = *(struct tenant **)arg;
 
     mr_assert(strcmp(conn, "src") == 0 && json_is_array(partitions));
-    tenant_answer_take(tenant, id, json_array(), NULL);
+    tenant_answer_take(tenant, &(struct tenant_answer){.id = id, .entries = json_array()});
 }
 
 static void offsets_put(void *arg, const char *conn, int64_t id, const json_t *entries)
@@ -158,14 +159,23 @@ static void offsets_put(void *arg, const char *conn, int64_t id, const json_t *e
 
     mr_assert(strcmp(conn, "src") == 0 && json_is_array(entries));
     if (json_array_size(entries) != 1)
-        tenant_answer_take(tenant, id, NULL, "full");
+        tenant_answer_take(tenant, &(struct tenant_answer){.id = id, .error = "full"});
 }
 
-static bool start_check(void *arg, const char *conn, int task)
+static void start_check(void *arg, const char *conn, int64_t id, int task, int64_t generation)
 {
-    (void)arg;
-    mr_assert(strcmp(conn, "src") == 0 && task >= 0 && task < TASKS);
-    return true;
+    struct tenant *tenant = *(struct tenant **)arg;
+
+    mr_assert(strcmp(conn, "src") == 0 && task >= 0 && task < TASKS && generation == GENERATION);
+    tenant_answer_take(tenant, &(struct tenant_answer){.id = id, .ok = true});
+}
+
+static void fence(void *arg, const char *conn, int64_t id)
+{
+    struct tenant *tenant = *(struct tenant **)arg;
+
+    mr_assert(strcmp(conn, "src") == 0);
+    tenant_answer_take(tenant, &(struct tenant_answer){.id = id, .error = "not here"});
 }
 
 static json_t *welcome(void *arg, const char *lock_path)
@@ -192,12 +202,13 @@ static const struct supervisor_events events = {.connector_status = connector_st
                                                 .task_status = task_status,
                                                 .offsets_get = offsets_get,
                                                 .offsets_put = offsets_put,
-                                                .start_check = start_check};
+                                                .start_check = start_check,
+                                                .fence = fence};
 
 static void give_tasks(struct tenant *tenant)
 {
     for (int i = 0; i < TASKS; i++)
-        mr_assert(tenant_start_task_take(tenant, i, json_object()) == 0);
+        mr_assert(tenant_start_task_take(tenant, i, GENERATION, json_object()) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
