@@ -18,7 +18,8 @@ struct black_box_slot {
     int64_t since_boot_ms; /* CLOCK_BOOTTIME when the call began */
     char connector[256];   /* cut */
     char call[32];         /* "poll", "put", …; empty: not in plugin code */
-    char member_id[128];   /* the consumer's, for leaving its group */
+    char member_id
+        [512]; /* the consumer's, for leaving its group: it holds the connector's whole name */
     char transactional_id[256];
 };
 

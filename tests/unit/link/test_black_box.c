@@ -86,6 +86,22 @@ static void long_names_are_cut(void **state)
     assert_int_equal(strlen(f->read->slots[0].call), 31);
 }
 
+/* A member id is of use only when it is whole: "connector-consumer-<name>-<task>-<uuid>". */
+static void the_member_id_of_a_long_name_is_kept_whole(void **state)
+{
+    struct fixture *f = *state;
+    char *id = f->box->slots[1].member_id;
+    char name[256], whole[512];
+
+    memset(name, 'n', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    snprintf(whole, sizeof(whole), "connector-consumer-%s-127-0f2b8f3c-6e0f-4c57-9a3e-3f3f0d6f8c11",
+             name);
+    snprintf(id, sizeof(f->box->slots[1].member_id), "%s", whole);
+    assert_true(black_box_read(f->fd, f->read));
+    assert_string_equal(f->read->slots[1].member_id, whole);
+}
+
 static void a_slot_beyond_the_last_is_ignored(void **state)
 {
     struct fixture *f = *state;
@@ -208,6 +224,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(its_size_is_sealed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_is_there_between_enter_and_leave, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_names_are_cut, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_member_id_of_a_long_name_is_kept_whole, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_slot_beyond_the_last_is_ignored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_culprit_goes_before_the_longest_call, set_up,
                                         tear_down),
