@@ -42,12 +42,6 @@ void err_clear(struct mr_error *err)
     memset(err, 0, offsetof(struct mr_error, text) + 1);
 }
 
-void err_copy(struct mr_error *to, const struct mr_error *from)
-{
-    if (to != NULL && to->code == 0)
-        *to = *from;
-}
-
 const char *err_code_name(int code)
 {
     static const char *const names[] = {

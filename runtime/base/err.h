@@ -15,7 +15,6 @@ MR_PRINTF(2, 3)
 int err_errno(struct mr_error *err, const char *fmt, ...);
 
 void err_clear(struct mr_error *err);
-void err_copy(struct mr_error *to, const struct mr_error *from);
 const char *err_code_name(int code); /* "RETRY", "DATA", …; "FATAL" for unknown negative codes */
 
 /* Our own bugs: stays on in release, logs what was broken and aborts. Never for bytes from outside. */

@@ -108,13 +108,3 @@ void queue_close(struct queue *q)
     pthread_mutex_unlock(&q->lock);
     pthread_cond_broadcast(&q->filled);
 }
-
-bool queue_closed(struct queue *q)
-{
-    bool closed;
-
-    pthread_mutex_lock(&q->lock);
-    closed = q->closed;
-    pthread_mutex_unlock(&q->lock);
-    return closed;
-}

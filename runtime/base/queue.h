@@ -16,6 +16,5 @@ int queue_push(struct queue *q, void *item); /* 0, MR_ERR_FULL, MR_ERR_CLOSED; n
 /* The next item, or NULL: after timeout_ms (monotonic; < 0 = for ever), or when closed and drained. */
 void *queue_pop(struct queue *q, int64_t timeout_ms);
 void queue_close(struct queue *q);
-bool queue_closed(struct queue *q);
 
 #endif

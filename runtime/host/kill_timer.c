@@ -14,13 +14,6 @@ int kill_timer_init(struct kill_timer *timer, struct mr_error *err)
     return timer->made ? 0 : err_errno(err, "cannot make a kill timer");
 }
 
-void kill_timer_deinit(struct kill_timer *timer)
-{
-    if (timer->made)
-        timer_delete(timer->id);
-    timer->made = false;
-}
-
 int kill_timer_arm(struct kill_timer *timer, int64_t boot_ms, struct mr_error *err)
 {
     struct itimerspec at = {0};

@@ -15,7 +15,6 @@ struct kill_timer {
 
 /* Takes the kernel's timer now, so that arming cannot fail for want of one. */
 int kill_timer_init(struct kill_timer *timer, struct mr_error *err);
-void kill_timer_deinit(struct kill_timer *timer);
 
 /* Armed for boot_ms of CLOCK_BOOTTIME (in the past: at once); replaces an earlier moment. */
 int kill_timer_arm(struct kill_timer *timer, int64_t boot_ms, struct mr_error *err);

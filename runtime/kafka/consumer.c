@@ -562,11 +562,6 @@ int consumer_seek(struct consumer *c, const struct consumer_partition *parts, si
     return 0;
 }
 
-size_t consumer_max_records(const struct consumer *c)
-{
-    return c->max_records;
-}
-
 /* --- other threads ---------------------------------------------------------------------------------------------- */
 
 void consumer_wake(struct consumer *c)

@@ -95,8 +95,6 @@ int consumer_take_back(struct consumer *c, const struct consumer_partition *part
 
 const char *consumer_member_id(
     struct consumer *c); /* malloc'ed by librdkafka, copied here; "" before joining */
-size_t consumer_max_records(
-    const struct consumer *c); /* max.poll.records, 500 unless set: what one put may hold */
 
 /* revoked runs, then the group is left: waits for the coordinator until deadline_ms (monotonic), at most 3 s. Later than that
  * the group finds out by session.timeout.ms. */

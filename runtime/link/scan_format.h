@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `millrace scan LIBRARY...` prints, and catalog_read_scan reads: the contract between host/scan.c and
+/* What `millrace scan LIBRARY...` prints, and catalog_read_line reads: the contract between host/scan.c and
  * worker/supervisor/catalog.c.
  *
  * One JSON object a line (no newline inside), UTF-8, flushed line by line. For each library, in the order of argv, first

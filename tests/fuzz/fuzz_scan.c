@@ -18,13 +18,31 @@ static void check(const struct catalog *cat, const struct catalog_plugin *plugin
         mr_assert(i < SCAN_FORMAT_KEYS_MAX && plugin->keys[i].type <= MR_CFG_PASSWORD);
 }
 
+/* Line by line, up to the first that is wrong. */
+static void read_lines(struct catalog *cat, const char *data, size_t size)
+{
+    static struct catalog_line line;
+    struct mr_error err = {0};
+
+    while (size > 0) {
+        const char *end = memchr(data, '\n', size);
+        size_t len = end == NULL ? size : (size_t)(end - data);
+
+        if (catalog_read_line(cat, data, len, &line, &err) != 0) {
+            mr_assert(err.code != 0 && err.text[0] != '\0');
+            return;
+        }
+        len += end != NULL;
+        data += len;
+        size -= len;
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mr_error err = {0};
     struct catalog *cat = catalog_new();
 
-    if (catalog_read_scan(cat, (const char *)data, size, &err) != 0)
-        mr_assert(err.code != 0 && err.text[0] != '\0');
+    read_lines(cat, (const char *)data, size);
     for (size_t i = 0; i < catalog_count(cat); i++)
         check(cat, catalog_at(cat, i));
     catalog_free(&cat);

@@ -171,11 +171,6 @@ void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, siz
     }
 }
 
-bool ledger_holds(const struct ledger *l, const char *topic, int32_t partition)
-{
-    return entry_find(l, topic, partition) != NULL;
-}
-
 size_t ledger_count(const struct ledger *l)
 {
     return l->assigned;

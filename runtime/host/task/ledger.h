@@ -24,7 +24,6 @@ int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size
                   struct mr_error *err);
 /* Partitions that went: forgotten, with all that was staged or sent for commit. Unknown ones are passed over. */
 void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, size_t count);
-bool ledger_holds(const struct ledger *l, const char *topic, int32_t partition);
 size_t ledger_count(const struct ledger *l);
 
 /* A message of the batch in hand. false: the partition is not ours, or the message lies below what put has accepted

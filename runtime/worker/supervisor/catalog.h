@@ -59,9 +59,6 @@ struct catalog_line {
 int catalog_read_line(struct catalog *cat, const char *line, size_t len, struct catalog_line *out,
                       struct mr_error *err);
 
-/* Read many, up to the first that is wrong. */
-int catalog_read_scan(struct catalog *cat, const char *data, size_t len, struct mr_error *err);
-
 /* Add a plugin that is described by an object of the format. For catalog_read.c. */
 int catalog_add(struct catalog *cat, const char *library, const json_t *plugin,
                 struct mr_error *err);

@@ -72,23 +72,3 @@ int catalog_read_line(struct catalog *cat, const char *line, size_t len, struct 
     json_decref(object);
     return rc;
 }
-
-int catalog_read_scan(struct catalog *cat, const char *data, size_t len, struct mr_error *err)
-{
-    struct catalog_line line;
-
-    for (size_t number = 1; len > 0; number++) {
-        const char *end = memchr(data, '\n', len);
-        size_t piece = end == NULL ? len : (size_t)(end - data);
-        int rc = catalog_read_line(cat, data, piece, &line, err);
-
-        if (rc != 0) {
-            err_prefix(err, "line %zu", number);
-            return rc;
-        }
-        piece += end == NULL ? 0 : 1;
-        data += piece;
-        len -= piece;
-    }
-    return 0;
-}

@@ -34,12 +34,27 @@ static const char scan[] = "{\"library\":\"/p/a.so\",\"begin\":true}\n" PLUGIN(
                     PLUGIN("Ticks", "9", "3",
                            "") "{\"library\":\"/p/b.so\",\"error\":\"it is \\u0007 broken\"}\n";
 
+/* Line by line, up to the first that is wrong. */
+static int read_lines(struct catalog *cat, const char *text, struct mr_error *err)
+{
+    static struct catalog_line line;
+    int rc = 0;
+
+    while (rc == 0 && *text != '\0') {
+        size_t len = strcspn(text, "\n");
+
+        rc = catalog_read_line(cat, text, len, &line, err);
+        text += len + (text[len] == '\n');
+    }
+    return rc;
+}
+
 static struct catalog *read_ok(const char *text)
 {
     struct catalog *cat = catalog_new();
     struct mr_error err = {0};
 
-    if (catalog_read_scan(cat, text, strlen(text), &err) != 0)
+    if (read_lines(cat, text, &err) != 0)
         fail_msg("%s", err.text);
     return cat;
 }
@@ -186,7 +201,7 @@ static void expect_refused(const char *text, const char *why)
     struct catalog *cat = catalog_new();
     struct mr_error err = {0};
 
-    assert_int_equal(catalog_read_scan(cat, text, strlen(text), &err), MR_ERR_PROTOCOL);
+    assert_int_equal(read_lines(cat, text, &err), MR_ERR_PROTOCOL);
     if (strstr(err.text, why) == NULL)
         fail_msg("'%s' is not in '%s'", why, err.text);
     assert_int_equal(catalog_count(cat), 0);
