@@ -126,7 +126,8 @@ int client_translate_bootstrap(struct client_map *m, const struct client_row *ro
         }
         while (port > 0 && isdigit((unsigned char)item[port - 1]))
             port--;
-        if (port == len || port < 2 || item[port - 1] != ':' || len - port > 5)
+        if (port == len || port < 2 || item[port - 1] != ':' || len - port > 5 ||
+            strtol(item + port, NULL, 10) < 1 || strtol(item + port, NULL, 10) > 65535)
             rc = client_map_invalid(m, row->java, value, "each entry must be host:port");
         else
             buf_printf(&out, "%s%.*s", out.len > 0 ? "," : "", (int)len, item);
