@@ -19,6 +19,9 @@ struct record {
     const struct mr_source_partition *partition; /* sources: NULL = no offset */
     const char *offset_key;                      /* interned */
     int64_t offset_next;
+    const char
+        *from_topic; /* sinks: where it was read, whatever transforms make of pub (KIP-793) */
+    int32_t from_partition;
     const void *key_bytes; /* converted; NULL = null */
     const void *value_bytes;
     size_t key_len;

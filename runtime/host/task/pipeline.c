@@ -360,6 +360,8 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
     enum plugin_role role = PLUGIN_KEY;
     int rc;
 
+    rec->from_topic = msg->topic;
+    rec->from_partition = msg->partition;
     rec->pub.partition = msg->partition;
     rec->pub.offset = msg->offset;
     rec->pub.timestamp = msg->timestamp_ms;

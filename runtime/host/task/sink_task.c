@@ -339,7 +339,8 @@ static void on_assigned(void *arg, const struct consumer_partition *parts, size_
 static bool is_among(const struct record *rec, const struct consumer_partition *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (parts[i].partition == rec->pub.partition && strcmp(parts[i].topic, rec->pub.topic) == 0)
+        if (parts[i].partition == rec->from_partition &&
+            strcmp(parts[i].topic, rec->from_topic) == 0)
             return true;
     return false;
 }

@@ -420,6 +420,9 @@ static void a_sink_record_passes_key_value_and_keeps_its_place(void **state)
     rec = mr_record_at(&f->batch->pub, 0);
     assert_ptr_equal(rec->topic, msgs[0].topic);
     assert_int_equal(rec->partition, 2);
+    assert_ptr_equal(((struct record *)rec)->from_topic,
+                     msgs[0].topic); /* stays when rec's changes */
+    assert_int_equal(((struct record *)rec)->from_partition, 2);
     assert_int_equal(rec->offset, 7);
     assert_int_equal(rec->timestamp, 1007);
     assert_ptr_equal(rec->value.u.p, msgs[0].value); /* borrowed from the fetch buffer */
