@@ -12,6 +12,7 @@
  *
  * `end` counts the offsets, crc32 is over all bytes before that line. Whoever edits the file by hand drops crc32 and mends
  * `end`. Anything else that does not fit is damage: refused with its byte, never guessed at.
+ * The file has one writer: whoever has it open holds the record lock of FILE.lock beside it, whatever its run folder.
  * Offsets of deleted connectors stay, as in Connect: who creates the connector again goes on where it was. */
 #include "worker/store/local_store.h"
 
@@ -19,8 +20,10 @@
 #include "base/queue.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #define MAX_BYTES ((size_t)64 << 20) /* of the file */
 #define MAX_QUEUED 4096              /* requests */
@@ -47,6 +50,7 @@ struct request {
 struct local_store {
     struct loop *loop;
     char *path;
+    int lock_fd; /* -1: not held */
     struct queue *queue;
     pthread_t thread;
     struct request *open; /* asked and not answered, oldest first */
@@ -338,7 +342,8 @@ static void undo(struct local_store *store, size_t keep)
     }
 }
 
-static void take_write(struct local_store *store, struct request *req)
+/* All offsets of a request, or none and false when memory is short. */
+static bool apply_all(struct local_store *store, const struct request *req)
 {
     size_t mark = json_array_size(store->undo), i;
     json_t *pair;
@@ -347,12 +352,20 @@ static void take_write(struct local_store *store, struct request *req)
     {
         if (!apply(store, req->conn, json_array_get(pair, 0), json_array_get(pair, 1))) {
             undo(store, mark);
-            snprintf(req->error, sizeof(req->error), "cannot store offsets: out of memory");
-            answer(req);
-            return;
+            return false;
         }
     }
-    store->waiting[store->waiting_count++] = req;
+    return true;
+}
+
+static void take_write(struct local_store *store, struct request *req)
+{
+    if (apply_all(store, req)) {
+        store->waiting[store->waiting_count++] = req;
+        return;
+    }
+    snprintf(req->error, sizeof(req->error), "cannot store offsets: out of memory");
+    answer(req);
 }
 
 static int write_file(struct local_store *store, struct mr_error *err)
@@ -371,24 +384,51 @@ static int write_file(struct local_store *store, struct mr_error *err)
     return rc;
 }
 
-/* One write for all requests that wait. A failed one leaves the old file, and the offsets as they are in it. */
-static void flush(struct local_store *store)
+/* Bring what was applied to disk. A failure leaves the old file, and the offsets as they are in it. */
+static int commit(struct local_store *store, struct mr_error *err)
 {
-    struct mr_error err = {0};
-    int rc = json_array_size(store->undo) > 0 ? write_file(store, &err) : 0;
+    int rc = json_array_size(store->undo) > 0 ? write_file(store, err) : 0;
 
     if (rc != 0)
         undo(store, 0);
     json_array_clear(store->undo);
+    return rc;
+}
+
+static void answer_write(struct request *req, const char *error)
+{
+    snprintf(req->error, sizeof(req->error), "%.500s", error);
+    json_decref(req->body); /* parts of it live on in the offsets: not the loop's to free */
+    req->body = NULL;
+    answer(req);
+}
+
+/* The joined write made the file too large: only those that do so by themselves are refused. */
+static void commit_singly(struct local_store *store)
+{
     for (size_t i = 0; i < store->waiting_count; i++) {
         struct request *req = store->waiting[i];
+        struct mr_error err = {0};
 
-        if (rc != 0)
-            snprintf(req->error, sizeof(req->error), "%.500s", err.text);
-        json_decref(req->body); /* parts of it live on in the offsets: not the loop's to free */
-        req->body = NULL;
-        answer(req);
+        if (!apply_all(store, req))
+            mr_fail(&err, MR_ERR_NOMEM, "cannot store offsets: out of memory");
+        else
+            commit(store, &err);
+        answer_write(req, err.text);
     }
+}
+
+/* One write for all requests that wait. */
+static void flush(struct local_store *store)
+{
+    struct mr_error err = {0};
+    int rc = commit(store, &err);
+
+    if (rc == MR_ERR_FULL && store->waiting_count > 1)
+        commit_singly(store);
+    else
+        for (size_t i = 0; i < store->waiting_count; i++)
+            answer_write(store->waiting[i], err.text);
     store->waiting_count = 0;
 }
 
@@ -458,6 +498,55 @@ static json_t *load(const char *path, struct mr_error *err)
     return offsets;
 }
 
+/* The folder is resolved and the file's own name is not: a write replaces a link by a file of that name. */
+static int lock_path_of(const char *path, char *out, size_t size, struct mr_error *err)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int n;
+
+    if (slash == NULL)
+        n = snprintf(folder, sizeof(folder), ".");
+    else
+        n = snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (n >= (int)sizeof(folder))
+        return mr_fail(err, MR_ERR_IO, "offset file %.200s…: the name is too long", path);
+    if (realpath(folder, real) == NULL)
+        return err_errno(err, "offset file %s: no folder", path);
+    n = snprintf(out, size, "%s/%s.lock", real, slash != NULL ? slash + 1 : path);
+    if (n >= (int)size)
+        return mr_fail(err, MR_ERR_IO, "offset file %.200s…: the name is too long", path);
+    return 0;
+}
+
+static int lock(struct local_store *store, struct mr_error *err)
+{
+    char path[PATH_MAX];
+    int64_t pid = 0;
+    int rc = lock_path_of(store->path, path, sizeof(path), err);
+
+    if (rc == 0)
+        rc = file_lock(path, &store->lock_fd, &pid, err);
+    if (rc != MR_ERR_EXISTS)
+        return rc;
+    err_clear(err);
+    return mr_fail(err, rc,
+                   "another worker (pid %lld) has the offset file %s open: stop it, or give this "
+                   "one an offset.storage.file.filename of its own",
+                   (long long)pid, store->path);
+}
+
+/* All but the queue and the thread. */
+static void store_free(struct local_store *store)
+{
+    json_decref(store->offsets);
+    json_decref(store->undo);
+    if (store->lock_fd >= 0)
+        close(store->lock_fd);
+    free(store->path);
+    free(store);
+}
+
 /* The thread is born with all signals blocked: they are the loop's. */
 static int start_thread(struct local_store *store)
 {
@@ -479,10 +568,11 @@ struct local_store *local_store_open(const char *path, struct loop *loop, struct
     err = err != NULL ? err : &own;
     mr_assert(store != NULL);
     store->loop = loop;
+    store->lock_fd = -1;
     store->path = strdup(path);
     store->undo = json_array();
     mr_assert(store->path != NULL && store->undo != NULL);
-    store->offsets = load(path, err);
+    store->offsets = lock(store, err) == 0 ? load(path, err) : NULL;
     /* Written at once, changed or not: a folder or file that can't be written ends the start, and not the first offset. */
     if (store->offsets != NULL && write_file(store, err) == 0) {
         store->queue = queue_new(MAX_QUEUED);
@@ -492,10 +582,7 @@ struct local_store *local_store_open(const char *path, struct loop *loop, struct
         err_errno(err, "cannot start the store thread");
         queue_free(&store->queue, NULL);
     }
-    json_decref(store->offsets);
-    json_decref(store->undo);
-    free(store->path);
-    free(store);
+    store_free(store);
     return NULL;
 }
 
@@ -512,10 +599,7 @@ void local_store_close(struct local_store **storep)
     queue_free(&store->queue, NULL);
     while (store->open != NULL)
         tell(store->open);
-    json_decref(store->offsets);
-    json_decref(store->undo);
-    free(store->path);
-    free(store);
+    store_free(store);
 }
 
 static void ask(struct local_store *store, struct request *req, const char *conn,

@@ -9,7 +9,8 @@
 
 struct local_store;
 
-/* Read the file (absent = empty) and start the thread. MR_ERR_PROTOCOL names file and byte of damage; a file of the Java
+/* Lock the file by `PATH.lock` beside it, read it (absent = empty), start the thread. MR_ERR_EXISTS: another process has
+ * it open. MR_ERR_PROTOCOL names file and byte of damage; a file of the Java
  * worker is refused with the remedy. */
 struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err);
 /* Finishes what is queued and runs the answers that did not run yet. Before loop_free. */

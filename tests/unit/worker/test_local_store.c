@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -49,6 +50,10 @@ static int tear_down(void **state)
     rmdir(tmp);
     unlink(tmp);
     unlink(f->path);
+    snprintf(tmp, sizeof(tmp), "%s.lock", f->path);
+    unlink(tmp);
+    snprintf(tmp, sizeof(tmp), "%s.lock", f->folder);
+    unlink(tmp);
     assert_int_equal(rmdir(f->folder), 0);
     free(f);
     return 0;
@@ -406,6 +411,82 @@ static void an_unwritable_folder_is_noticed_at_the_start(void **state)
     assert_non_null(strstr(err.text, "is not a regular file"));
 }
 
+/* In a process of its own, as the record lock is the process's. 1: refused, naming file and holder. */
+static int open_elsewhere(struct fixture *f, const char *path)
+{
+    pid_t holder = getpid(), child = fork();
+    int status = -1;
+
+    if (child == 0) {
+        struct mr_error err = {0};
+        char pid[32];
+
+        snprintf(pid, sizeof(pid), "(pid %d)", (int)holder);
+        if (local_store_open(path, f->loop, &err) != NULL)
+            _exit(0);
+        _exit(err.code == MR_ERR_EXISTS && strstr(err.text, path) && strstr(err.text, pid) ? 1 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_file_that_another_worker_has_open_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char path[128];
+
+    open_store(f);
+    assert_int_equal(open_elsewhere(f, f->path), 1);
+    snprintf(path, sizeof(path), "%s/./offsets", f->folder);
+    assert_int_equal(open_elsewhere(f, path), 1);
+    local_store_close(&f->store);
+    assert_int_equal(open_elsewhere(f, f->path), 0);
+}
+
+/* [[{"p":n},{"at":1,"x":"…"}]] */
+static void put_large(struct fixture *f, int n, size_t len)
+{
+    char *fill = calloc(1, len + 1);
+    json_t *value;
+
+    memset(fill, 'x', len);
+    value = json_pack("[[{s:i}, {s:i, s:s}]]", "p", n, "at", 1, "x", fill);
+    local_store_put(f->store, "src", value, on_written, f);
+    json_decref(value);
+    free(fill);
+}
+
+static void on_refused(void *arg, const char *error)
+{
+    struct fixture *f = arg;
+
+    assert_non_null(strstr(error != NULL ? error : "", "more than"));
+    on_answer(f, NULL);
+}
+
+static void of_joined_writes_only_the_one_that_makes_the_file_too_large_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    json_t *huge;
+    char *fill = calloc(1, ((size_t)40 << 20) + 1);
+
+    open_store(f);
+    put_large(f, 1, (size_t)40 << 20); /* long under way: what follows is joined */
+    memset(fill, 'y', (size_t)40 << 20);
+    huge = json_pack("[[{s:i}, {s:s}]]", "p", 2, "x", fill);
+    put(f, "src", "[[{\"p\":3},{\"at\":3}]]");
+    local_store_put(f->store, "src", huge, on_refused, f);
+    put(f, "src", "[[{\"p\":4},{\"at\":4}]]");
+    wait_for(f, 4);
+    assert_string_equal(f->error, "");
+    get(f, "src", "[{\"p\":2},{\"p\":3},{\"p\":4}]");
+    wait_for(f, 1);
+    assert_entries(f, "[[{\"p\":3},{\"at\":3}],[{\"p\":4},{\"at\":4}]]");
+    json_decref(huge);
+    free(fill);
+}
+
 #define store_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -417,6 +498,8 @@ int main(void)
         store_test(partitions_match_by_value),
         store_test(null_removes_an_offset),
         store_test(a_failed_write_keeps_the_old_offsets_and_says_why),
+        store_test(a_file_that_another_worker_has_open_is_refused),
+        store_test(of_joined_writes_only_the_one_that_makes_the_file_too_large_is_refused),
         store_test(what_has_the_wrong_shape_is_answered_and_not_stored),
         store_test(closing_does_and_answers_what_is_queued),
         cmocka_unit_test(a_file_cut_anywhere_is_refused_or_whole),
