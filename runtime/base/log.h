@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log: one line an event, `2026-11-29T14:03:07.123Z INFO  worker.herder [src|0] message`. Thread safe; a
- * pipe whose reader has stalled costs 10 ms at most (then lines are dropped, and their number is told later). Each .c that logs defines LOGGER before including this. */
+ * pipe whose reader has stalled costs 10 ms at most (then lines are dropped, and their number is told later). Each .c that
+ * logs defines LOGGER before including this. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
