@@ -110,10 +110,10 @@ $(BUILD)/runtime/%.o: runtime/%.c | libraries
 
 # The answer to GET / names the commit; that object alone is made anew when it changes. A tree without git: "unknown".
 COMMIT := $(or $(if $(wildcard .git),$(shell git rev-parse --short=16 HEAD 2>/dev/null)),unknown)
-$(BUILD)/commit/$(COMMIT):
-	$(Q)rm -rf $(@D) && mkdir -p $(@D) && touch $@
+$(BUILD)/commit.txt: always
+	$(Q)mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = $(COMMIT) ] || echo $(COMMIT) >$@; }
 $(BUILD)/runtime/worker/herder/view.o: private RUNTIME_FLAGS += -DMILLRACE_COMMIT='"$(COMMIT)"'
-$(BUILD)/runtime/worker/herder/view.o: $(BUILD)/commit/$(COMMIT)
+$(BUILD)/runtime/worker/herder/view.o: $(BUILD)/commit.txt
 
 $(BUILD)/plugins/%.o: plugins/%.c
 	@mkdir -p $(@D)
@@ -377,7 +377,7 @@ SERIAL := all deps demo check check-unit check-seeds check-integration asan ubsa
 chain = $(if $(word 2,$(1)),$(eval $(word 2,$(1)): | $(word 1,$(1)))$(call chain,$(wordlist 2,$(words $(1)),$(1))))
 $(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
 
-.PHONY: $(SERIAL) plugins test-plugins bench-build fuzz-run libraries test-libraries clean help
+.PHONY: always $(SERIAL) plugins test-plugins bench-build fuzz-run libraries test-libraries clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD) -path $(BUILD)/logs -prune -o -type f -name '*.d' -print 2>/dev/null)
