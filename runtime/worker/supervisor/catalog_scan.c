@@ -154,6 +154,7 @@ static void scanner_end(struct scanner *s, bool kill_now, char *how, size_t size
     if (!kill_now)
         poll(&p, 1, EXIT_MS);
     kill(-s->pid, SIGKILL);
+    kill(s->pid, SIGKILL); /* a library may have moved it out of its group */
     waitid(P_PID, (id_t)s->pid, &end, WEXITED);
     spawn_forget(s->pid);
     if (end.si_code != CLD_EXITED)

@@ -36,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,9 +100,14 @@ static void set_reason(char to[REASON_BYTES], const char *reason)
     printable_clean(to, strlen(to));
 }
 
-static void signal_group(const struct child *c, int number)
+/* The group it was born to lead, and itself: a plugin may have moved it into another one. */
+static void signal_all(const struct child *c, int number)
 {
-    if (kill(-c->pid, number) != 0 && errno != ESRCH)
+    int rc = kill(-c->pid, number);
+
+    if (rc == 0 || errno == ESRCH)
+        rc = pidfd_send_signal(c->pidfd, number, NULL, 0);
+    if (rc != 0 && errno != ESRCH)
         log_write_for(LOG_ERROR, LOGGER, c->name, -1, "cannot signal the host process %d: %s",
                       (int)c->pid, strerror(errno));
 }
@@ -174,7 +180,7 @@ static void on_exit_event(void *arg, uint32_t events)
 
     (void)events;
     mr_assert(c->magic == CHILD_MAGIC);
-    signal_group(c, SIGKILL);
+    signal_all(c, SIGKILL);
     if (waitid(P_PIDFD, (id_t)c->pidfd, &c->end, WEXITED | WNOHANG) != 0 || c->end.si_pid == 0)
         return;
     spawn_forget(c->pid);
@@ -191,7 +197,7 @@ static void begin_kill(struct child *c)
     if (c->state == KILL || c->state == GONE)
         return;
     c->state = KILL;
-    signal_group(c, SIGKILL);
+    signal_all(c, SIGKILL);
     set_deadline(c, UNKILLABLE_MS);
 }
 
@@ -214,7 +220,7 @@ void child_end(struct child *c, const char *reason)
         return;
     set_reason(c->reason, reason != NULL ? reason : c->drain_reason);
     c->state = TERM;
-    signal_group(c, SIGTERM);
+    signal_all(c, SIGTERM);
     set_deadline(c, CHILD_TERM_MS);
 }
 
@@ -464,10 +470,10 @@ void child_free(struct child **cp)
     if (c == NULL)
         return;
     if (c->state != GONE) {
-        signal_group(c, SIGKILL);
+        signal_all(c, SIGKILL);
         p = (struct pollfd){.fd = c->pidfd, .events = POLLIN};
         poll(&p, 1, 1000);
-        signal_group(c, SIGKILL);
+        signal_all(c, SIGKILL);
         waitid(P_PIDFD, (id_t)c->pidfd, &c->end, WEXITED | WNOHANG);
         spawn_forget(c->pid);
     }

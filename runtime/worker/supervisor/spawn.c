@@ -243,6 +243,7 @@ int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_e
     if (s.pidfd < 0) {
         rc = err_errno(err, "cannot watch host process %d", (int)s.pid);
         kill(-s.pid, SIGKILL);
+        kill(s.pid, SIGKILL); /* not reaped yet, so the number is still its own */
         waitpid(s.pid, NULL, 0);
         spawn_forget(s.pid);
         goto out;

@@ -265,6 +265,14 @@ static void stubborn(void)
     good();
 }
 
+/* The same, and out of the group that it was born to lead. */
+static void mover(void)
+{
+    if (setpgid(0, getpgid(getppid())) != 0)
+        _exit(92);
+    stubborn();
+}
+
 /* Does not even drain the siblings. */
 static void deaf(void)
 {
@@ -515,6 +523,7 @@ static const struct {
     {"daemonizer", daemonizer},
     {"census", census},
     {"stubborn", stubborn},
+    {"mover", mover},
     {"deaf", deaf},
 };
 

@@ -852,6 +852,29 @@ static void a_drain_that_is_not_answered_names_the_culprit(void **state)
     assert_non_null(strstr(f->obituary, "because it did not stop within 300 ms"));
 }
 
+static void a_host_that_left_its_group_is_ended_in_time(void **state)
+{
+    struct fixture *f = *state;
+    int64_t asked_ms;
+
+    start_tasks(f, "mover", 1);
+    wait_until(f, one_running);
+    asked_ms = clock_ms();
+    supervisor_drain(f->sup, "mover");
+    wait_until(f, dead);
+    assert_in_range(f->died_ms - asked_ms, GRACEFUL_MS, GRACEFUL_MS + 200 + SLACK_MS);
+}
+
+/* tear_down looks whether the process is left behind. */
+static void a_host_that_left_its_group_goes_with_the_supervisor(void **state)
+{
+    struct fixture *f = *state;
+
+    start_tasks(f, "mover", 1);
+    wait_until(f, one_running);
+    supervisor_free(&f->sup);
+}
+
 static void on_tick(void *arg)
 {
     struct fixture *f = arg;
@@ -1094,6 +1117,8 @@ int main(int argc, char **argv)
         TEST(siblings_get_their_time_and_no_more),
         TEST(a_sibling_that_was_asked_too_is_told),
         TEST(a_drain_that_is_not_answered_names_the_culprit),
+        TEST(a_host_that_left_its_group_is_ended_in_time),
+        TEST(a_host_that_left_its_group_goes_with_the_supervisor),
         TEST(a_long_call_is_no_fault),
         TEST(a_forked_child_dies_with_its_host),
         TEST(a_daemon_dies_with_its_host),
