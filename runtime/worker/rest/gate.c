@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gate between HTTP threads and the loop. HTTP threads put requests in and post one function for all of them; the loop
- * takes them out. The gate outlives its server while such a post is on its way, hence the count of references: one is the
- * server's, one the post's. libmicrohttpd must not be stopped while a request is suspended, hence `inside`, which counts each
- * from before it is suspended until after it is resumed. */
+ * takes them out, a few at a turn, and posts again for the rest. The gate outlives its server while such a post is on its
+ * way, hence the count of references: one is the server's, one the post's. libmicrohttpd must not be stopped while a request
+ * is suspended, hence `inside`, which counts each from before it is suspended until after it is resumed. */
 #include "worker/rest/gate.h"
 
 #include "base/clock.h"
@@ -176,15 +176,26 @@ void gate_end(struct gate *gate)
     pthread_mutex_unlock(&gate->lock);
 }
 
-struct exchange *gate_take(struct gate *gate)
+struct exchange *gate_take(struct gate *gate, size_t max)
 {
-    struct exchange *first;
+    struct exchange *first, **end;
+    bool more = false;
 
     pthread_mutex_lock(&gate->lock);
     first = gate->first;
-    gate->first = NULL;
-    gate->last = &gate->first;
+    for (end = &gate->first; *end != NULL && max > 0; max--)
+        end = &(*end)->next;
+    if (*end == NULL) {
+        gate->first = NULL;
+        gate->last = &gate->first;
+    } else if (end != &gate->first) {
+        gate->first = *end;
+        *end = NULL;
+        more = must_post(gate);
+    }
     pthread_mutex_unlock(&gate->lock);
+    if (more)
+        post(gate);
     return first;
 }
 

@@ -29,8 +29,9 @@ void gate_part(struct gate *gate, int fd);
 void gate_begin(struct gate *gate);
 void gate_end(struct gate *gate);
 
-/* The requests in order, linked by their `next`. Sockets go to linger_add one by one. Loop. */
-struct exchange *gate_take(struct gate *gate);
+/* The first requests in order, at most max (1 or more), linked by their `next`; `opened` runs again for the rest, after what
+ * else the loop has to do. Sockets go to linger_add one by one. Loop. */
+struct exchange *gate_take(struct gate *gate, size_t max);
 int gate_take_parted(struct gate *gate); /* a descriptor, or -1 */
 
 /* Nobody enters from here on. */

@@ -36,6 +36,7 @@
 #define POOL_BYTES 32768        /* a connection's, for request line, headers and read buffer */
 #define DRAIN_MAX (256LL << 20) /* bytes of a refused body that are read and dropped */
 #define STOP_MS 1000
+#define REQUESTS_A_TURN 8    /* of the loop */
 #define SPARE_CONNECTIONS 64 /* above connections_max, while evicted ones close */
 
 const struct server_limits server_limits = {
@@ -540,13 +541,13 @@ static void on_log(void *arg, const char *fmt, va_list args)
 
 /* --- on the loop ------------------------------------------------------------------------------------------------------------------ */
 
-/* Everything that came through the gate since. */
+/* What came through the gate since; but few requests at a turn, as an answer may be large and takes its time to write. */
 static void take_requests(void *arg)
 {
     struct server *server = arg;
     int fd;
 
-    for (struct exchange *exchange = gate_take(server->gate); exchange != NULL;) {
+    for (struct exchange *exchange = gate_take(server->gate, REQUESTS_A_TURN); exchange != NULL;) {
         struct exchange *next = exchange->next;
 
         call_start(&server->desk, exchange);
