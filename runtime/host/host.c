@@ -72,18 +72,24 @@ struct host {
 
 /* --- the end ------------------------------------------------------------------------------------------------------------------ */
 
-/* Children that plugins have forked go with us. */
+/* Children that plugins have forked go with us: the group that this process was born to lead, by its number. Never the one
+ * that it is in now, since a plugin may have moved it, to the worker's even. */
+static void signal_own_group(int sig)
+{
+    (void)kill(-getpid(), sig);
+}
+
 static void end_process(int code)
 {
     signal(SIGTERM, SIG_IGN);
-    kill(0, SIGTERM);
+    signal_own_group(SIGTERM);
     _exit(code);
 }
 
 static void end_group(void *arg)
 {
     (void)arg;
-    kill(0, SIGKILL);
+    signal_own_group(SIGKILL);
     _exit(EXIT_INTERNAL);
 }
 

@@ -232,6 +232,12 @@ static int do_fork_off(struct act *act)
     return 0;
 }
 
+/* Out of the group it was born to lead, into its parent's. */
+static int do_leave_group(struct act *act)
+{
+    return setpgid(0, getpgid(getppid())) == 0 ? 0 : -1;
+}
+
 static void *flood(void *arg)
 {
     char block[100000];
@@ -378,6 +384,7 @@ static const struct {
     {"polite-read", do_polite_read},
     {"fork", do_fork},
     {"fork-off", do_fork_off},
+    {"leave-group", do_leave_group},
     {"flood", do_flood},
     {"threads", do_threads},
     {"exit-hook", do_exit_hook},

@@ -118,6 +118,8 @@ void host_peer_end(struct host_peer *peer)
     char command[200];
 
     kill(-peer->pid, SIGKILL);
+    if (!peer->reaped)
+        kill(peer->pid, SIGKILL); /* it may have left its group */
     if (host_peer_status(peer, 5000) < 0)
         fail_msg("process %d does not die", (int)peer->pid);
     host_peer_close(peer);

@@ -206,6 +206,22 @@ static void more_tasks_than_allowed_fail_the_connector(void **state)
     json_decref(ready);
 }
 
+static void task_configurations_too_large_for_the_link_fail_the_connector(void **state)
+{
+    char *fill = calloc(1, 1000001);
+    const char *config[] = {"count", "6", "topic", fill, NULL};
+
+    (void)state;
+    memset(fill, 'x', 1000000);
+    start("HostileSource", config);
+    free(fill);
+    to_connector(MSG_TASK_CONFIGS, "max", json_integer(6));
+    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+                "larger than the link to the worker carries");
+    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+                "larger than the link to the worker carries");
+}
+
 static void library_or_class_that_is_missing_fails_connector_and_tasks(void **state)
 {
     (void)state;
@@ -503,6 +519,49 @@ static void leftovers_do_not_hold_up_the_end(void **state)
     }
 }
 
+static volatile sig_atomic_t signalled;
+
+static void on_sigterm(int sig)
+{
+    signalled = sig;
+}
+
+/* The group of this test stands for the worker's: a host that was moved into it must not signal it. */
+static void host_in_another_group_ends_without_signalling_it(void **state)
+{
+    static const char *const leave[] = {"where", "start", "how", "leave-group", NULL};
+    void (*before)(int) = signal(SIGTERM, on_sigterm);
+    pid_t group = getpgrp();
+
+    (void)state;
+    setpgid(0, 0); /* nobody else is in it */
+    signalled = 0;
+    start("HostileSource", nothing);
+    run_task(0, leave);
+    assert_int_equal(getpgid(peer->pid), getpgrp());
+    host_peer_send(peer, MSG_DRAIN, NULL);
+    assert_int_equal(host_peer_status(peer, 3000), 0);
+    assert_int_equal(signalled, 0);
+    setpgid(0, group);
+    signal(SIGTERM, before);
+}
+
+/* The same for SIGKILL, which would end this process. */
+static void orphan_in_another_group_does_not_kill_it(void **state)
+{
+    static const char *const leave[] = {"where", "start", "how", "leave-group", NULL};
+    pid_t group = getpgrp();
+
+    (void)state;
+    setpgid(0, 0);
+    start("HostileSource", nothing);
+    run_task(0, leave);
+    assert_int_equal(getpgid(peer->pid), getpgrp());
+    host_peer_close(peer);
+    assert_true(host_peer_status(peer, 3000) != -1);
+    setpgid(0, group);
+}
+
 static void interrupt_that_hangs_does_not_hang_control(void **state)
 {
     static const char *const config[] = {"where", "interrupt", "how", "sleep", NULL};
@@ -605,6 +664,7 @@ int main(int argc, char **argv)
         host_test(connector_starts_and_gives_task_configurations),
         host_test(connector_follows_its_target),
         host_test(more_tasks_than_allowed_fail_the_connector),
+        host_test(task_configurations_too_large_for_the_link_fail_the_connector),
         host_test(library_or_class_that_is_missing_fails_connector_and_tasks),
         host_test(bad_configuration_fails_with_every_problem),
         host_test(failed_connector_is_left_by_stopped_only),
@@ -622,6 +682,8 @@ int main(int argc, char **argv)
         host_test(sigterm_drains),
         host_test(new_work_while_ending_is_not_begun),
         host_test(leftovers_do_not_hold_up_the_end),
+        host_test(host_in_another_group_ends_without_signalling_it),
+        host_test(orphan_in_another_group_does_not_kill_it),
         host_test(interrupt_that_hangs_does_not_hang_control),
         host_test(polite_wait_ends_with_eintr),
         host_test(lost_worker_ends_the_host_at_once_when_all_is_well),
