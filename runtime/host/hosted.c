@@ -803,6 +803,18 @@ static void send_configs_error(struct conn *conn, const char *error)
     conn->hosted->opt.send(conn->hosted->opt.arg, MSG_TASK_CONFIGS_READY, body);
 }
 
+/* FAILED as well, or the worker would ask again for ever. */
+static void refuse_large_configs(struct conn *conn)
+{
+    static const char text[] =
+        "the task configurations are together larger than the link to the worker carries";
+    json_t *body = json_pack("{s:s, s:s, s:s}", "conn", conn->name, "state",
+                             state_name(STATE_FAILED), "trace", text);
+
+    send_configs_error(conn, text);
+    conn->hosted->opt.send(conn->hosted->opt.arg, MSG_CONNECTOR_STATUS, body);
+}
+
 static void read_configs(struct conn_note *note)
 {
     struct conn *conn = note->conn;
@@ -816,9 +828,7 @@ static void read_configs(struct conn_note *note)
     body = json_pack("{s:s, s:O}", "conn", conn->name, "configs", note->configs);
     rc = conn->hosted->opt.send(conn->hosted->opt.arg, MSG_TASK_CONFIGS_READY, body);
     if (rc == MR_ERR_TOO_LARGE)
-        send_configs_error(
-            conn,
-            "the task configurations are together larger than the link to the worker carries");
+        refuse_large_configs(conn);
 }
 
 static void on_task_configs(void *arg, struct connector_run *run, json_t *configs,
