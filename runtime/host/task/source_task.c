@@ -740,7 +740,7 @@ static bool open_all(struct source_task *s)
     };
     const struct task_client_spec client = {task->connector, task->number, task->worker,
                                             &task->connector_config};
-    struct task_times times;
+    struct task_times times = {0};
     struct mr_error err = {0};
 
     task_enter(task, "converter start", false);
