@@ -87,15 +87,36 @@ static void put_back(struct offset_writer *w)
     w->left = 0;
 }
 
+/* At most, as JSON: a byte may become \u0000. */
+static size_t text_bytes(const struct ack_offset *offset)
+{
+    const struct mr_source_partition *part = offset->partition;
+    size_t bytes =
+        strlen(part->key) + strlen(offset->key) + (part->value != NULL ? strlen(part->value) : 0);
+
+    return 6 * bytes + 64;
+}
+
+/* The next offsets that one request carries: so many, and of so much text, but one at least. */
+static void take_portion(struct offset_writer *w)
+{
+    size_t portion = w->left < OFFSET_WRITER_PORTION ? w->left : OFFSET_WRITER_PORTION;
+    size_t bytes = 0;
+
+    w->taken_count = 0;
+    while (w->taken_count < portion && bytes < OFFSET_WRITER_BYTES &&
+           ack_window_take(w->window, &w->taken[w->taken_count], 1) == 1)
+        bytes += text_bytes(&w->taken[w->taken_count++]);
+    w->left = w->taken_count < portion && bytes < OFFSET_WRITER_BYTES ? 0 : w->left - w->taken_count;
+}
+
 /* Send the next portion of what is left of the flush. The window gives the oldest first, so a busy source adds nothing to a
  * flush under way. */
 static void pump(struct offset_writer *w, int64_t now_ms)
 {
-    size_t portion = w->left < OFFSET_WRITER_PORTION ? w->left : OFFSET_WRITER_PORTION;
     json_t *entries;
 
-    w->taken_count = ack_window_take(w->window, w->taken, portion);
-    w->left -= portion;
+    take_portion(w);
     if (w->taken_count == 0)
         return;
     w->putting = true;

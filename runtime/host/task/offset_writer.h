@@ -13,6 +13,7 @@
 #include "host/task/ack_window.h"
 
 #define OFFSET_WRITER_PORTION 500 /* offsets in one request, so that a frame stays small */
+#define OFFSET_WRITER_BYTES ((size_t)1 << 20) /* of their text: none is added behind it */
 
 /* Hands entries (taken; [[partition object, offset object], ...]) to the worker. Gives the request's id, or a negative
  * value when it can't be sent. */

@@ -207,6 +207,30 @@ static void many_partitions_go_in_portions(void **state)
     assert_true(offset_writer_answer(&f->w, 102, "", 0));
 }
 
+/* Names of files may be long: no request may outgrow the link's frame. */
+static void partitions_with_long_names_go_in_smaller_portions(void **state)
+{
+    struct fixture *f = *state;
+    char name[30000];
+    size_t sent = 0;
+
+    memset(name, '\1', sizeof(name));
+    for (int i = 0; i < 30; i++) {
+        snprintf(name + sizeof(name) - 4, 4, "%d", i);
+        deliver(f, name, 1);
+    }
+    offset_writer_flush(&f->w, 0);
+    for (int64_t id = 100; offset_writer_busy(&f->w); id++) {
+        char *text = json_dumps(f->sent[f->sent_count - 1], JSON_COMPACT);
+
+        assert_in_range(strlen(text), 1, 2 << 20);
+        free(text);
+        sent += json_array_size(f->sent[f->sent_count - 1]);
+        assert_int_equal(offset_writer_answer(&f->w, id, "", 0), sent == 30);
+    }
+    assert_int_equal(sent, 30);
+}
+
 static void a_late_answer_is_waited_for_and_counts(void **state)
 {
     struct fixture *f = *state;
@@ -233,6 +257,7 @@ int main(void)
         T(a_link_that_closes_between_portions_is_no_success),
         T(a_closed_link_loses_nothing),
         T(many_partitions_go_in_portions),
+        T(partitions_with_long_names_go_in_smaller_portions),
         T(a_late_answer_is_waited_for_and_counts),
     };
 
