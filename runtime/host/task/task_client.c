@@ -37,13 +37,51 @@ static int layer(const struct task_client_spec *spec, enum client_kind kind,
     return mr_fail(err, MR_ERR_NOMEM, "out of memory for the settings of a Kafka client");
 }
 
+int64_t task_client_number(const struct props *props, const char *key, int64_t fallback,
+                           int64_t min, int64_t max)
+{
+    const char *text = props_get(props, key);
+    char *end;
+    long long n;
+
+    if (text == NULL)
+        return fallback;
+    errno = 0;
+    n = strtoll(text, &end, 10);
+    while (*end == ' ')
+        end++;
+    return end == text || *end != '\0' || errno != 0 || n < min || n > max ? fallback : n;
+}
+
+static bool within(const struct props *java, const char *key, int64_t least, int64_t most)
+{
+    int64_t n = task_client_number(java, key, least, INT64_MIN, INT64_MAX);
+
+    return n >= least && n <= most;
+}
+
+/* Order within a partition (promise 1): librdkafka builds the next request while one is in flight, and without idempotence a
+ * request that the broker refused for now (a leader that moved) is sent again behind it. Java's producer keeps order with
+ * one request in flight alone, so Connect can leave idempotence off; here it is on, unless the user said otherwise or set
+ * what rules it out. */
+static int keep_order(struct props *java)
+{
+    const char *acks = props_get(java, "acks");
+    bool all = acks == NULL || strcmp(acks, "all") == 0 || strcmp(acks, "-1") == 0;
+    bool fits = all && within(java, "retries", 1, INT64_MAX) &&
+                within(java, "max.in.flight.requests.per.connection", 1, 5);
+
+    if (props_get(java, "enable.idempotence") != NULL)
+        return 0;
+    return props_set(java, "enable.idempotence", fits ? "true" : "false");
+}
+
 int task_client_producer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err)
 {
     static const struct setting settings[] = {
         {"acks", "all"},
         {"max.in.flight.requests.per.connection", "1"},
-        {"enable.idempotence", "false"},
         {"max.block.ms", "9223372036854775807"},
         {"delivery.timeout.ms", "2147483647"},
     };
@@ -59,6 +97,8 @@ int task_client_producer(const struct task_client_spec *spec, struct props *java
         rc = props_set(&built_in, "client.id", id);
     rc = rc == 0 ? layer(spec, CLIENT_PRODUCER, &built_in, java, err)
                  : mr_fail(err, MR_ERR_NOMEM, "out of memory for the producer's settings");
+    if (rc == 0 && keep_order(java) != 0)
+        rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for the producer's settings");
     props_deinit(&built_in);
     return rc;
 }
@@ -90,22 +130,6 @@ int task_client_consumer(const struct task_client_spec *spec, struct props *java
                  : mr_fail(err, MR_ERR_NOMEM, "out of memory for the consumer's settings");
     props_deinit(&built_in);
     return rc;
-}
-
-int64_t task_client_number(const struct props *props, const char *key, int64_t fallback,
-                           int64_t min, int64_t max)
-{
-    const char *text = props_get(props, key);
-    char *end;
-    long long n;
-
-    if (text == NULL)
-        return fallback;
-    errno = 0;
-    n = strtoll(text, &end, 10);
-    while (*end == ' ')
-        end++;
-    return end == text || *end != '\0' || errno != 0 || n < min || n > max ? fallback : n;
 }
 
 size_t task_client_budget(const struct props *java)

@@ -770,6 +770,25 @@ static void a_refused_request_is_sent_again_in_order(void **state)
     json_decref(values);
 }
 
+/* A request that is refused for now must not be overtaken by the one that was built behind it. Small requests, so that
+ * several lie behind each other. */
+static void a_leader_that_moves_changes_no_order(void **state)
+{
+    struct rig *rig = *state;
+
+    script.per_poll = 10;
+    rig_init(rig, 1, "producer.override.batch.size", "200", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 20);
+    rd_kafka_mock_push_request_errors(rig->cluster, 0, 3, RD_KAFKA_RESP_ERR_NO_ERROR,
+                                      RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+                                      RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+    check_topic(rig, 0, 1000);
+}
+
 static void what_tolerance_dropped_is_not_sent_again_behind_a_refused_request(void **state)
 {
     struct rig *rig = *state;
@@ -904,6 +923,7 @@ int main(int argc, char **argv)
         T(a_record_above_buffer_memory_fails_the_task_by_name),
         T(a_record_above_buffer_memory_is_skipped_by_tolerance),
         T(a_refused_request_is_sent_again_in_order),
+        T(a_leader_that_moves_changes_no_order),
         T(what_tolerance_dropped_is_not_sent_again_behind_a_refused_request),
         T(after_a_refusal_at_the_stop_nothing_more_is_sent),
         T(a_topic_that_does_not_exist_fails_the_task_by_name),

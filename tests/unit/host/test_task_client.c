@@ -46,9 +46,28 @@ static void a_producer_has_connects_defaults(void **state)
     assert_string_equal(props_get(&f->java, "client.id"), "connector-producer-orders-3");
     assert_string_equal(props_get(&f->java, "acks"), "all");
     assert_string_equal(props_get(&f->java, "max.in.flight.requests.per.connection"), "1");
-    assert_string_equal(props_get(&f->java, "enable.idempotence"), "false");
+    assert_string_equal(props_get(&f->java, "enable.idempotence"), "true");
     assert_string_equal(props_get(&f->java, "delivery.timeout.ms"), "2147483647");
     assert_null(props_get(&f->java, "security.protocol")); /* not inherited without a prefix */
+}
+
+static void idempotence_gives_way_to_what_rules_it_out(void **state)
+{
+    static const char *const settings[][3] = {
+        {"producer.override.acks", "1", "false"},
+        {"producer.override.retries", "0", "false"},
+        {"producer.override.max.in.flight.requests.per.connection", "6", "false"},
+        {"producer.override.enable.idempotence", "false", "false"},
+        {"producer.override.acks", "-1", "true"}};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        props_set(&f->config, settings[i][0], settings[i][1]);
+        props_deinit(&f->java);
+        assert_int_equal(task_client_producer(&f->spec, &f->java, NULL), 0);
+        assert_string_equal(props_get(&f->java, "enable.idempotence"), settings[i][2]);
+        props_remove(&f->config, settings[i][0]);
+    }
 }
 
 static void the_connector_overrides_the_worker_overrides_the_defaults(void **state)
@@ -108,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_producer_has_connects_defaults),
         T(the_connector_overrides_the_worker_overrides_the_defaults),
+        T(idempotence_gives_way_to_what_rules_it_out),
         T(a_consumer_has_connects_group_and_defaults),
         T(the_group_can_be_overridden),
         T(numbers_out_of_range_give_the_fallback),
