@@ -10,7 +10,7 @@
 #include "host/descriptor.h"
 
 #include "base/log.h"
-#include "host/data/utf8.h"
+#include "base/utf8.h"
 #include "host/peek.h"
 #include "link/scan_format.h"
 #include "model/config_def.h"
@@ -136,7 +136,7 @@ static int read_text(struct reader *r, const char *from, size_t max, const char 
     rc = keep(r, text);
     if (rc != 0)
         return rc;
-    if (utf8_valid(text, strlen(text)) != strlen(text))
+    if (!utf8_valid(text, strlen(text)))
         return mr_fail(r->err, MR_ERR_PROTOCOL, "%s: its %s is not UTF-8", r->who, what);
     *out = text;
     return 0;

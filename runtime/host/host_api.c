@@ -8,9 +8,10 @@
 #include "host/host_api.h"
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "host/data/record_arena.h"
 #include "host/data/schema_tree.h"
-#include "host/data/utf8.h"
+#include "host/data/utf8_text.h"
 #include "host/data/values.h"
 #include "model/config_def.h"
 
@@ -231,9 +232,7 @@ static int api_task_add(struct mr_task_list *list)
 
 static bool is_utf8(const char *text)
 {
-    size_t len = text == NULL ? 0 : strlen(text);
-
-    return utf8_valid(text, len) == len;
+    return text == NULL || utf8_valid(text, strlen(text));
 }
 
 static void api_task_set(struct mr_task_list *list, const char *key, const char *value)

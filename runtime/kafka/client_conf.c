@@ -8,6 +8,8 @@
  * PEM files that are read. */
 #include "kafka/kafka_private.h"
 
+#include "base/nearest.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,50 +136,6 @@ static bool named(const char *const *names, const char *key)
     return false;
 }
 
-/* Edit distance, good enough for typing errors; names longer than the row are never near. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[81];
-    size_t len = strlen(b);
-
-    if (len > 80 || strlen(a) > 80)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= len; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t corner = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= len; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            corner = row[j];
-            row[j] = best;
-        }
-    }
-    return row[len];
-}
-
-static const char *nearest(const char *const *names, const char *key)
-{
-    const char *best = NULL;
-    size_t least = 4;
-
-    for (; *names != NULL; names++) {
-        size_t d = distance(*names, key);
-
-        if (d < least) {
-            least = d;
-            best = *names;
-        }
-    }
-    return best;
-}
-
 static int judge_unknown(struct client_map *m, const char *key)
 {
     const char *near;
@@ -194,7 +152,7 @@ static int judge_unknown(struct client_map *m, const char *key)
                        key);
     if (m->kind == CLIENT_ADMIN) /* gets the whole worker configuration */
         return 0;
-    near = nearest(client_table_names(m->kind), key);
+    near = nearest_name(key, client_table_names(m->kind));
     if (near != NULL)
         client_map_remark(m, key, "unknown setting, ignored; did you mean %s?", near);
     else

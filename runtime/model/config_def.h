@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys with types, defaults and checks, and the texts of what is wrong. Pure.
- * Spec: org.apache.kafka.common.config.ConfigDef (parseType, validators); golden table configdef.jsonl. */
+ * Spec: org.apache.kafka.common.config.ConfigDef (parseType, validators); tests/data/configdef.jsonl. */
 #ifndef MODEL_CONFIG_DEF_H
 #define MODEL_CONFIG_DEF_H
 
@@ -36,9 +36,6 @@ int config_def_check(const struct mr_config_key *key, const struct props *props,
 bool config_def_has_duplicate(const struct config_value *list);
 
 const char *config_def_type_name(uint32_t type); /* "STRING", … */
-
-/* The name in `known` (ended by NULL) nearest to `name`, or NULL when none is near: for warnings about unknown keys. */
-const char *config_def_nearest(const char *name, const char *const *known);
 
 /* One key as a ConfigKeyInfo / ConfigValueInfo of REST stands in worker/herder/validate. */
 

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "kafka/client_conf.h"
 #include "model/config_def.h"
 #include "model/task_times.h"
@@ -546,7 +547,7 @@ static void warn_about(const struct worker_config *config, const char *key,
     }
     if (contains(names, SIZE_MAX, key))
         return;
-    near = config_def_nearest(key, names);
+    near = nearest_name(key, names);
     log_warn("%sunknown key %s%s%s%s", where, key, near != NULL ? ": did you mean " : "",
              near != NULL ? near : "", near != NULL ? "?" : "");
 }

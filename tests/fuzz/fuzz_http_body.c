@@ -2,9 +2,9 @@
 /* The pure part of REST: a request as four lines (method, target, Accept, Content-Type) and a body.
  * What must hold whatever comes: nothing is read past its end, a path that is taken is clean UTF-8 without separators, text
  * that is taken has no NUL inside, and an answer made of either is JSON. */
+#include "base/utf8.h"
 #include "worker/rest/entities.h"
 #include "worker/rest/request_json.h"
-#include "worker/rest/rest_text.h"
 #include "worker/rest/router.h"
 
 #include <stdint.h>
@@ -46,7 +46,7 @@ static void check_target(const struct router_target *target)
         const char *s = target->segment[i];
         char *url;
 
-        must(*s != '\0' && rest_text_valid(s, strlen(s)) && strpbrk(s, "/\\%\x7f\n\r") == NULL);
+        must(*s != '\0' && utf8_valid(s, strlen(s)) && strpbrk(s, "/\\%\x7f\n\r") == NULL);
         url = entities_location("h:1", s);
         must(url == NULL || strpbrk(url, " \n\r\"<>") == NULL);
         free(url);
@@ -84,8 +84,8 @@ static void check_config(const struct props *config)
     for (size_t i = 0; i < config->count; i++) {
         const struct props_entry *e = &config->entries[i];
 
-        must(rest_text_valid(e->key, strlen(e->key)));
-        must(e->value == NULL || rest_text_valid(e->value, strlen(e->value)));
+        must(utf8_valid(e->key, strlen(e->key)));
+        must(e->value == NULL || utf8_valid(e->value, strlen(e->value)));
     }
 }
 

@@ -10,7 +10,7 @@
  * live until the process ends, so it has no owner to be freed by. */
 #include "host/data/source_partition.h"
 
-#include "host/data/utf8.h"
+#include "base/utf8.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -118,8 +118,8 @@ static struct mr_source_partition *pair_new(const char *key, const char *value, 
     part->key = memcpy(text, key, key_size);
     part->value = value == NULL ? NULL : memcpy(text + key_size, value, value_size);
     part->index = index;
-    part->storable = utf8_valid(key, key_size - 1) == key_size - 1 &&
-                     (value == NULL || utf8_valid(value, value_size - 1) == value_size - 1);
+    part->storable =
+        utf8_valid(key, key_size - 1) && (value == NULL || utf8_valid(value, value_size - 1));
     return part;
 }
 

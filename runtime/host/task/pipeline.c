@@ -12,7 +12,7 @@
 #include "host/task/pipeline.h"
 
 #include "base/clock.h"
-#include "host/data/utf8.h"
+#include "base/utf8.h"
 #include "host/data/values.h"
 #include "host/host_api.h"
 #include "kafka/producer.h"
@@ -324,7 +324,7 @@ static struct mr_value plain_header_value(const struct consumer_header *header)
 {
     if (header->value == NULL)
         return mr_null();
-    if (utf8_valid(header->value, header->value_len) == header->value_len)
+    if (utf8_valid(header->value, header->value_len))
         return mr_text(header->value, header->value_len);
     return mr_bytes(header->value, header->value_len);
 }

@@ -4,6 +4,7 @@
  * hold a client's bytes cut anywhere, so they are made UTF-8 before they become JSON. Pure. */
 #include "worker/rest/entities.h"
 
+#include "base/utf8.h"
 #include "worker/rest/rest_text.h"
 
 #include <stdlib.h>
@@ -83,18 +84,19 @@ static json_t *text_of(const char *message)
     struct buf clean;
     json_t *text;
 
-    if (rest_text_valid(message, len))
+    if (utf8_valid(message, len))
         return json_stringn_nocheck(message, len);
     buf_init(&clean, len);
     while (len > 0) {
-        size_t n = rest_text_char(message, len);
+        int n = utf8_char(message, len);
+        size_t taken = n > 0 ? (size_t)n : 1;
 
         if (n > 0)
-            buf_append(&clean, message, n);
+            buf_append(&clean, message, taken);
         else
             buf_putc(&clean, '?');
-        message += n > 0 ? n : 1;
-        len -= n > 0 ? n : 1;
+        message += taken;
+        len -= taken;
     }
     text = clean.failed ? NULL : json_stringn_nocheck(clean.data, clean.len);
     buf_deinit(&clean);

@@ -7,6 +7,7 @@
 #include "worker/rest/request_json.h"
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "worker/rest/rest_text.h"
 
 #include <stdlib.h>
@@ -139,9 +140,9 @@ static int plain_run(struct cursor *c, struct buf *out)
     const char *from = c->at;
 
     while (c->at < c->end && *c->at != '"' && *c->at != '\\') {
-        size_t n = rest_text_char(c->at, (size_t)(c->end - c->at));
+        int n = utf8_char(c->at, (size_t)(c->end - c->at));
 
-        if (n == 0)
+        if (n < 0)
             return malformed(c, "a string is not UTF-8");
         if ((unsigned char)*c->at < 0x20)
             return malformed(c, "a control character in a string is not escaped");

@@ -1,43 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 and percent-encoding as the REST room needs them: paths and JSON strings come from clients and are checked byte by
- * byte; names go out again in the Location header. Pure; any thread. */
+/* Characters and percent-encoding as the REST room needs them: JSON strings come from clients with escapes, names go out again
+ * in the Location header. Pure; any thread. */
 #include "worker/rest/rest_text.h"
 
 #include <string.h>
-
-size_t rest_text_char(const char *s, size_t len)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    size_t n = u[0] < 0x80   ? 1
-               : u[0] < 0xC2 ? 0
-               : u[0] < 0xE0 ? 2
-               : u[0] < 0xF0 ? 3
-               : u[0] < 0xF5 ? 4
-                             : 0;
-
-    if (n == 0 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((u[i] & 0xC0) != 0x80)
-            return 0;
-    if ((u[0] == 0xE0 && u[1] < 0xA0) || (u[0] == 0xED && u[1] > 0x9F) ||
-        (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] > 0x8F))
-        return 0;
-    return n;
-}
-
-bool rest_text_valid(const char *s, size_t len)
-{
-    while (len > 0) {
-        size_t n = rest_text_char(s, len);
-
-        if (n == 0)
-            return false;
-        s += n;
-        len -= n;
-    }
-    return true;
-}
 
 int rest_text_append(struct buf *out, uint32_t code)
 {

@@ -6,6 +6,7 @@
  * is what the Java worker's server refuses too. Pure. */
 #include "worker/rest/router.h"
 
+#include "base/utf8.h"
 #include "worker/rest/rest_text.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static int decode_segment(char *segment, char *end, struct mr_error *err)
         *to++ = (char)c;
     }
     *to = '\0';
-    if (!rest_text_valid(segment, (size_t)(to - segment)))
+    if (!utf8_valid(segment, (size_t)(to - segment)))
         return bad_path(err, "it is not UTF-8");
     if (dots_suspect && (strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0))
         return bad_path(err, "it holds an encoded dot segment");

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "host/data/utf8.h"
+#include "host/data/utf8_text.h"
 #include "host/data/values.h"
 #include "support/unit/oracle.h"
 #include "support/unit/plugin_host.h"

@@ -10,6 +10,7 @@
  *  - 093: an error of the table itself (a null default that its own validator refuses) */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "model/config_def.h"
 
 #include <math.h>
@@ -323,12 +324,12 @@ static void nearest_name_is_found_for_slips_and_not_for_strangers(void **state)
                                         "value.converter",          "plugin.path",
                                         "offset.flush.interval.ms", NULL};
 
-    assert_string_equal(config_def_nearest("bootsrtap.servers", known), "bootstrap.servers");
-    assert_string_equal(config_def_nearest("plugin.paths", known), "plugin.path");
-    assert_string_equal(config_def_nearest("offset.flush.intervall.ms", known),
+    assert_string_equal(nearest_name("bootsrtap.servers", known), "bootstrap.servers");
+    assert_string_equal(nearest_name("plugin.paths", known), "plugin.path");
+    assert_string_equal(nearest_name("offset.flush.intervall.ms", known),
                         "offset.flush.interval.ms");
-    assert_null(config_def_nearest("my.own.setting", known));
-    assert_null(config_def_nearest("", known));
+    assert_null(nearest_name("my.own.setting", known));
+    assert_null(nearest_name("", known));
 }
 
 int main(void)

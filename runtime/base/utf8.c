@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 at the edges of the data path: file sources and StringConverter take bytes of unknown making, the rest of the
- * runtime relies on text being UTF-8. On the task's thread; no state.
+/* What is UTF-8 and what is not, for text of every making: a client's JSON and paths, a plugin's strings, the bytes of a file.
+ * Called from every room, on any thread, also for each value of a record: text that is ASCII is passed eight bytes at a time.
  *
- * How many U+FFFD a malformed run becomes is visible to users, so it is Java's count: one for each longest prefix of a
- * well-formed sequence, with one exception: a surrogate written in three bytes (ED A0..BF xx) is one, not three. */
-#include "host/data/utf8.h"
+ * How long a malformed part is shows in the number of U+FFFD that it becomes, so it is Java's: the longest prefix of a
+ * well-formed sequence, with one exception: a surrogate written in three bytes (ED A0..BF xx) is one part, not three. */
+#include "base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
 
 /* What may follow a lead byte: how many bytes in all, and the range of the second. len 0: no lead byte. */
 struct lead {
@@ -31,9 +34,9 @@ static bool is_surrogate(const unsigned char *p)
     return p[0] == 0xed && p[1] >= 0xa0;
 }
 
-/* Length of the sequence at p; negative: that many bytes are one malformed part. */
-static int sequence(const unsigned char *p, size_t len)
+int utf8_char(const char *text, size_t len)
 {
+    const unsigned char *p = (const unsigned char *)text;
     struct lead lead = lead_of(p[0]);
 
     if (lead.len <= 1)
@@ -61,7 +64,7 @@ static size_t ascii_prefix(const char *p, size_t len)
     return i;
 }
 
-size_t utf8_valid(const char *p, size_t len)
+size_t utf8_prefix(const char *p, size_t len)
 {
     size_t at = 0;
 
@@ -71,7 +74,7 @@ size_t utf8_valid(const char *p, size_t len)
         at += ascii_prefix(p + at, len - at);
         if (at == len)
             break;
-        n = sequence((const unsigned char *)p + at, len - at);
+        n = utf8_char(p + at, len - at);
         if (n < 0)
             return at;
         at += (size_t)n;
@@ -79,37 +82,7 @@ size_t utf8_valid(const char *p, size_t len)
     return at;
 }
 
-/* One pass: copies to `to` unless it is NULL, and gives the length that the copy has. */
-static size_t replace(char *to, const char *p, size_t len)
+bool utf8_valid(const char *p, size_t len)
 {
-    size_t at = 0, made = 0;
-
-    while (at < len) {
-        size_t good = utf8_valid(p + at, len - at);
-
-        if (to != NULL && good > 0)
-            memcpy(to + made, p + at, good);
-        made += good;
-        at += good;
-        if (at == len)
-            break;
-        if (to != NULL)
-            memcpy(to + made, "\xef\xbf\xbd", 3);
-        made += 3;
-        at += (size_t)-sequence((const unsigned char *)p + at, len - at);
-    }
-    return made;
-}
-
-struct mr_value utf8_text(struct mr_arena *arena, const void *bytes, size_t len)
-{
-    char *copy;
-    size_t made;
-
-    if (utf8_valid(bytes, len) == len)
-        return mr_text(bytes, len);
-    made = replace(NULL, bytes, len);
-    copy = mr_alloc(arena, made);
-    replace(copy, bytes, len);
-    return mr_text(copy, made);
+    return utf8_prefix(p, len) == len;
 }
