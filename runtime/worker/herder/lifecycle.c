@@ -246,6 +246,14 @@ static void start_idle_tasks(struct lifecycle *lc)
             start_task(lc, i);
 }
 
+/* What was to start again with the connector does not: a request to start it starts them too. */
+static void fail_restarting(struct lifecycle *lc)
+{
+    for (size_t i = 0; i < lc->task_count; i++)
+        if (!lc->tasks[i].alive && lc->tasks[i].state == STATE_RESTARTING)
+            set_task(lc, i, STATE_FAILED, lc->trace);
+}
+
 /* --- ending --------------------------------------------------------------------------------------------------------- */
 
 static void drained(struct lifecycle *lc)
@@ -267,6 +275,7 @@ static void drained(struct lifecycle *lc)
         settle(lc, NULL);
     } else {
         lc->phase = DOWN;
+        fail_restarting(lc);
         settle_failed(lc, lc->trace != NULL ? lc->trace : "the connector failed");
     }
 }
@@ -293,6 +302,7 @@ static void fail(struct lifecycle *lc, const char *trace)
     for (size_t i = 0; i < lc->task_count; i++)
         if (lc->tasks[i].alive) {
             lc->phase = UP;
+            fail_restarting(lc);
             settle_failed(lc, trace);
             return;
         }

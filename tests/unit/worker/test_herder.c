@@ -1310,6 +1310,25 @@ static void a_task_that_failed_by_itself_stays_failed_over_a_crash(void **state)
     assert_trace(f, "c", 1, "boom");
 }
 
+static void tasks_fail_with_a_connector_that_fails_after_a_crash(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    died("c", false, -1, "killed by signal 9");
+    assert_states(f, "c", "RESTARTING RESTARTING RESTARTING");
+    pass(0);
+    says("c", STATE_FAILED, "NotFoundException: no library");
+    died("c", true, -1, "drained");
+    assert_states(f, "c", "FAILED FAILED FAILED");
+    assert_trace(f, "c", 0, "NotFoundException: no library");
+    assert_trace(f, "c", 1, "NotFoundException: no library");
+    herder_restart(f->herder, "c", false, false, on_answer, &f->last);
+    pass(0);
+    come_up("c");
+    assert_states(f, "c", "RUNNING RUNNING RUNNING");
+}
+
 static void a_crash_during_a_create_is_no_failure_of_the_create(void **state)
 {
     struct fixture *f = *state;
@@ -1846,6 +1865,7 @@ int main(void)
         herder_test(a_crashed_host_starts_again_by_the_policy_and_then_fails),
         herder_test(deaths_are_forgotten_after_ten_minutes),
         herder_test(a_task_that_failed_by_itself_stays_failed_over_a_crash),
+        herder_test(tasks_fail_with_a_connector_that_fails_after_a_crash),
         herder_test(a_crash_during_a_create_is_no_failure_of_the_create),
         herder_test(a_process_that_cannot_be_made_is_tried_again),
         herder_test(a_paused_connector_comes_back_paused),
