@@ -8,6 +8,7 @@
 #include "worker/herder/validate.h"
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "kafka/client_conf.h"
 #include "kafka/topic_pattern.h"
 #include "model/conn_config.h"
@@ -17,6 +18,7 @@
 
 #define HIDDEN "[hidden]"
 #define PATTERN_MAX 1000
+#define CONFIG_MAX ((size_t)1 << 20) /* bytes, as JSON */
 
 /* --- single keys ------------------------------------------------------------------------------------------------------ */
 
@@ -229,6 +231,21 @@ static int find_class(struct validation *v, struct mr_error *err)
     return rc;
 }
 
+/* What the link to its process carries, with room to spare. Refused here, as no start of it could ever work. */
+static int check_size(const struct props *config, struct mr_error *err)
+{
+    json_t *json = json_from_props(config);
+    size_t size = json != NULL ? json_dumpb(json, NULL, 0, JSON_COMPACT) : 0;
+
+    json_decref(json);
+    if (size <= CONFIG_MAX)
+        return 0;
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "The connector's configuration is too large: %zu bytes as JSON, where at most "
+                   "%zu are possible",
+                   size, CONFIG_MAX);
+}
+
 /* --- the doors ------------------------------------------------------------------------------------------------------------------ */
 
 int validate_connector(const struct validate_input *input, struct validate_result *out,
@@ -238,7 +255,9 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     int rc;
 
     memset(out, 0, sizeof(*out));
-    rc = find_class(&v, err);
+    rc = check_size(input->config, err);
+    if (rc == 0)
+        rc = find_class(&v, err);
     if (rc != 0 || v.plugin == NULL)
         return rc;
     check_table(&v, conn_config_common);

@@ -194,6 +194,31 @@ static void good_configurations_pass(void **state)
     expect(f, 0, "");
 }
 
+/* Escaped it is larger: what counts is what goes to its process. */
+static void a_configuration_too_large_for_its_process_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char *fill = calloc(1, ((size_t)1 << 20) + 1);
+
+    a_source(f);
+    memset(fill, 'x', (size_t)1 << 20);
+    fill[1000000] = '\0';
+    set(f, "file", fill);
+    expect(f, 0, "");
+    fill[1000000] = 'x';
+    set(f, "file", fill);
+    expect(f, 0,
+           "The connector's configuration is too large: 1048686 bytes as JSON, where at most "
+           "1048576 are possible");
+    memset(fill, '\n', 600000);
+    fill[600000] = '\0';
+    set(f, "file", fill);
+    expect(f, 0,
+           "The connector's configuration is too large: 1200110 bytes as JSON, where at most "
+           "1048576 are possible");
+    free(fill);
+}
+
 /* --- single keys ---------------------------------------------------------------------------------------------------------- */
 
 static void problems_stand_in_the_order_of_the_keys(void **state)
@@ -558,6 +583,7 @@ int main(void)
         validate_test(a_missing_class_is_told_with_what_was_sent),
         validate_test(an_unknown_class_is_told_with_what_there_is),
         validate_test(good_configurations_pass),
+        validate_test(a_configuration_too_large_for_its_process_is_refused),
         validate_test(problems_stand_in_the_order_of_the_keys),
         validate_test(the_name_is_checked),
         validate_test(null_is_no_error_for_the_plugin_s_own_keys),
