@@ -115,6 +115,10 @@ static void values_out_of_range_name_key_and_reason(void **state)
     mapped_refused(MAP(CLIENT_PRODUCER, "bootstrap.servers", "nowhere"), "bootstrap.servers",
                    "host:port", NULL);
     mapped_refused(MAP(CLIENT_PRODUCER, "bootstrap.servers", ""), "bootstrap.servers", NULL);
+    mapped_refused(MAP(CLIENT_PRODUCER, "bootstrap.servers", "localhost:65536"),
+                   "bootstrap.servers", "host:port", NULL);
+    mapped_refused(MAP(CLIENT_PRODUCER, "bootstrap.servers", "localhost:0"), "bootstrap.servers",
+                   "host:port", NULL);
     mapped_refused(MAP(CLIENT_CONSUMER, "auto.offset.reset", "first"), "auto.offset.reset",
                    "earliest", NULL);
     mapped_refused(MAP(CLIENT_CONSUMER, "isolation.level", "serial"), "isolation.level",
