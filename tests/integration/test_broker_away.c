@@ -39,13 +39,15 @@ static bool trace_says(const struct worker_run *w, const char *conn, const char 
 }
 
 /* 30 s without a broker while lines go on to come: source and sink stay RUNNING, REST answers, and then every line arrives
- * once or more, in order, none missing. */
+ * once or more, in order, none missing. The session is short since the restarted broker waits for the member of before. */
 static void thirty_seconds_without_a_broker_lose_nothing(void **state)
 {
     struct kafka_run *kafka = kafka_run_start("");
     const char *file = scratch_path("in.txt"), *out = scratch_path("out.txt");
-    struct worker_run *w =
-        worker_run_start(&(struct worker_run_options){.servers = kafka_run_servers_of(kafka)});
+    struct worker_run *w = worker_run_start(
+        &(struct worker_run_options){.servers = kafka_run_servers_of(kafka),
+                                     .props = "consumer.session.timeout.ms=6000\n"
+                                              "consumer.heartbeat.interval.ms=2000\n"});
     const char *seen;
 
     (void)state;
