@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The herder: REST's and the command line's door to everything that runs. It validates, hands changes to the source of
- * configurations (standalone.c), and answers reads from memory, in any state.
+ * configurations (conn_source.h; standalone.c here), and answers reads from memory, in any state.
  *
  *   rest ──► herder ──► validate
  *              │  └──► standalone (what should run) ──► connectors (in order) ──► lifecycle (state machine) ──► supervisor
@@ -33,7 +33,7 @@ struct herder {
     struct local_store *store;
     struct offset_desk desk;
     struct connectors *connectors;
-    struct standalone *source;
+    struct conn_source *source;
     struct cluster_probe *probe;
     char *cluster_id; /* NULL: not known yet */
     bool started;
@@ -114,9 +114,9 @@ static void on_put(void *arg, const struct mr_error *err)
     json_decref(info);
 }
 
-static const struct standalone_conn *known(const struct herder *herder, const char *conn)
+static const struct source_conn *known(const struct herder *herder, const char *conn)
 {
-    return standalone_find(herder->source, conn);
+    return herder->source->find(herder->source, conn);
 }
 
 /* --- changes ---------------------------------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static void on_remark(void *arg, const char *key, const char *text)
 void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
 {
     const struct catalog_plugin *plugin = valid_plugin(herder, put->config, done, arg);
-    struct standalone_put store = {
+    struct source_put store = {
         .name = put->conn, .plugin = plugin, .config = put->config, .target = put->initial};
     struct pending *pending;
 
@@ -170,13 +170,13 @@ void herder_put(struct herder *herder, const struct herder_put *put, herder_done
     pending = pending_new(herder, put->conn, done, arg);
     pending->created = known(herder, put->conn) == NULL;
     pending->info = view_info(put->conn, put->config, plugin, 0);
-    standalone_put(herder->source, &store, on_put, pending);
+    herder->source->put(herder->source, &store, on_put, pending);
 }
 
 void herder_patch(struct herder *herder, const char *conn, const struct props *changes,
                   herder_done done, void *arg)
 {
-    const struct standalone_conn *stored = known(herder, conn);
+    const struct source_conn *stored = known(herder, conn);
     struct herder_put put = {.conn = conn};
     struct props merged;
 
@@ -201,7 +201,7 @@ void herder_delete(struct herder *herder, const char *conn, herder_done done, vo
     if (known(herder, conn) == NULL)
         refuse(done, arg, MR_ERR_NOT_FOUND, "Connector %s not found", conn);
     else
-        standalone_delete(herder->source, conn, on_done, pending_new(herder, conn, done, arg));
+        herder->source->remove(herder->source, conn, on_done, pending_new(herder, conn, done, arg));
 }
 
 void herder_set_target(struct herder *herder, const char *conn, enum target_state target,
@@ -210,8 +210,8 @@ void herder_set_target(struct herder *herder, const char *conn, enum target_stat
     if (known(herder, conn) == NULL)
         refuse(done, arg, MR_ERR_NOT_FOUND, "Unknown connector %s", conn);
     else
-        standalone_target(herder->source, conn, target, on_done,
-                          pending_new(herder, conn, done, arg));
+        herder->source->target(herder->source, conn, target, on_done,
+                               pending_new(herder, conn, done, arg));
 }
 
 /* A restart by plan is answered with the states as they are marked, before anything restarts. */
@@ -247,7 +247,7 @@ void herder_restart(struct herder *herder, const char *conn, bool include_tasks,
 void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done,
                          void *arg)
 {
-    const struct standalone_conn *stored = known(herder, conn);
+    const struct source_conn *stored = known(herder, conn);
 
     if (stored == NULL) {
         refuse(done, arg, MR_ERR_NOT_FOUND, "Connector %s not found", conn);
@@ -285,16 +285,16 @@ const char *herder_stage(const struct herder *herder)
 json_t *herder_names(struct herder *herder)
 {
     json_t *names = json_array();
-    const struct standalone_conn *conn;
+    const struct source_conn *conn;
 
-    for (size_t i = 0; (conn = standalone_next(herder->source, &i)) != NULL;)
+    for (size_t i = 0; (conn = herder->source->next(herder->source, &i)) != NULL;)
         json_array_append_new(names, json_string(conn->name));
     return names;
 }
 
 json_t *herder_info(struct herder *herder, const char *name)
 {
-    const struct standalone_conn *conn = known(herder, name);
+    const struct source_conn *conn = known(herder, name);
 
     return conn != NULL ? view_info(conn->name, &conn->config, conn->plugin, conn->task_count)
                         : NULL;
@@ -302,7 +302,7 @@ json_t *herder_info(struct herder *herder, const char *name)
 
 json_t *herder_config(struct herder *herder, const char *name)
 {
-    const struct standalone_conn *conn = known(herder, name);
+    const struct source_conn *conn = known(herder, name);
 
     return conn != NULL ? json_from_props(&conn->config) : NULL;
 }
@@ -323,7 +323,7 @@ json_t *herder_status(struct herder *herder, const char *name)
 
 json_t *herder_tasks(struct herder *herder, const char *name)
 {
-    const struct standalone_conn *conn = known(herder, name);
+    const struct source_conn *conn = known(herder, name);
 
     return conn != NULL ? view_tasks(name, conn->tasks, conn->task_count) : NULL;
 }
@@ -356,6 +356,13 @@ static void on_connector(void *arg, const char *conn, enum state state, const ch
 static void on_configs(void *arg, const char *conn, const json_t *configs, const char *error)
 {
     connectors_on_configs(((struct herder *)arg)->connectors, conn, configs, error);
+}
+
+static void on_made(void *arg, const char *conn, struct props *configs, size_t count)
+{
+    struct herder *herder = arg;
+
+    herder->source->made(herder->source, conn, configs, count);
 }
 
 static void on_task(void *arg, const char *conn, int task, enum state state, const char *trace)
@@ -488,7 +495,7 @@ struct herder *herder_new(struct loop *loop, const struct worker_config *config,
 {
     struct herder *herder = calloc(1, sizeof(*herder));
     struct connectors_options options = {
-        .loop = loop, .restart_max = config->restart_max, .made = standalone_made};
+        .loop = loop, .restart_max = config->restart_max, .made = on_made};
 
     mr_assert(herder != NULL);
     herder->loop = loop;
@@ -501,9 +508,9 @@ struct herder *herder_new(struct loop *loop, const struct worker_config *config,
     herder->desk = (struct offset_desk){herder->sup, herder->store};
     herder->source = standalone_new();
     options.sup = herder->sup;
-    options.arg = herder->source;
+    options.arg = herder;
     herder->connectors = connectors_new(&options);
-    standalone_run_on(herder->source, herder->connectors);
+    herder->source->run_on(herder->source, herder->connectors);
     return herder;
 }
 
@@ -520,7 +527,8 @@ void herder_free(struct herder **herderp)
     connectors_free(&herder->connectors);
     local_store_close(&herder->store); /* its last answers go to hosts */
     supervisor_free(&herder->sup);
-    standalone_free(&herder->source);
+    if (herder->source != NULL)
+        herder->source->free(herder->source);
     free(herder->cluster_id);
     free(herder);
 }

@@ -11,6 +11,7 @@
 #define say(name, ...) log_write_for(LOG_INFO, LOGGER, name, -1, __VA_ARGS__)
 
 struct standalone {
+    struct conn_source source;
     struct map *conns;
     uint64_t serial;
     struct connectors *connectors;
@@ -25,7 +26,7 @@ struct birth {
     void *arg;
 };
 
-static void forget_tasks(struct standalone_conn *conn)
+static void forget_tasks(struct source_conn *conn)
 {
     for (size_t i = 0; i < conn->task_count; i++)
         props_deinit(&conn->tasks[i]);
@@ -36,7 +37,7 @@ static void forget_tasks(struct standalone_conn *conn)
 
 static void free_conn(void *value)
 {
-    struct standalone_conn *conn = value;
+    struct source_conn *conn = value;
 
     forget_tasks(conn);
     props_deinit(&conn->config);
@@ -44,9 +45,14 @@ static void free_conn(void *value)
     free(conn);
 }
 
-static struct standalone_conn *add(struct standalone *sa, const char *name)
+static struct standalone *self_of(struct conn_source *source)
 {
-    struct standalone_conn *conn = calloc(1, sizeof(*conn));
+    return (struct standalone *)source;
+}
+
+static struct source_conn *add(struct standalone *sa, const char *name)
+{
+    struct source_conn *conn = calloc(1, sizeof(*conn));
 
     mr_assert(conn != NULL);
     conn->name = strdup(name);
@@ -58,7 +64,7 @@ static struct standalone_conn *add(struct standalone *sa, const char *name)
 
 static void forget(struct standalone *sa, const char *name)
 {
-    struct standalone_conn *conn = map_remove(sa->conns, name);
+    struct source_conn *conn = map_remove(sa->conns, name);
 
     if (conn != NULL)
         free_conn(conn);
@@ -73,7 +79,7 @@ static void birth_free(struct birth *birth)
 static void on_born(void *arg, const struct mr_error *err)
 {
     struct birth *birth = arg;
-    const struct standalone_conn *conn = standalone_find(birth->sa, birth->name);
+    const struct source_conn *conn = map_get(birth->sa->conns, birth->name);
 
     if (err != NULL && conn != NULL && conn->serial == birth->serial) {
         log_write_for(LOG_ERROR, LOGGER, birth->name, -1, "not created, since its start failed: %s",
@@ -107,10 +113,11 @@ static struct birth *birth_new(struct standalone *sa, const char *name, connecto
     return birth;
 }
 
-void standalone_put(struct standalone *sa, const struct standalone_put *put, connectors_done done,
-                    void *arg)
+static void on_put(struct conn_source *source, const struct source_put *put, connectors_done done,
+                   void *arg)
 {
-    struct standalone_conn *conn = map_get(sa->conns, put->name);
+    struct standalone *sa = self_of(source);
+    struct source_conn *conn = map_get(sa->conns, put->name);
     struct birth *birth = NULL;
     struct lifecycle_work work;
 
@@ -136,8 +143,10 @@ void standalone_put(struct standalone *sa, const struct standalone_put *put, con
         connectors_apply(sa->connectors, put->name, &work, done, arg);
 }
 
-void standalone_delete(struct standalone *sa, const char *name, connectors_done done, void *arg)
+static void on_remove(struct conn_source *source, const char *name, connectors_done done, void *arg)
 {
+    struct standalone *sa = self_of(source);
+
     if (refused(sa, name, done, arg))
         return;
     say(name, "deleted");
@@ -145,10 +154,11 @@ void standalone_delete(struct standalone *sa, const char *name, connectors_done 
     connectors_remove(sa->connectors, name, done, arg);
 }
 
-void standalone_target(struct standalone *sa, const char *name, enum target_state target,
-                       connectors_done done, void *arg)
+static void on_target(struct conn_source *source, const char *name, enum target_state target,
+                      connectors_done done, void *arg)
 {
-    struct standalone_conn *conn = map_get(sa->conns, name);
+    struct standalone *sa = self_of(source);
+    struct source_conn *conn = map_get(sa->conns, name);
 
     if (refused(sa, name, done, arg))
         return;
@@ -175,7 +185,7 @@ static void add_task_class(const struct catalog_plugin *plugin, struct props *co
     free(name);
 }
 
-static void add_topics(const struct standalone_conn *conn, struct props *config)
+static void add_topics(const struct source_conn *conn, struct props *config)
 {
     static const char *const keys[] = {"topics", "topics.regex"};
 
@@ -187,10 +197,11 @@ static void add_topics(const struct standalone_conn *conn, struct props *config)
     }
 }
 
-void standalone_made(void *arg, const char *name, struct props *configs, size_t count)
+static void on_made(struct conn_source *source, const char *name, struct props *configs,
+                    size_t count)
 {
-    struct standalone *sa = arg;
-    struct standalone_conn *conn = map_get(sa->conns, name);
+    struct standalone *sa = self_of(source);
+    struct source_conn *conn = map_get(sa->conns, name);
 
     if (conn == NULL)
         return; /* deleted meanwhile: its host is about to end */
@@ -207,39 +218,45 @@ void standalone_made(void *arg, const char *name, struct props *configs, size_t 
     connectors_run(sa->connectors, name, configs, count);
 }
 
-const struct standalone_conn *standalone_find(const struct standalone *sa, const char *name)
+static const struct source_conn *find(const struct conn_source *source, const char *name)
 {
-    return map_get(sa->conns, name);
+    return map_get(((const struct standalone *)source)->conns, name);
 }
 
-const struct standalone_conn *standalone_next(const struct standalone *sa, size_t *cursor)
+static const struct source_conn *next(const struct conn_source *source, size_t *cursor)
 {
     void *value = NULL;
 
-    return map_next(sa->conns, cursor, NULL, &value) ? value : NULL;
+    return map_next(((const struct standalone *)source)->conns, cursor, NULL, &value) ? value
+                                                                                      : NULL;
 }
 
-void standalone_run_on(struct standalone *sa, struct connectors *connectors)
+static void run_on(struct conn_source *source, struct connectors *connectors)
 {
-    sa->connectors = connectors;
+    self_of(source)->connectors = connectors;
 }
 
-struct standalone *standalone_new(void)
+static void on_free(struct conn_source *source)
+{
+    struct standalone *sa = self_of(source);
+
+    map_free(&sa->conns, free_conn);
+    free(sa);
+}
+
+struct conn_source *standalone_new(void)
 {
     struct standalone *sa = calloc(1, sizeof(*sa));
 
     mr_assert(sa != NULL);
+    sa->source = (struct conn_source){.run_on = run_on,
+                                      .find = find,
+                                      .next = next,
+                                      .put = on_put,
+                                      .remove = on_remove,
+                                      .target = on_target,
+                                      .made = on_made,
+                                      .free = on_free};
     sa->conns = map_new();
-    return sa;
-}
-
-void standalone_free(struct standalone **sap)
-{
-    struct standalone *sa = *sap;
-
-    *sap = NULL;
-    if (sa == NULL)
-        return;
-    map_free(&sa->conns, free_conn);
-    free(sa);
+    return &sa->source;
 }
