@@ -107,7 +107,8 @@ static void take_portion(struct offset_writer *w)
     while (w->taken_count < portion && bytes < OFFSET_WRITER_BYTES &&
            ack_window_take(w->window, &w->taken[w->taken_count], 1) == 1)
         bytes += text_bytes(&w->taken[w->taken_count++]);
-    w->left = w->taken_count < portion && bytes < OFFSET_WRITER_BYTES ? 0 : w->left - w->taken_count;
+    w->left =
+        w->taken_count < portion && bytes < OFFSET_WRITER_BYTES ? 0 : w->left - w->taken_count;
 }
 
 /* Send the next portion of what is left of the flush. The window gives the oldest first, so a busy source adds nothing to a
