@@ -11,6 +11,7 @@
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/supervisor.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "link/inherit.h"
@@ -172,6 +173,12 @@ int supervisor_start(struct supervisor *sup, const struct supervisor_connector *
         return mr_fail(err, MR_ERR_STATE, "connector %.200s still has a host process", spec->conn);
     if (!orphans_lock_path(sup->run_dir, ++sup->host_number, lock_path, sizeof(lock_path)))
         return mr_fail(err, MR_ERR_CONFIG, "millrace.run.dir is too long: %.200s", sup->run_dir);
+    /* A cleaner of /tmp may have removed it since: no host could take its lock. */
+    rc = file_mkdirs(sup->run_dir, err);
+    if (rc != 0) {
+        err_prefix(err, "the run folder (millrace.run.dir) is gone and cannot be made again");
+        return rc;
+    }
     tenant = tenant_new(sup->loop, &options, &sup->owner, lock_path, err);
     if (tenant == NULL)
         return err != NULL && err->code != 0 ? err->code : MR_ERR_IO;

@@ -470,6 +470,21 @@ static void daemonizer(void)
     _exit(0);
 }
 
+/* Takes its lock file, as hosts do. */
+static void locker(void)
+{
+    const char *path = NULL;
+    uint32_t kind;
+    json_t *body;
+
+    hello(INHERIT_LINK_VERSION);
+    body = hear(&kind);
+    json_get_text(body, "lock", &path);
+    host.lock_fd = path == NULL ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    connector_status("RUNNING", host.lock_fd >= 0 ? "locked" : "no lock");
+    serve();
+}
+
 /* What it was born with, as "fd fd …|group|blocked|…". */
 static void census(void)
 {
@@ -522,6 +537,7 @@ static const struct {
     {"forker", forker},
     {"daemonizer", daemonizer},
     {"census", census},
+    {"locker", locker},
     {"stubborn", stubborn},
     {"mover", mover},
     {"deaf", deaf},

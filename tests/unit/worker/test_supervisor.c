@@ -601,6 +601,38 @@ static void a_missing_binary_is_an_error_at_once(void **state)
     supervisor_free(&sup);
 }
 
+static void a_run_folder_that_was_removed_is_made_again(void **state)
+{
+    struct fixture *f = *state;
+    struct stat st;
+
+    assert_int_equal(rmdir(f->folder), 0);
+    start(f, "locker");
+    wait_until(f, connector_up);
+    assert_string_equal(f->conn_trace, "locked");
+    assert_int_equal(stat(f->folder, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+}
+
+static void a_run_folder_that_cannot_be_made_is_an_error_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+    struct supervisor_connector spec = {
+        .conn = "good", .library = "/lib.so", .class_name = "X", .config = &f->props};
+    int fd;
+
+    assert_int_equal(rmdir(f->folder), 0);
+    fd = open(f->folder, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    close(fd);
+    assert_true(supervisor_start(f->sup, &spec, &err) < 0);
+    if (strstr(err.text, "millrace.run.dir") == NULL || strstr(err.text, f->folder) == NULL)
+        fail_msg("'%s' does not name the folder", err.text);
+    assert_false(supervisor_hosts(f->sup, "good"));
+    unlink(f->folder);
+    assert_int_equal(mkdir(f->folder, 0700), 0);
+}
+
 static void no_descriptors_left_is_an_error_and_leaks_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -1095,6 +1127,8 @@ int main(int argc, char **argv)
         TEST(a_config_too_large_is_refused),
         TEST(properties_too_large_for_the_link_end_the_host),
         TEST(a_missing_binary_is_an_error_at_once),
+        TEST(a_run_folder_that_was_removed_is_made_again),
+        TEST(a_run_folder_that_cannot_be_made_is_an_error_at_once),
         TEST(no_descriptors_left_is_an_error_and_leaks_nothing),
         TEST(a_mute_host_is_ended),
         TEST(another_version_of_the_link_is_ended),
