@@ -302,6 +302,11 @@ static int do_thread_end(struct act *act)
     return 0;
 }
 
+static int do_end_thread(struct act *act)
+{
+    pthread_exit(NULL);
+}
+
 static int do_nothing(struct act *act)
 {
     return 0;
@@ -389,6 +394,7 @@ static const struct {
     {"threads", do_threads},
     {"exit-hook", do_exit_hook},
     {"thread-end", do_thread_end},
+    {"end-thread", do_end_thread},
     {"null-batch", do_nothing},
     {"length", do_length},
     {"kind", do_kind},

@@ -513,8 +513,7 @@ static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t cou
 
     task_enter(s->task, "to_connect", false);
     rc = pipeline_from_kafka(s->pipeline, msgs, count, batch, &done, &err);
-    if (s->task->box != NULL)
-        black_box_leave(s->task->box, s->task->box_slot);
+    task_left(s->task);
     if (rc == MR_OK && done == count)
         return done;
     ledger_reject(s->ledger);
@@ -718,8 +717,7 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
 
     task_enter(task, "converter start", false);
     s->pipeline = pipeline_new(&spec, err);
-    if (task->box != NULL)
-        black_box_leave(task->box, task->box_slot);
+    task_left(task);
     return s->pipeline == NULL ? err->code : MR_OK;
 }
 

@@ -568,8 +568,7 @@ static void convert_and_send(struct source_task *s, struct batch *batch)
 
     task_enter(s->task, "from_connect", false);
     rc = pipeline_to_kafka(s->pipeline, batch, &ready, &err);
-    if (s->task->box != NULL)
-        black_box_leave(s->task->box, s->task->box_slot);
+    task_left(s->task);
     batch->pub.count = ready; /* what precedes a bad record is sent, and its offset stored */
     begin_sending(s, batch);
     if (rc != MR_OK)
@@ -745,8 +744,7 @@ static bool open_all(struct source_task *s)
 
     task_enter(task, "converter start", false);
     s->pipeline = pipeline_new(&spec, &err);
-    if (task->box != NULL)
-        black_box_leave(task->box, task->box_slot);
+    task_left(task);
     if (s->pipeline != NULL && task_times_read(task->worker, &times, &err) == MR_OK &&
         task_client_producer(&client, &s->java, &err) == MR_OK)
         s->producer = producer_new(&s->java, task_client_warning, task, &err);
@@ -774,6 +772,26 @@ static void close_all(struct source_task *s)
     props_deinit(&s->java);
 }
 
+static void run(struct source_task *s)
+{
+    if (open_all(s) && task_start_plugin(s->task)) {
+        loop(s);
+        finish(s);
+    }
+    task_stop_plugin(s->task);
+    close_all(s);
+}
+
+/* A plugin ended the thread: what was handed over and not sent must not reach the topic behind a successor's back. Batches
+ * stay, one of them may be the plugin's still. */
+static void drop_producer(void *arg)
+{
+    struct source_task *s = arg;
+
+    if (s->producer != NULL)
+        producer_free(&s->producer);
+}
+
 void source_task_run(struct task *task)
 {
     struct source_task s = {.task = task, .again_fd = -1, .backoff_ms = RETRY_MIN_MS};
@@ -782,10 +800,7 @@ void source_task_run(struct task *task)
         return;
     task->inst.offset_read = read_offset;
     task->inst.offset_arg = &s;
-    if (open_all(&s) && task_start_plugin(task)) {
-        loop(&s);
-        finish(&s);
-    }
-    task_stop_plugin(task);
-    close_all(&s);
+    pthread_cleanup_push(drop_producer, &s);
+    run(&s);
+    pthread_cleanup_pop(0);
 }

@@ -7,7 +7,7 @@
  * `ended`.
  *
  * Invariants: interrupt runs only between start and stop of the plugin; one status of UNASSIGNED or FAILED is the last;
- * `ended` is the thread's last act. */
+ * `ended` is the thread's last act, also when a plugin ends the thread by pthread_exit. */
 #include "host/task/task.h"
 
 #include "base/clock.h"
@@ -35,6 +35,12 @@ static void wake_fd_write(int fd)
 
 /* --- the task's thread -------------------------------------------------------------------------------------------- */
 
+static void set_where(struct task *task, const char *slot)
+{
+    snprintf(task->where, sizeof(task->where), "%s() of plugin %.100s %.40s", slot,
+             task->plugin->name, task->plugin->version == NULL ? "" : task->plugin->version);
+}
+
 static void report_end(struct task *task)
 {
     char trace[TRACE_MAX];
@@ -47,21 +53,56 @@ static void report_end(struct task *task)
         task->events->status(task->arg, task, STATE_UNASSIGNED, NULL);
 }
 
+static void set_interruptible(struct task *task, bool on)
+{
+    pthread_mutex_lock(&task->call_lock);
+    task->interruptible = on;
+    pthread_mutex_unlock(&task->call_lock);
+}
+
+/* pthread_exit in a call of plugin code. What the loop had under way is lost with its stack; the instance stays, since the
+ * plugin was not stopped and may have threads that use it. */
+static void fail_broken_off(struct task *task)
+{
+    struct mr_error err = {0};
+    const char *slot = task->slot;
+
+    task_left(task);
+    task_set_waker(task, NULL, NULL);
+    task_set_server(task, NULL, NULL);
+    set_interruptible(task, false);
+    mr_fail(&err, MR_ERR_FATAL, "the plugin ended its thread in %s", slot);
+    set_where(task, slot);
+    task_fail(task, &err, task->where);
+}
+
+/* The end of the thread, which a plugin may have brought about. */
+static void end_thread(void *arg)
+{
+    struct task *task = arg;
+
+    if (task->slot != NULL)
+        fail_broken_off(task);
+    else
+        instance_deinit(&task->inst);
+    report_end(task);
+    thread_guard_leave();
+    log_context(NULL, -1);
+    task->events->ended(task->arg, task);
+}
+
 static void *task_main(void *arg)
 {
     struct task *task = arg;
 
     log_context(task->connector, task->number);
     thread_guard_enter(task->box_slot);
+    pthread_cleanup_push(end_thread, task);
     if (task->plugin->kind == MR_PLUGIN_SOURCE)
         source_task_run(task);
     else
         sink_task_run(task);
-    instance_deinit(&task->inst);
-    report_end(task);
-    thread_guard_leave();
-    log_context(NULL, -1);
-    task->events->ended(task->arg, task);
+    pthread_cleanup_pop(1);
     return NULL;
 }
 
@@ -397,15 +438,22 @@ void task_enter(struct task *task, const char *slot, bool nudgeable)
 {
     if (task->box != NULL)
         black_box_enter(task->box, task->box_slot, task->connector, task->number, slot);
+    task->slot = slot;
     atomic_store(&task->nudgeable,
                  nudgeable); /* a nudge that came too early is repeated by control */
 }
 
-int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err)
+void task_left(struct task *task)
 {
     atomic_store(&task->nudgeable, false);
+    task->slot = NULL;
     if (task->box != NULL)
         black_box_leave(task->box, task->box_slot);
+}
+
+int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err)
+{
+    task_left(task);
     if (task->inst.misuse.code != 0) {
         *err = task->inst.misuse;
         rc = MR_ERR_FATAL;
@@ -416,16 +464,8 @@ int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err
         rc = MR_ERR_FATAL; /* a code that this host does not know */
     mr_fail(err, rc, "%s failed with %s and no text", slot, err_code_name(rc));
     err->code = rc;
-    snprintf(task->where, sizeof(task->where), "%s() of plugin %.100s %.40s", slot,
-             task->plugin->name, task->plugin->version == NULL ? "" : task->plugin->version);
+    set_where(task, slot);
     return rc;
-}
-
-static void set_interruptible(struct task *task, bool on)
-{
-    pthread_mutex_lock(&task->call_lock);
-    task->interruptible = on;
-    pthread_mutex_unlock(&task->call_lock);
 }
 
 /* The worker says whether this task is still to run here. */
@@ -501,6 +541,5 @@ void task_stop_plugin(struct task *task)
         return;
     task_enter(task, "stop", false);
     stop(task->inst.self);
-    if (task->box != NULL)
-        black_box_leave(task->box, task->box_slot);
+    task_left(task);
 }

@@ -53,7 +53,8 @@ struct task {
 
     /* The task's thread only. */
     struct instance inst;
-    bool started; /* the plugin's start was called: stop must be */
+    const char *slot; /* the call of plugin code that it is in, NULL none */
+    bool started;     /* the plugin's start was called: stop must be */
     enum state reported;
     bool failed;
     struct mr_error failure;
@@ -84,6 +85,7 @@ void task_fail(struct task *task, const struct mr_error *err, const char *where)
  * then in task->where. */
 void task_enter(struct task *task, const char *slot, bool nudgeable);
 int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err);
+void task_left(struct task *task); /* in place of task_leave, where there is nothing to judge */
 
 /* Wait for any of fds (the stop and command descriptors are added), at most until deadline_ms (monotonic, INT64_MAX =
  * for ever). count up to 4. Changes of target, stop, answers and signals end it too. */

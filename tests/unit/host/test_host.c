@@ -380,6 +380,33 @@ static void plugin_errors_are_failures_with_a_trace(void **state)
     assert_answers();
 }
 
+static void thread_ended_by_the_plugin_is_a_failure(void **state)
+{
+    static const char *const wheres[] = {"start", "poll", "stop"};
+
+    (void)state;
+    start("HostileSource", nothing);
+    for (size_t i = 0; i < sizeof(wheres) / sizeof(wheres[0]); i++) {
+        const char *config[] = {"where", wheres[i], "how", "end-thread", NULL};
+        char words[64];
+
+        snprintf(words, sizeof(words), "the plugin ended its thread in %s", wheres[i]);
+        host_peer_task(peer, 0, config);
+        if (strcmp(wheres[i], "stop") == 0) { /* what was asked for is no failure: only logged */
+            json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+            to_connector(MSG_TASK_STOP, "task", json_integer(0));
+            json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+            assert_says(host_peer_printed(peer), words);
+        } else {
+            assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"), words);
+        }
+    }
+    run_task(0, nothing); /* the place is free again */
+    host_peer_send(peer, MSG_DRAIN, NULL);
+    json_decref(await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(peer, 1000), 0);
+}
+
 static void retriable_poll_and_empty_polls_go_on(void **state)
 {
     static const char *const retry[] = {"where", "poll", "how", "retry", NULL};
@@ -674,6 +701,7 @@ int main(int argc, char **argv)
         host_test(task_started_anew_waits_for_its_predecessor),
         host_test(task_pauses_and_resumes),
         host_test(plugin_errors_are_failures_with_a_trace),
+        host_test(thread_ended_by_the_plugin_is_a_failure),
         host_test(retriable_poll_and_empty_polls_go_on),
         host_test(more_tasks_than_black_box_slots_run),
         host_test(frames_that_make_no_sense_end_the_host_with_a_reason),
