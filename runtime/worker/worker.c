@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <pthread.h>
 
@@ -198,6 +199,24 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Clients, hosts and their connections to brokers need more than the usual soft limit; hosts inherit it. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    rlim_t before;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn("cannot raise the limit of open descriptors from %llu to %llu: %s",
+                 (unsigned long long)before, (unsigned long long)limit.rlim_max, strerror(errno));
+    else
+        log_info("open descriptors: at most %llu, raised from %llu",
+                 (unsigned long long)limit.rlim_max, (unsigned long long)before);
+}
+
 static int open_basics(struct worker *worker, struct mr_error *err)
 {
     if (run_dir_open(worker->config.run_dir, err) != 0) {
@@ -315,6 +334,7 @@ int worker_standalone(int argc, char **argv)
     worker.signal_fd = block_signals();
     log_info("Millrace %s starts, standalone, with %s", MILLRACE_VERSION,
              argv[1][0] != '\0' ? argv[1] : "no worker file");
+    raise_descriptors();
     worker.code = start(&worker, argv + 1, argc - 1);
     if (worker.code == 0)
         loop_run(worker.loop);

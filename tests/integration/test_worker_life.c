@@ -169,6 +169,38 @@ static void a_port_in_use_ends_the_start_with_one_line(void **state)
     worker_run_expect(w, 200, "GET", "/", NULL);
 }
 
+/* Whatever its run folder: the default one depends on the environment. */
+static void an_offset_file_in_use_is_exit_2_and_names_its_worker(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
+    const char *config = scratch_path("second.properties");
+    char *output;
+
+    (void)state;
+    scratch_write_text(config,
+                       scratch_text("%soffset.storage.file.filename=%s\nmillrace.run.dir=%s\n",
+                                    minimal_config(worker_run_free_port()), w->offsets,
+                                    scratch_path("run2")));
+    assert_int_equal(millrace(scratch_text("standalone '%s'", config), &output), 2);
+    assert_says(output, w->offsets);
+    assert_says(output, "another worker (pid ");
+    assert_one_error(output);
+    worker_run_expect(w, 200, "GET", "/", NULL);
+}
+
+static void the_limit_of_descriptors_is_raised_as_far_as_it_may_be(void **state)
+{
+    char *output;
+
+    (void)state;
+    assert_int_equal(process_shell(scratch_text("ulimit -Sn 200; ulimit -Hn 300; '%s/millrace' "
+                                                "standalone nowhere.properties",
+                                                TEST_BUILD),
+                                   15000, &output),
+                     2);
+    assert_says(output, "open descriptors: at most 300, raised from 200");
+}
+
 static void an_unwritable_folder_ends_the_start_with_one_line(void **state)
 {
     const char *config = scratch_path("worker.properties");
@@ -367,6 +399,8 @@ int main(void)
         scratch_test(a_bad_connector_file_is_exit_3),
         scratch_test(an_unknown_key_is_warned_about_with_the_nearest_name),
         scratch_test(a_port_in_use_ends_the_start_with_one_line),
+        scratch_test(an_offset_file_in_use_is_exit_2_and_names_its_worker),
+        scratch_test(the_limit_of_descriptors_is_raised_as_far_as_it_may_be),
         scratch_test(an_unwritable_folder_ends_the_start_with_one_line),
         scratch_test(a_damaged_offset_file_is_refused_by_name_and_byte),
         scratch_test(a_worker_that_looks_at_plugins_answers_503),
