@@ -770,23 +770,26 @@ static void a_refused_request_is_sent_again_in_order(void **state)
     json_decref(values);
 }
 
-/* A request that is refused for now must not be overtaken by the one that was built behind it. Small requests, so that
- * several lie behind each other. */
+/* A request that is refused for now must not be overtaken by the one that was built behind it: a record each 30 ms, 200 ms
+ * a request. */
 static void a_leader_that_moves_changes_no_order(void **state)
 {
     struct rig *rig = *state;
 
-    script.per_poll = 10;
-    rig_init(rig, 1, "producer.override.batch.size", "200", NULL);
+    script.per_poll = 1;
+    script.slow_poll_ms = 30;
+    script.limit = 20;
+    rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
-    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 20);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 200);
     rd_kafka_mock_push_request_errors(rig->cluster, 0, 3, RD_KAFKA_RESP_ERR_NO_ERROR,
                                       RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
                                       RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
-    rig_wait_true(rig, stored_is, 1000);
+    rig_wait_true(rig, stored_is, 20);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
     rig_stop(rig);
-    check_topic(rig, 0, 1000);
+    check_topic(rig, 0, 20);
 }
 
 static void what_tolerance_dropped_is_not_sent_again_behind_a_refused_request(void **state)
