@@ -264,8 +264,9 @@ def sink(kind, topic, extra, size):
     return run
 
 
-# Connect's own producer settings (librdkafka's batch size); the marked row has librdkafka's.
-CONNECT_PRODUCER = ["acks=all", "max.in.flight=1", "enable.idempotence=false", "linger.ms=0"]
+# Connect's own producer settings (librdkafka's batch size, and idempotence, without which librdkafka does not keep the order
+# that Java keeps); the marked row has librdkafka's in flight and linger.
+CONNECT_PRODUCER = ["acks=all", "max.in.flight=1", "enable.idempotence=true", "linger.ms=0"]
 LIBRDKAFKA_PRODUCER = ["linger.ms=5"]
 OVERRIDES = {"producer.override.max.in.flight.requests.per.connection": "1000000", "producer.override.linger.ms": "5"}
 
@@ -285,7 +286,7 @@ def raw_consume(topic):
 
 
 def rows():
-    yield ("file → topic, String 100 B", "acks=all, in flight 1, no idempotence, linger 0",
+    yield ("file → topic, String 100 B", "acks=all, in flight 1, idempotence, linger 0 (Java: without idempotence)",
            raw_produce(CONNECT_PRODUCER), source("file", {}), True)
     yield ("file → topic, String 100 B *", "librdkafka's in flight and linger 5",
            raw_produce(LIBRDKAFKA_PRODUCER), source("file", OVERRIDES), False)
