@@ -200,6 +200,8 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
 endef
 $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
+$(BUILD)/tests/unit/kafka/test_consumer_group: TEST_LINK = -Wl,--wrap=rd_kafka_new
+
 # A fuzzer links the rooms whose headers it includes, and the plugin that has the file it is named after. With FUZZING=1
 # clang's fuzzer drives it; otherwise a plain main replays the seeds.
 fuzz_rooms = $(sort $(foreach room,$(shell sed -n 's:^\#include "\([a-z]*\)/.*:\1:p' $(1).c),$(BELOW_$(room))))

@@ -40,11 +40,12 @@ struct consumer_partition {
 };
 
 /* Called inside consumer_poll and consumer_close, on the owner's thread. Offsets of `assigned` are where reading
- * starts: the committed ones; without one, the end as it is now for auto.offset.reset=latest, else -1.
- * consumer_seek inside `assigned` changes where it starts, at no cost. revoked: commit inside it (consumer_commit
- * with sync); lost: the group gave them away already, do not commit. Topic names are those of messages: valid for
- * the consumer's life. moved (in consumer_poll, may be NULL): the log of a partition ended before the offset that was
- * asked for; messages of this batch begin at part->offset, which is lower. It must not call the consumer. */
+ * starts: the committed ones; without one, the log's beginning or end as it is now, by auto.offset.reset; -1 where
+ * that could not be found. consumer_seek inside `assigned` changes where it starts, at no cost. revoked: commit
+ * inside it (consumer_commit with sync); lost: the group gave them away already, do not commit. Topic names are
+ * those of messages: valid for the consumer's life. moved (in consumer_poll, may be NULL): the log of a partition
+ * ended before the offset that was asked for; messages of this batch begin at part->offset, which is lower. It
+ * must not call the consumer. */
 struct consumer_events {
     void (*assigned)(void *arg, const struct consumer_partition *parts, size_t count);
     void (*revoked)(void *arg, const struct consumer_partition *parts, size_t count, bool lost);
@@ -96,8 +97,8 @@ int consumer_take_back(struct consumer *c, const struct consumer_partition *part
 const char *consumer_member_id(
     struct consumer *c); /* malloc'ed by librdkafka, copied here; "" before joining */
 
-/* revoked runs, then the group is left: waits for the coordinator until deadline_ms (monotonic), at most 3 s. Later than that
- * the group finds out by session.timeout.ms. */
+/* revoked runs, then the group is left: waits for the coordinator until deadline_ms (monotonic), at most 3 s.
+ * Later than that the group finds out by session.timeout.ms. */
 void consumer_close(struct consumer **c, int64_t deadline_ms);
 
 #endif

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITTED_MS 2000 /* one try to read committed offsets; the next poll tries again */
+#define FIND_MS 2000     /* one try to find where partitions start; the next poll tries again */
+#define FIND_LENT_MS 100 /* the borrower has other things to do */
 #define SEEK_MS 1000
 #define LEAVE_MS 3000
 
@@ -137,6 +138,17 @@ static void seek_placed(struct consumer *c, bool due_only)
     if (list->cnt > 0)
         confirm_seeks(c, list);
     rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* Drop what comes until librdkafka is where we are. */
+static void want_seeks(struct consumer *c)
+{
+    for (size_t i = 0; i < c->parts.count; i++) {
+        struct consumer_part *part = c->parts.items[i];
+
+        part->seek_due = part->placed;
+        c->seeks_due = c->seeks_due || part->placed;
+    }
 }
 
 /* A thread of librdkafka that stopped fetching because enough lay in the queue looks again only after a second,
@@ -258,55 +270,12 @@ static int serve_revoke(struct consumer *c, struct mr_error *err)
         return rc;
     unassign(c, c->change_list);
     end_change(c);
-    if (incremental && !c->paused) /* the library paused what stays with us */
-        seek_placed(c, false);
+    if (incremental) /* the library paused what stays with us */
+        want_seeks(c);
     return 0;
 }
 
 /* --- taking partitions ------------------------------------------------------------------------------------------ */
-
-static int lookup_failed(rd_kafka_resp_err_t code, struct mr_error *err)
-{
-    return mr_fail(err, kafka_error_consume(code, ""), "Committed offsets can't be read: %s",
-                   rd_kafka_err2str(code));
-}
-
-/* auto.offset.reset=latest: where the end is now must not move with a later pause. */
-static int find_ends(struct consumer *c, part_list *list, struct mr_error *err)
-{
-    part_list *ends = rd_kafka_topic_partition_list_new(list->cnt);
-    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-
-    for (int i = 0; i < list->cnt; i++)
-        if (list->elems[i].offset < 0)
-            rd_kafka_topic_partition_list_add(ends, list->elems[i].topic, list->elems[i].partition)
-                ->offset = RD_KAFKA_OFFSET_END;
-    if (ends->cnt > 0)
-        code = rd_kafka_offsets_for_times(c->rk, ends, COMMITTED_MS);
-    for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < ends->cnt; i++) {
-        const rd_kafka_topic_partition_t *end = &ends->elems[i];
-
-        code = end->err;
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR && end->offset >= 0)
-            rd_kafka_topic_partition_list_set_offset(list, end->topic, end->partition, end->offset);
-    }
-    rd_kafka_topic_partition_list_destroy(ends);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return mr_fail(err, kafka_error_consume(code, ""),
-                       "The end of a partition can't be found: %s", rd_kafka_err2str(code));
-    return 0;
-}
-
-static int find_positions(struct consumer *c, part_list *list, struct mr_error *err)
-{
-    rd_kafka_resp_err_t code = list->cnt > 0 ? rd_kafka_committed(c->rk, list, COMMITTED_MS) : 0;
-
-    for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
-        code = list->elems[i].err;
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return lookup_failed(code, err);
-    return c->reset == RD_KAFKA_OFFSET_END ? find_ends(c, list, err) : 0;
-}
 
 static int enter(struct consumer *c, const part_list *list, bool placed, struct mr_error *err)
 {
@@ -364,7 +333,7 @@ static int place(struct consumer *c, part_list *list, struct mr_error *err)
 static int serve_assign(struct consumer *c, struct mr_error *err)
 {
     bool incremental = cooperative(c);
-    int rc = find_positions(c, c->change_list, err);
+    int rc = consumer_place_find(c, c->change_list, FIND_MS, err);
 
     if (rc == 0 && !incremental &&
         c->parts.count > 0) /* never told to give these up: they are gone */
@@ -375,31 +344,29 @@ static int serve_assign(struct consumer *c, struct mr_error *err)
         rc = tell_assigned(c, c->change_list, err);
     if (rc != 0)
         return rc;
+    if (incremental) /* the library paused what we had before */
+        want_seeks(c);
     rc = place(c, c->change_list, err);
     end_change(c);
     if (rc == 0 && c->paused)
         rc = consumer_group_pause(c, true, err);
-    else if (rc == 0 && incremental)
-        seek_placed(c, false);
-    return rc;
+    return rc; /* the seeks that are due come next */
 }
 
-/* Taken while lent: paused, and at a position of librdkafka's choice. */
+/* Taken while lent, paused, at the offsets that were found then. */
 static int serve_adopted(struct consumer *c, struct mr_error *err)
 {
-    int rc = find_positions(c, c->adopted, err);
+    int rc = enter(c, c->adopted, true, err);
 
-    if (rc == 0)
-        rc = enter(c, c->adopted, true, err);
     if (rc == 0)
         rc = tell_assigned(c, c->adopted, err);
     if (rc != 0)
         return rc;
     drop_list(&c->adopted);
-    c->seeks_due = true;
+    want_seeks(c);
     if (c->paused)
         return 0;
-    seek_placed(c, false);
+    seek_placed(c, true);
     return consumer_group_pause(c, false, err);
 }
 
@@ -491,21 +458,30 @@ static void give_up_lent(struct consumer *c)
     end_change(c);
 }
 
+static void join_adopted(struct consumer *c, const part_list *list)
+{
+    if (c->adopted == NULL)
+        c->adopted = rd_kafka_topic_partition_list_new(list->cnt);
+    for (int i = 0; i < list->cnt; i++)
+        rd_kafka_topic_partition_list_add(c->adopted, list->elems[i].topic,
+                                          list->elems[i].partition)
+            ->offset = list->elems[i].offset;
+}
+
+/* Positions that can't be found yet are looked for again in the next call. */
 static void adopt(struct consumer *c)
 {
-    for (int i = 0; i < c->change_list->cnt; i++)
-        c->change_list->elems[i].offset = RD_KAFKA_OFFSET_INVALID;
-    if (assign(c, c->change_list, NULL) != 0)
+    part_list *list = c->change_list;
+
+    if (consumer_place_find(c, list, FIND_LENT_MS, NULL) != 0)
         return;
-    rd_kafka_pause_partitions(c->rk, c->change_list);
-    if (c->adopted == NULL) {
-        c->adopted = c->change_list;
-        c->change_list = NULL;
-    } else {
-        for (int i = 0; i < c->change_list->cnt; i++)
-            rd_kafka_topic_partition_list_add(c->adopted, c->change_list->elems[i].topic,
-                                              c->change_list->elems[i].partition);
-    }
+    for (int i = 0; i < list->cnt; i++)
+        if (list->elems[i].offset < 0)
+            list->elems[i].offset = c->reset;
+    if (assign(c, list, NULL) != 0)
+        return;
+    rd_kafka_pause_partitions(c->rk, list);
+    join_adopted(c, list);
     end_change(c);
 }
 

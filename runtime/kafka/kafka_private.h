@@ -214,7 +214,8 @@ struct consumer {
     int trouble_code; /* the newest error not yet returned, 0 none */
     char trouble[512];
     int64_t max_poll_ms;
-    int64_t reset; /* RD_KAFKA_OFFSET_BEGINNING, _END, or _INVALID for none */
+    int bound_tries; /* see consumer_place.c */
+    int64_t reset;   /* RD_KAFKA_OFFSET_BEGINNING, _END, or _INVALID for none */
     size_t max_records;
     char member[256];
 };
@@ -234,6 +235,10 @@ void consumer_group_move(struct consumer *c, const struct consumer_partition *pa
 void consumer_group_seek(struct consumer *c); /* librdkafka to our positions, all partitions */
 void consumer_group_leave(struct consumer *c,
                           int64_t deadline_ms); /* revoked runs, then the group is left; bounded */
+
+/* consumer_place.c: fill in where these partitions start; waits at most limit_ms for each of two questions. */
+int consumer_place_find(struct consumer *c, rd_kafka_topic_partition_list_t *list, int limit_ms,
+                        struct mr_error *err);
 
 /* consumer_parts.c */
 int consumer_parts_init(struct consumer_parts *p);

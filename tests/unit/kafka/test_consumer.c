@@ -151,6 +151,28 @@ static void headers_are_counted_whatever_the_compression(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
+static void resume_goes_on_where_the_owner_says(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_partition to = {.partition = 0, .offset = 40};
+    struct mr_error err = {0};
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 100);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 100, 20000);
+    assert_int_equal(consumer_pause(l.c, &err), 0);
+    to.topic = topic;
+    truth = (struct ledger_truth){.next = {40}, .high = {40}};
+    assert_int_equal(consumer_resume(l.c, &to, 1, &err), 0);
+    ledger_poll_until(&l, 160, 20000);
+    assert_int_equal(l.twice, 0);
+    consumer_close(&l.c, INT64_MAX);
+}
+
 /* What librdkafka 2.0.2 gets wrong by itself: random batches, pauses, polls while paused, seeks back. */
 static void nothing_is_lost_or_doubled_by_pause_resume_and_seek(void **state)
 {
@@ -428,6 +450,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_topic_is_read_in_order_and_goes_on_behind_the_commit),
         cmocka_unit_test(messages_carry_everything),
         cmocka_unit_test(headers_are_counted_whatever_the_compression),
+        cmocka_unit_test(resume_goes_on_where_the_owner_says),
         cmocka_unit_test(nothing_is_lost_or_doubled_by_pause_resume_and_seek),
         cmocka_unit_test(a_log_that_ends_before_the_position_is_told),
         cmocka_unit_test(a_wait_ends_when_woken),

@@ -65,6 +65,104 @@ static void cooperative_rebalances_hand_over(void **state)
     rebalance_hands_over("CooperativeStickyAssignor");
 }
 
+/* What comes into the middle of a batch: librdkafka calls in_the_middle for each message that it gathers. Interceptors
+ * can be set only while a client is made, so the linker has rd_kafka_new pass through here (--wrap, see the Makefile). */
+struct middle {
+    struct ledger *l;
+    int after; /* messages */
+    bool cooperative;
+};
+
+static struct middle *middle; /* of the test that runs; NULL: none */
+
+static rd_kafka_resp_err_t in_the_middle(rd_kafka_t *rk, rd_kafka_message_t *msg, void *arg)
+{
+    struct middle *m = middle;
+    rd_kafka_topic_partition_list_t *all;
+
+    if (m == NULL || m->after-- != 0)
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+    all = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(all, rd_kafka_topic_name(msg->rkt), msg->partition);
+    if (m->cooperative) { /* the library pauses what stays: 2.0.2 then loses what it has gathered */
+        rd_kafka_pause_partitions(rk, all);
+        rd_kafka_resume_partitions(rk, all);
+        rd_kafka_topic_partition_list_del_by_idx(all, 0);
+    }
+    consumer_group_on_rebalance(rk,
+                                m->cooperative ? RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS
+                                               : RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS,
+                                all, m->l->c);
+    rd_kafka_topic_partition_list_destroy(all);
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *arg, char *why,
+                                  size_t size)
+{
+    return rd_kafka_interceptor_add_on_consume(rk, "middle", in_the_middle, NULL);
+}
+
+rd_kafka_t *__real_rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *why,
+                                size_t size);
+rd_kafka_t *__wrap_rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *why,
+                                size_t size);
+
+rd_kafka_t *__wrap_rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *why, size_t size)
+{
+    if (type == RD_KAFKA_CONSUMER)
+        rd_kafka_conf_interceptor_add_on_new(conf, "middle", on_new, NULL);
+    return __real_rd_kafka_new(type, conf, why, size);
+}
+
+static void open_with_a_full_queue(struct middle *m, char *topic, size_t size, const char *strategy)
+{
+    struct ledger *l = m->l;
+    int64_t until = clock_ms() + 20000;
+
+    mock_kafka_topic(&kafka, topic, size, 1);
+    ledger_fill(&kafka, topic, 1, 1000);
+    ledger_open(l, topic, "partition.assignment.strategy", strategy, NULL);
+    ledger_subscribe(l, topic);
+    while (l->seen == 0 && clock_ms() < until)
+        ledger_poll(l, 1, 100);
+    while (rd_kafka_queue_length(l->c->queue) < 500 && clock_ms() < until)
+        ;
+    middle = m;
+}
+
+static void a_batch_that_a_revocation_came_into_is_thrown_away(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct middle m = {.l = &l, .after = 100};
+    char topic[64];
+
+    open_with_a_full_queue(&m, topic, sizeof(topic), "RangeAssignor");
+    assert_int_equal(ledger_poll(&l, BATCH, 50), 0);
+    assert_true(m.after < 0);
+    assert_int_equal(l.revoked, 1);
+    assert_int_equal(l.seen, 1);
+    middle = NULL;
+    consumer_close(&l.c, INT64_MAX);
+}
+
+static void what_stays_is_read_on_from_the_owners_position(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct middle m = {.l = &l, .after = 100, .cooperative = true};
+    char topic[64];
+
+    open_with_a_full_queue(&m, topic, sizeof(topic), "CooperativeStickyAssignor");
+    ledger_poll_until(&l, 1000, 20000);
+    assert_true(m.after < 0);
+    assert_int_equal(l.twice, 0);
+    assert_int_equal(l.revoked, 0);
+    middle = NULL;
+    consumer_close(&l.c, INT64_MAX);
+}
+
 /* The owner is in a long put, far beyond max.poll.interval.ms; another thread (here: none) keeps the place in the
  * group. */
 static void a_lent_consumer_keeps_its_place(void **state)
@@ -196,6 +294,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eager_rebalances_hand_over),
         cmocka_unit_test(cooperative_rebalances_hand_over),
+        cmocka_unit_test(a_batch_that_a_revocation_came_into_is_thrown_away),
+        cmocka_unit_test(what_stays_is_read_on_from_the_owners_position),
         cmocka_unit_test(a_lent_consumer_keeps_its_place),
         cmocka_unit_test(a_revocation_waits_for_a_lent_consumer_and_then_takes),
         cmocka_unit_test(a_revocation_counts_from_the_last_poll),
