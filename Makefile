@@ -232,7 +232,7 @@ chosen = $(if $(T),$(foreach test,$(1),$(if $(findstring $(T),$(test)),$(test)))
 built = $(patsubst %,$(BUILD)/%,$(call chosen,$(1)))
 # A crash must look like one: with handle_segv=1 a sanitizer would turn signals into exit codes and spoil obituaries.
 SANITIZER_ENV := ASAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigill=0:handle_sigfpe=0:handle_sigbus=0:detect_leaks=1 \
-                 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=handle_segv=0:halt_on_error=1
+                 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=handle_segv=0:halt_on_error=1:suppressions=$(CURDIR)/tests/tsan.supp
 RUN := $(SANITIZER_ENV) tests/support/run-tests.sh $(BUILD)/logs
 
 check: deps

@@ -270,8 +270,15 @@ static void unlink_request(struct request *req)
 {
     struct local_store *store = req->store;
 
-    *(req->prev != NULL ? &req->prev->next : &store->open) = req->next;
-    *(req->next != NULL ? &req->next->prev : &store->newest) = req->prev;
+    mr_assert(store != NULL); /* each is told once */
+    if (req->prev != NULL)
+        req->prev->next = req->next;
+    else
+        store->open = req->next;
+    if (req->next != NULL)
+        req->next->prev = req->prev;
+    else
+        store->newest = req->prev;
     req->store = NULL;
 }
 
