@@ -394,7 +394,7 @@ static bool string_copy(struct record_json *r, const char *begin, bool name, str
         if ((unsigned char)*plain < 0x20)
             return record_json_fail(r, plain, "a control character in a string must be escaped");
         code = decode((const unsigned char *)plain, r->end, &len);
-        if (code < 0)
+        if (code < 0 || (name && len == 4 && !is_proper(code, len))) /* no half pairs in a name */
             return record_json_fail(r, plain, "invalid UTF-8");
         to = len == 4 && !is_proper(code, len) ? put_wild(to, code) : put_code(to, code);
         r->p += len;
