@@ -473,11 +473,13 @@ static void *run(void *arg)
     pthread_setname_np(pthread_self(), "store");
     while ((req = queue_pop(store->queue, -1)) != NULL) {
         do {
-            if (req->write)
+            bool write = req->write; /* an answered request is the loop's, and perhaps gone */
+
+            if (write)
                 take_write(store, req);
-            if (!req->write || store->waiting_count == BATCH)
+            if (!write || store->waiting_count == BATCH)
                 flush(store);
-            if (!req->write)
+            if (!write)
                 take_read(store, req);
         } while ((req = queue_pop(store->queue, 0)) != NULL);
         flush(store);
