@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs integration tests one after another against one broker: run.sh LOGS TEST...
-# Each test may take 240 s. What workers and brokers wrote stays below LOGS/integration.
+# Each test may take 400 s. What workers and brokers wrote stays below LOGS/integration.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 logs=$1
 shift
-[ $# -gt 0 ] || exec "$here/support/run-tests.sh" "$logs" integration 1 240
+[ $# -gt 0 ] || exec "$here/support/run-tests.sh" "$logs" integration 1 400
 export KAFKA_RUN=${TMPDIR:-/tmp}/millrace-check-$$
 stop() { "$here/kafka/kafka.sh" logs "$logs/integration/broker" 2>/dev/null; "$here/kafka/kafka.sh" stop; }
 trap stop EXIT
@@ -14,4 +14,4 @@ trap 'exit 130' INT TERM
 "$here/kafka/kafka.sh" start 1 >/dev/null || exit 1
 MILLRACE_TEST_KAFKA=$("$here/kafka/kafka.sh" bootstrap | cut -d= -f2)
 export MILLRACE_TEST_KAFKA
-KAFKA_RUN='' "$here/support/run-tests.sh" "$logs" integration 1 240 "$@"
+KAFKA_RUN='' "$here/support/run-tests.sh" "$logs" integration 1 400 "$@"

@@ -33,16 +33,27 @@ summary() {
 
 seeds_of() { find "tests/fuzz/seeds/${1#fuzz_}" -type f 2>/dev/null; }
 
+# A test that was cut off could not end what it had started: what carries its mark in the environment is of no use now.
+sweep() { # mark
+    local file pid
+    for file in /proc/[0-9]*/environ; do
+        pid=${file//[^0-9]/}
+        grep -qszx "MILLRACE_TEST_RUN=$1" "$file" && [ "$pid" != "$BASHPID" ] && kill -KILL "$pid" 2>/dev/null
+    done
+    return 0
+}
+
 run_one() { # seconds test
-    local name=${2#*/tests/} out from ms passed failed rc=0 args=()
+    local name=${2#*/tests/} out from ms passed failed rc=0 args=() mark=$$-$BASHPID
     out=$logs/$suite/$(basename "$2").log
     [[ $(basename "$2") == fuzz_* ]] && mapfile -t args < <(seeds_of "$(basename "$2")")
     from=$(now_ms)
-    timeout -k 5 "$1" "$2" ${args[@]+"${args[@]}"} >"$out" 2>&1 </dev/null || rc=$?
+    MILLRACE_TEST_RUN=$mark timeout -k 5 "$1" "$2" ${args[@]+"${args[@]}"} >"$out" 2>&1 </dev/null || rc=$?
     ms=$(($(now_ms) - from))
     passed=$(grep -c '^\[       OK \]' "$out")
     failed=$(sed -n 's:^\[  FAILED  \] \([^0-9 ][^ ]*\).*:\1:p' "$out" | sort -u | wc -l)
     if [ "$rc" != 0 ]; then
+        sweep "$mark"
         [ "$rc" = 124 ] && echo "run-tests.sh: not done after $1 s" >>"$out"
         [ "$failed" -gt 0 ] || failed=1
         printf '  FAIL  %-44s %3d.%02d s  (exit %d; %s)\n' "$name" $((ms / 1000)) $((ms % 1000 / 10)) "$rc" "$out"
