@@ -57,7 +57,8 @@ run_one() { # seconds test
         [ "$rc" = 124 ] && echo "run-tests.sh: not done after $1 s" >>"$out"
         [ "$failed" -gt 0 ] || failed=1
         printf '  FAIL  %-44s %3d.%02d s  (exit %d; %s)\n' "$name" $((ms / 1000)) $((ms % 1000 / 10)) "$rc" "$out"
-        sed 's/^/        | /' "$out" | tail -n 40
+        grep -n -B 12 '^\[  FAILED  \]' "$out" | sed 's/^/        | /' | head -n 60
+        tail -n 15 "$out" | sed 's/^/        | /'
     else
         [[ $(basename "$2") == fuzz_* ]] && passed=1
         printf '  ok    %-44s %3d.%02d s\n' "$name" $((ms / 1000)) $((ms % 1000 / 10))

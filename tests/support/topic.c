@@ -180,12 +180,16 @@ static struct topic_record take(const rd_kafka_message_t *msg)
     };
 }
 
-/* Everything from the start of one partition to its end as it is now. */
+/* Everything from the start of one partition to its end as it is now: one that is written to all the time has no other. */
 static void read_partition(rd_kafka_t *rk, const char *topic, int partition, FILE *out)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    int64_t low, end = 0;
     bool more = true;
 
+    if (rd_kafka_query_watermark_offsets(rk, topic, partition, &low, &end, CALL_MS) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail_msg("reading %s: no end of partition %d", topic, partition);
     rd_kafka_topic_partition_list_add(list, topic, partition)->offset = RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_assign(rk, list);
     while (more) {
@@ -197,6 +201,7 @@ static void read_partition(rd_kafka_t *rk, const char *topic, int partition, FIL
             struct topic_record rec = take(msg);
 
             fwrite(&rec, sizeof(rec), 1, out);
+            more = rec.offset + 1 < end;
         } else if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
             more = false;
         }
