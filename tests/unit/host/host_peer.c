@@ -274,6 +274,28 @@ void host_peer_serve(struct host_peer *peer, int ms)
     json_decref(host_peer_await(peer, MSG_KIND_END, NULL, ms));
 }
 
+static bool in_call(struct host_peer *peer, const char *call)
+{
+    static struct black_box box;
+
+    host_peer_read_box(peer, &box);
+    for (size_t i = 0; i < BLACK_BOX_SLOTS; i++)
+        if (strcmp(box.slots[i].call, call) == 0)
+            return true;
+    return false;
+}
+
+void host_peer_await_call(struct host_peer *peer, const char *call)
+{
+    int64_t until = clock_ms() + 10000;
+
+    while (!in_call(peer, call)) {
+        if (clock_ms() > until)
+            fail_msg("not in %s after 10 s; it printed: %s", call, host_peer_printed(peer));
+        host_peer_serve(peer, 2);
+    }
+}
+
 int host_peer_status(struct host_peer *peer, int ms)
 {
     struct pollfd p = {.fd = peer->pidfd, .events = POLLIN};
