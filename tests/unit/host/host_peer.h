@@ -44,7 +44,7 @@ json_t *host_peer_await(struct host_peer *peer, enum msg_kind kind, const char *
 void host_peer_serve(struct host_peer *peer, int ms); /* answer questions for that long */
 /* Until a thread of its is in that call of a plugin, by its black box: 10 s at most. */
 void host_peer_await_call(struct host_peer *peer, const char *call);
-void host_peer_close(struct host_peer *peer);         /* end of file on the link */
+void host_peer_close(struct host_peer *peer); /* end of file on the link */
 
 /* Wait for its end for at most ms: waitpid's status, or -1 when it lives on. */
 int host_peer_status(struct host_peer *peer, int ms);
