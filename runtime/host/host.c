@@ -343,7 +343,7 @@ static int on_task_configs(struct host *host, const json_t *body, struct mr_erro
 
     if (rc == 0 && !json_get_int(body, "max", 1, TASK_MAX, &max))
         rc = missing("max", err);
-    return rc != 0 ? rc : hosted_task_configs(host->hosted, conn, (int)max, err);
+    return rc != 0 ? rc : hosted_connector_task_configs(host->hosted, conn, (int)max, err);
 }
 
 /* Not while ending, nor without a lease that holds: the answer is UNASSIGNED then. */
@@ -411,7 +411,7 @@ static int on_answer(struct host *host, const json_t *body, struct mr_error *err
     (void)json_get_text(body, "error", &answer.error);
     (void)json_get_bool(body, "ok", &answer.ok);
     answer.entries = json_deep_copy(json_object_get(body, "entries"));
-    hosted_answer_take(host->hosted, &answer);
+    hosted_question_answer_take(host->hosted, &answer);
     return 0;
 }
 

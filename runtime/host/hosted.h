@@ -50,7 +50,8 @@ int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec
                            struct mr_error *err);
 int hosted_connector_target(struct hosted *h, const char *conn, enum target_state target,
                             struct mr_error *err);
-int hosted_task_configs(struct hosted *h, const char *conn, int max, struct mr_error *err);
+int hosted_connector_task_configs(struct hosted *h, const char *conn, int max,
+                                  struct mr_error *err);
 /* A task that is still there under this number is stopped first, and this one started when it has ended. */
 int hosted_task_start(struct hosted *h, const struct hosted_task *spec, struct mr_error *err);
 int hosted_task_target(struct hosted *h, const char *conn, int number, enum target_state target,
@@ -64,7 +65,7 @@ struct hosted_answer {
     bool ok;
     const char *error; /* NULL none */
 };
-void hosted_answer_take(struct hosted *h, const struct hosted_answer *answer);
+void hosted_question_answer_take(struct hosted *h, const struct hosted_answer *answer);
 /* The worker is gone: every question that is open, and every further one, is answered with an error. */
 void hosted_worker_gone(struct hosted *h);
 
