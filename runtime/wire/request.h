@@ -269,25 +269,24 @@ typedef void (*answer_fn)(void *arg, const struct answer *answer, const struct m
 
 const char *request_name(enum request_api api); /* "JoinGroup" */
 int16_t request_key(enum request_api api);      /* as on the wire */
-    enum request_api api); /* may be sent again when it is unknown whether the broker acted */
 
-    /* The best version that both know, or MR_ERR_UNSUPPORTED naming the request and both ranges. range NULL: the broker does
+/* The best version that both know, or MR_ERR_UNSUPPORTED naming the request and both ranges. range NULL: the broker does
  * not know the request at all. who: the broker, for the error. */
-    int request_version(enum request_api api, const struct answer_range *range, const char *who,
-                        int16_t *version, struct mr_error *err);
+int request_version(enum request_api api, const struct answer_range *range, const char *who,
+                    int16_t *version, struct mr_error *err);
 
-    /* The whole frame, appended to out: size, header, body. MR_ERR_TOO_LARGE (out is as before then). */
-    struct request_header {
-        int16_t version;
-        int32_t correlation_id;
-        const char *client_id; /* may be NULL */
-    };
-    int request_encode(const struct request *request, const struct request_header *header,
-                       struct buf *out, struct mr_error *err);
+/* The whole frame, appended to out: size, header, body. MR_ERR_TOO_LARGE (out is as before then). */
+struct request_header {
+    int16_t version;
+    int32_t correlation_id;
+    const char *client_id; /* may be NULL */
+};
+int request_encode(const struct request *request, const struct request_header *header,
+                   struct buf *out, struct mr_error *err);
 
-    /* The body of an answer (behind the correlation id), len bytes which outlive what is decoded. MR_ERR_PROTOCOL names the
+/* The body of an answer (behind the correlation id), len bytes which outlive what is decoded. MR_ERR_PROTOCOL names the
  * request and what is wrong; out is then not written. */
-    int request_decode(enum request_api api, int16_t version, const void *data, size_t len,
-                       struct wire_arena *arena, struct answer *out, struct mr_error *err);
+int request_decode(enum request_api api, int16_t version, const void *data, size_t len,
+                   struct wire_arena *arena, struct answer *out, struct mr_error *err);
 
 #endif
