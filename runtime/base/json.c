@@ -36,6 +36,67 @@ static bool too_deep(const char *data, size_t len)
     return false;
 }
 
+#define A_VALUE "a value (text in double quotes, a number, true, false or null) is expected"
+
+/* jansson's "WHAT near 'TOKEN'" or "WHAT near end of file", as our reader of requests says it. */
+static const struct sentence {
+    const char *what;
+    const char *ours;
+    bool token; /* what stands there instead follows */
+} sentences[] = {
+    {"string or '}' expected", "a key in double quotes, or }, is expected", true},
+    {"'}' expected", "a comma or } is expected", true},
+    {"']' expected", "a comma or ] is expected", true},
+    {"':' expected", "a : after a key is expected", true},
+    {"end of file expected", "nothing more is expected", true},
+    {"unexpected token", A_VALUE, true},
+    {"invalid token", A_VALUE, true},
+    {"unexpected newline", "a line break in a string: its closing \" is missing, or write \\n",
+     false},
+    {"premature end of input", "a string has no closing \"", false},
+    {"invalid escape", "one of \" \\ / b f n r t u is expected behind \\", false},
+};
+
+static const struct sentence *sentence_of(const char *text)
+{
+    for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
+        if (strncmp(text, sentences[i].what, strlen(sentences[i].what)) == 0)
+            return &sentences[i];
+    return NULL;
+}
+
+/* Characters of a token in quotes. jansson's column is that of its last one. */
+static int width(const char *quoted)
+{
+    int count = -2;
+
+    for (; *quoted != '\0'; quoted++)
+        count += ((unsigned char)*quoted & 0xc0) != 0x80;
+    return count;
+}
+
+/* What a string holds is not shown: it may be a secret. */
+static void malformed(const json_error_t *at, struct mr_error *err)
+{
+    static const char mark[] = " near ";
+    const struct sentence *sentence = sentence_of(at->text);
+    const char *near = strstr(at->text, mark);
+    int words = near != NULL ? (int)(near - at->text) : (int)strlen(at->text);
+    int column = at->column;
+
+    near = near != NULL ? near + sizeof(mark) - 1 : "";
+    if (sentence == NULL || !sentence->token)
+        mr_fail(err, MR_ERR_PROTOCOL, "line %d, column %d: %.*s", at->line, column,
+                sentence != NULL ? (int)strlen(sentence->ours) : words,
+                sentence != NULL ? sentence->ours : at->text);
+    else if (near[0] == '\'')
+        mr_fail(err, MR_ERR_PROTOCOL, "line %d, column %d: %s, not %s", at->line,
+                column - width(near) + 1, sentence->ours, near[1] == '"' ? "a string" : near);
+    else
+        mr_fail(err, MR_ERR_PROTOCOL, "line %d, column %d: %s%s", at->line, column + 1,
+                sentence->ours, near[0] != '\0' ? ", but the text ends" : "");
+}
+
 json_t *json_parse(const char *data, size_t len, struct mr_error *err)
 {
     json_error_t at;
@@ -51,7 +112,7 @@ json_t *json_parse(const char *data, size_t len, struct mr_error *err)
     }
     value = json_loadb(data, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &at);
     if (value == NULL)
-        mr_fail(err, MR_ERR_PROTOCOL, "line %d, column %d: %s", at.line, at.column, at.text);
+        malformed(&at, err);
     return value;
 }
 

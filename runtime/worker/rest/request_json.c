@@ -62,17 +62,19 @@ static int peek(struct cursor *c)
     return c->at < c->end ? (unsigned char)*c->at : -1;
 }
 
-static int expect(struct cursor *c, char wanted, const char *where)
+/* What belongs at the cursor, and what stands there. */
+static int expected(struct cursor *c, const char *what)
 {
-    int got = peek(c);
+    if (c->at == c->end)
+        return malformed(c, "%s is expected, but the text ends", what);
+    if (*c->at > ' ' && *c->at <= '~')
+        return malformed(c, "%s is expected, not '%c'", what, *c->at);
+    return malformed(c, "%s is expected, not the byte 0x%02X", what, (unsigned char)*c->at);
+}
 
-    if (got == wanted) {
-        c->at++;
-        return 0;
-    }
-    if (got < 0)
-        return malformed(c, "the document ends where '%c' is expected %s", wanted, where);
-    return malformed(c, "'%c' is expected %s", wanted, where);
+static int unended(struct cursor *c)
+{
+    return malformed(c, "a string has no closing \"");
 }
 
 static int hex4(struct cursor *c, uint32_t *out)
@@ -83,7 +85,7 @@ static int hex4(struct cursor *c, uint32_t *out)
         int digit = c->at < c->end ? rest_text_hex(*c->at) : -1;
 
         if (digit < 0)
-            return malformed(c, "\\u is not followed by four hexadecimal digits");
+            return expected(c, "a hexadecimal digit (\\u has four)");
         value = value * 16 + (uint32_t)digit;
         c->at++;
     }
@@ -122,14 +124,14 @@ static int escape(struct cursor *c, struct buf *out)
 
     c->at++;
     if (c->at == c->end)
-        return malformed(c, "the document ends inside a string");
+        return unended(c);
     if (*c->at == 'u') {
         c->at++;
         return unicode_escape(c, out);
     }
     found = *c->at != '\0' ? strchr(plain, *c->at) : NULL;
     if (found == NULL)
-        return malformed(c, "unknown escape in a string");
+        return expected(c, "one of \" \\ / b f n r t u behind \\");
     c->at++;
     return buf_putc(out, meaning[found - plain]) == 0 ? 0 : no_memory(c);
 }
@@ -144,8 +146,11 @@ static int plain_run(struct cursor *c, struct buf *out)
 
         if (n < 0)
             return malformed(c, "a string is not UTF-8");
+        if (*c->at == '\n' || *c->at == '\r')
+            return malformed(c,
+                             "a line break in a string: its closing \" is missing, or write \\n");
         if ((unsigned char)*c->at < 0x20)
-            return malformed(c, "a control character in a string is not escaped");
+            return malformed(c, "a control character in a string: write \\u%04X", *c->at);
         c->at += n;
     }
     return buf_append(out, from, (size_t)(c->at - from)) == 0 ? 0 : no_memory(c);
@@ -153,15 +158,16 @@ static int plain_run(struct cursor *c, struct buf *out)
 
 static int read_string(struct cursor *c, struct buf *out)
 {
-    int rc = expect(c, '"', "to begin a string");
+    int rc = 0;
 
+    c->at++;
     buf_reset(out);
-    if (rc == 0 && buf_append(out, "", 0) != 0)
+    if (buf_append(out, "", 0) != 0)
         rc = no_memory(c);
     while (rc == 0 && c->at < c->end && *c->at != '"')
         rc = *c->at == '\\' ? escape(c, out) : plain_run(c, out);
     if (rc == 0 && c->at == c->end)
-        rc = malformed(c, "the document ends inside a string");
+        rc = unended(c);
     if (rc == 0)
         c->at++;
     return rc;
@@ -176,6 +182,8 @@ static size_t digits(struct cursor *c)
     return (size_t)(c->at - from);
 }
 
+#define A_VALUE "a value (text in double quotes, a number, true, false or null)"
+
 /* A number, kept as it is written. */
 static int read_number(struct cursor *c)
 {
@@ -185,19 +193,19 @@ static int read_number(struct cursor *c)
     if (c->at < c->end && *c->at == '0')
         c->at++;
     else if (digits(c) == 0)
-        return malformed(c, "a value is expected");
+        return expected(c, A_VALUE);
     if (c->at < c->end && *c->at >= '0' && *c->at <= '9')
-        return malformed(c, "a number begins with 0");
+        return malformed(c, "a number may not begin with 0: remove it, or write it as text");
     if (c->at < c->end && *c->at == '.') {
         c->at++;
         if (digits(c) == 0)
-            return malformed(c, "a digit is expected after the decimal point");
+            return expected(c, "a digit after the decimal point");
     }
     if (c->at < c->end && (*c->at == 'e' || *c->at == 'E')) {
         c->at++;
         c->at += c->at < c->end && (*c->at == '+' || *c->at == '-');
         if (digits(c) == 0)
-            return malformed(c, "a digit is expected in the exponent");
+            return expected(c, "a digit of the exponent");
     }
     return buf_append(&c->text, from, (size_t)(c->at - from)) == 0 ? 0 : no_memory(c);
 }
@@ -215,7 +223,7 @@ static bool take_word(struct cursor *c, const char *word)
 static int read_boolean(struct cursor *c, const char *word)
 {
     if (!take_word(c, word))
-        return malformed(c, "a value is expected");
+        return expected(c, A_VALUE);
     return buf_puts(&c->text, word) == 0 ? 0 : no_memory(c);
 }
 
@@ -230,7 +238,7 @@ static int read_scalar(struct cursor *c, const char *what, bool *is_null)
     buf_reset(&c->text);
     switch (next) {
     case -1:
-        return malformed(c, "the document ends where a value is expected");
+        return expected(c, A_VALUE);
     case '{':
     case '[':
         return mr_fail(c->err, MR_ERR_PROTOCOL,
@@ -238,7 +246,7 @@ static int read_scalar(struct cursor *c, const char *what, bool *is_null)
                        next == '{' ? "object" : "array");
     case 'n':
         *is_null = take_word(c, "null");
-        return *is_null ? 0 : malformed(c, "a value is expected");
+        return *is_null ? 0 : expected(c, A_VALUE);
     case 't':
         return read_boolean(c, "true");
     case 'f':
@@ -260,7 +268,7 @@ static int read_object(struct cursor *c, const char *what, member_fn member, voi
     if (peek(c) != '{') {
         if (c->at < c->end && strchr("[\"tfn-0123456789", *c->at) != NULL && *c->at != '\0')
             return mr_fail(c->err, MR_ERR_PROTOCOL, "%s must be a JSON object", what);
-        return malformed(c, "'{' is expected");
+        return expected(c, "{");
     }
     c->at++;
     if (peek(c) == '}') {
@@ -268,20 +276,28 @@ static int read_object(struct cursor *c, const char *what, member_fn member, voi
         return 0;
     }
     for (;;) {
-        rc = peek(c) == '"' ? read_string(c, &c->key)
-                            : malformed(c, "a key in double quotes is expected");
+        rc = peek(c) == '"' ? read_string(c, &c->key) : expected(c, "a key in double quotes");
         if (rc == 0 && strlen(c->key.data) != c->key.len)
             rc = mr_fail(c->err, MR_ERR_PROTOCOL,
                          "A key of the request may not hold the character U+0000");
-        if (rc == 0)
-            rc = expect(c, ':', "after a key");
-        if (rc == 0)
-            rc = member(c, arg);
+        if (rc == 0 && peek(c) != ':')
+            rc = expected(c, "a : after a key");
         if (rc != 0)
             return rc;
-        if (peek(c) != ',')
-            return expect(c, '}', "or ',' after a member");
         c->at++;
+        rc = member(c, arg);
+        if (rc != 0)
+            return rc;
+        switch (peek(c)) {
+        case '}':
+            c->at++;
+            return 0;
+        case ',':
+            c->at++;
+            break;
+        default:
+            return expected(c, "a comma or } after a value");
+        }
     }
 }
 
@@ -405,7 +421,7 @@ static int read_document(const char *data, size_t len, bool *absent, member_fn m
     if (!*absent)
         rc = read_object(&c, "The request body", member, arg);
     if (rc == 0 && peek(&c) >= 0)
-        rc = malformed(&c, "something follows the end of the document");
+        rc = expected(&c, "nothing more");
     buf_deinit(&c.key);
     buf_deinit(&c.text);
     return rc;

@@ -47,12 +47,42 @@ static void refuses_what_is_not_one_document(void **state)
 
     (void)state;
     refused("", 0, "line 1");
-    refused("{\"a\":1} x", 9, "end of file");
+    refused("{\"a\":1} x", 9, "nothing more is expected, not 'x'");
     refused("{\"a\":\n}", 7, "line 2");
     refused("\"\xff\"", 3, "0xff");
     refused("{\"a\":99999999999999999999}", 26, "integer");
     memset(deep, '[', sizeof(deep));
     refused(deep, sizeof(deep), "deeper than 512");
+}
+
+static void says_what_belongs_where(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *says;
+    } cases[] = {
+        {"", "line 1, column 1: a value (text in double quotes, a number, true, false or null) is "
+             "expected, but the text ends"},
+        {"{\"a\":\n tru}",
+         "line 2, column 2: a value (text in double quotes, a number, true, false "
+         "or null) is expected, not 'tru'"},
+        {"{\"a\":\"b\",}", "line 1, column 10: a key in double quotes, or }, is expected, not '}'"},
+        {"{name:1}", "line 1, column 2: a key in double quotes, or }, is expected, not 'name'"},
+        {"{\"a\":1", "line 1, column 7: a comma or } is expected, but the text ends"},
+        {"[\"\xc3\xa4\" \"hunter2\"]", "line 1, column 6: a comma or ] is expected, not a string"},
+        {"{\"a\" 1}", "line 1, column 6: a : after a key is expected, not '1'"},
+        {"{\"a\":\"b\n\"}",
+         "line 1, column 7: a line break in a string: its closing \" is missing, or write \\n"},
+        {"{\"a\":\"hunter2\t\"}", "line 1, column 13: control character 0x9"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct mr_error err = {0};
+
+        assert_null(json_parse(cases[i].text, strlen(cases[i].text), &err));
+        assert_string_equal(err.text, cases[i].says);
+    }
 }
 
 static void brackets_in_strings_are_not_depth(void **state)
@@ -131,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_as_jackson_does),
         cmocka_unit_test(refuses_what_is_not_one_document),
+        cmocka_unit_test(says_what_belongs_where),
         cmocka_unit_test(brackets_in_strings_are_not_depth),
         cmocka_unit_test(last_of_duplicate_keys_wins),
         cmocka_unit_test(converts_to_and_from_text_maps),

@@ -75,39 +75,41 @@ static void malformed_documents_say_where(void **state)
         const char *body;
         const char *says;
     } cases[] = {
-        {"{", "line 1, column 2: a key in double quotes is expected"},
-        {"{name:\"a\"}", "line 1, column 2: a key in double quotes"},
-        {"{'name':'a'}", "line 1, column 2: a key in double quotes"},
-        {"{\"a\"}", "line 1, column 5: ':' is expected after a key"},
-        {"{\"a\":", "line 1, column 6: the document ends where a value is expected"},
-        {"{\"a\":\"b", "column 8: the document ends inside a string"},
-        {"{\"a\":\"b\\", "the document ends inside a string"},
-        {"{\"a\":\"b\"", "the document ends where '}' is expected or ','"},
-        {"{\"a\":\"b\",}", "a key in double quotes is expected"},
-        {"{\"a\":\"b\" \"c\":1}", "'}' is expected or ','"},
-        {"{\n\"a\":1,\n \"b\":x}", "line 3, column 6: a value is expected"},
-        {"{\"a\":\"\\x\"}", "unknown escape"},
-        {"{\"a\":\"\\u12g4\"}", "four hexadecimal digits"},
-        {"{\"a\":\"\\u12\"}", "four hexadecimal digits"},
+        {"{", "line 1, column 2: a key in double quotes is expected, but the text ends"},
+        {"{name:\"a\"}", "line 1, column 2: a key in double quotes is expected, not 'n'"},
+        {"{'name':'a'}", "line 1, column 2: a key in double quotes is expected, not '''"},
+        {"{\"a\"}", "line 1, column 5: a : after a key is expected, not '}'"},
+        {"{\"a\":", "line 1, column 6: a value (text in double quotes, a number, true, false or "
+                    "null) is expected, but the text ends"},
+        {"{\"a\":\"b", "column 8: a string has no closing \""},
+        {"{\"a\":\"b\\", "a string has no closing \""},
+        {"{\"a\":\"b\"", "a comma or } after a value is expected, but the text ends"},
+        {"{\"a\":\"b\",}", "a key in double quotes is expected, not '}'"},
+        {"{\"a\":\"b\" \"c\":1}", "a comma or } after a value is expected, not '\"'"},
+        {"{\n\"a\":1,\n \"b\":x}", "line 3, column 6: a value (text"},
+        {"{\"a\":\"\\x\"}", "one of \" \\ / b f n r t u behind \\ is expected, not 'x'"},
+        {"{\"a\":\"\\u12g4\"}", "a hexadecimal digit (\\u has four) is expected"},
+        {"{\"a\":\"\\u12\"}", "a hexadecimal digit (\\u has four) is expected"},
         {"{\"a\":\"\\ud800\"}", "half of a surrogate pair"},
         {"{\"a\":\"\\ud800\\u0041\"}", "half of a surrogate pair"},
         {"{\"a\":\"\\udc00\"}", "half of a surrogate pair"},
         {"{\"a\":\"\xFF\"}", "not UTF-8"},
         {"{\"a\":\"\xED\xA0\x80\"}", "not UTF-8"},
-        {"{\"a\":\"tab\there\"}", "a control character in a string is not escaped"},
-        {"{\"a\":01}", "a number begins with 0"},
-        {"{\"a\":1.}", "a digit is expected after the decimal point"},
-        {"{\"a\":1e}", "a digit is expected in the exponent"},
-        {"{\"a\":-}", "a value is expected"},
-        {"{\"a\":+1}", "a value is expected"},
-        {"{\"a\":NaN}", "a value is expected"},
-        {"{\"a\":nul}", "a value is expected"},
-        {"{\"a\":tru}", "a value is expected"},
-        {"{} {}", "column 4: something follows the end"},
-        {"null 1", "something follows the end"},
-        {"nulll", "something follows the end"},
-        {"{}\\", "something follows the end"},
-        {"\\", "'{' is expected"},
+        {"{\"a\":\"tab\there\"}", "a control character in a string: write \\u0009"},
+        {"{\"a\":\"b\n\"}", "a line break in a string: its closing \" is missing, or write \\n"},
+        {"{\"a\":01}", "a number may not begin with 0"},
+        {"{\"a\":1.}", "a digit after the decimal point is expected, not '}'"},
+        {"{\"a\":1e}", "a digit of the exponent is expected, not '}'"},
+        {"{\"a\":-}", "a value (text"},
+        {"{\"a\":+1}", "a value (text"},
+        {"{\"a\":NaN}", "a value (text"},
+        {"{\"a\":nul}", "a value (text"},
+        {"{\"a\":tru}", "a value (text"},
+        {"{} {}", "column 4: nothing more is expected, not '{'"},
+        {"null 1", "nothing more is expected"},
+        {"nulll", "nothing more is expected"},
+        {"{}\\", "nothing more is expected"},
+        {"\\", "{ is expected"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
@@ -166,7 +168,8 @@ static void a_nul_byte_in_the_body_is_no_end(void **state)
 
     assert_int_equal(request_json_config("{}\0", 3, &config, &absent, &err), MR_ERR_PROTOCOL);
     assert_string_equal(
-        err.text, "Malformed JSON at line 1, column 3: something follows the end of the document");
+        err.text,
+        "Malformed JSON at line 1, column 3: nothing more is expected, not the byte 0x00");
     memset(&err, 0, sizeof(err));
     assert_int_equal(request_json_config("\0{}", 3, &config, &absent, &err), MR_ERR_PROTOCOL);
 }

@@ -546,8 +546,10 @@ static void malformed_json_is_400(void **state)
 {
     struct fixture *f = *state;
 
-    expect_error(ask(f, "POST", "/connectors", "{"), 400,
-                 "Malformed JSON at line 1, column 2: a key in double quotes is expected");
+    expect_error(
+        ask(f, "POST", "/connectors", "{"), 400,
+        "Malformed JSON at line 1, column 2: a key in double quotes is expected, but the text "
+        "ends");
     expect_error(ask(f, "POST", "/connectors", "[]"), 400,
                  "The request body must be a JSON object");
     expect_error(ask(f, "POST", "/connectors", "{\"name\":\"c\"}"), 400,
