@@ -252,7 +252,7 @@ static void tell_settings(const struct worker *worker)
 
     log_info("worker %s, REST on port %d, offsets in %s, run folder %s, Kafka at %s",
              config->worker_id, server_port(worker->server), config->offset_file, config->run_dir,
-             props_get(&config->props, "bootstrap.servers"));
+             worker_config_servers(config));
 }
 
 /* The starter has looked: the rest of the start, on the loop. */

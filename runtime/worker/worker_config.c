@@ -20,6 +20,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#define DEFAULT_SERVERS "localhost:9092"
 #define STORED(field) offsetof(struct worker_config, field) + 1
 #define CHECKED 0 /* a known key: typed and checked, read elsewhere or later */
 
@@ -48,7 +49,7 @@ static const struct setting {
     struct mr_config_key key;
     size_t place; /* STORED: LONG, INT or STRING goes into that field */
 } settings[] = {
-    {{"bootstrap.servers", MR_CFG_LIST, MR_CFG_NON_EMPTY, .fallback = "localhost:9092"}, CHECKED},
+    {{"bootstrap.servers", MR_CFG_LIST, MR_CFG_NON_EMPTY, .fallback = DEFAULT_SERVERS}, CHECKED},
     {{"client.dns.lookup", MR_CFG_STRING, .fallback = "use_all_dns_ips",
       .choices = "use_all_dns_ips|resolve_canonical_bootstrap_servers_only"},
      CHECKED},
@@ -110,6 +111,7 @@ static const struct {
     {"access.control.allow.origin", "no CORS headers are sent, so browsers refuse other origins"},
     {"access.control.allow.methods", "no CORS headers are sent"},
     {"response.http.headers.config", "the headers are not added to answers"},
+    {"metric.reporters", "metrics are not reported"},
     {"internal.key.converter", "removed from Kafka Connect; the internal format is fixed"},
     {"internal.value.converter", "removed from Kafka Connect; the internal format is fixed"},
 };
@@ -183,6 +185,7 @@ static const char *const distributed_prefixes[] = {"config.storage.", "offset.st
 struct problems {
     const struct worker_config *config;
     struct buf text;
+    const char *told; /* key of the setting that was found wrong last */
 };
 
 void worker_config_where(const struct worker_config *config, const char *key, char *out,
@@ -194,6 +197,13 @@ void worker_config_where(const struct worker_config *config, const char *key, ch
         snprintf(out, size, "%s:%d: ", config->path, entry->line);
     else
         snprintf(out, size, "%s: ", config->path[0] != '\0' ? config->path : "no worker file");
+}
+
+const char *worker_config_servers(const struct worker_config *config)
+{
+    const char *servers = props_get(&config->props, "bootstrap.servers");
+
+    return servers != NULL ? servers : DEFAULT_SERVERS;
 }
 
 static void problem(void *arg, const char *key, const char *text)
@@ -236,12 +246,23 @@ static void store(struct worker_config *config, const struct setting *setting,
     }
 }
 
+/* One mistake is told once, though a value that does not parse fails its range too. */
+static void setting_problem(void *arg, const char *key, const char *text)
+{
+    struct problems *problems = arg;
+
+    if (problems->told == NULL || strcmp(problems->told, key) != 0)
+        problem(problems, key, text);
+    problems->told = key;
+}
+
 static void check_settings(struct worker_config *config, struct problems *problems)
 {
     for (size_t i = 0; i < SETTINGS; i++) {
         struct config_value value = {0};
 
-        if (config_def_check(&settings[i].key, &config->props, &value, problem, problems) == 0 &&
+        if (config_def_check(&settings[i].key, &config->props, &value, setting_problem, problems) ==
+                0 &&
             settings[i].place != CHECKED)
             store(config, &settings[i], &value);
         config_value_deinit(&value);
@@ -359,6 +380,17 @@ static char **list_of(const struct worker_config *config, const char *name, size
     return list;
 }
 
+/* The shell expands ~ on a command line and nobody does in a file, so the folder would be missed in silence. */
+static void check_plugin_path(const struct worker_config *config, struct problems *problems)
+{
+    for (char **folder = config->plugin_path; *folder != NULL; folder++)
+        if ((*folder)[0] == '~')
+            problem_of(problems, "plugin.path",
+                       "Invalid value %s for configuration plugin.path: ~ is not expanded in a "
+                       "file, write the folder's whole path",
+                       *folder);
+}
+
 /* Where this binary's own plugins are: beside it after a build, in lib/millrace/plugins after an installation. */
 static void add_bundled(struct worker_config *config, size_t count)
 {
@@ -419,36 +451,56 @@ static void read_policy(struct worker_config *config, struct problems *problems)
 
 /* --- Kafka clients ------------------------------------------------------------------------------------------------- */
 
-static void on_client_remark(void *arg, const char *key, const char *text)
+/* The entry of the file that gave a client this setting: with the client's prefix, or without (what all clients share, and
+ * everything of the admin client); NULL when it is none of the file's. */
+static const struct props_entry *client_entry(const struct worker_config *config,
+                                              const char *prefix, const char *name, size_t len)
 {
-    const struct worker_config *config = arg;
+    const struct props_entry *entry;
+    char key[256];
+
+    snprintf(key, sizeof(key), "%s%.*s", prefix, (int)len, name);
+    entry = props_find(&config->props, key);
+    return entry != NULL ? entry : props_find(&config->props, key + strlen(prefix));
+}
+
+struct client_remarks {
+    const struct worker_config *config;
+    const char *prefix;
+};
+
+/* The admin client gets the whole file: what it says of the worker's metrics is no news. */
+static void on_client_remark(void *arg, const char *name, const char *text)
+{
+    const struct client_remarks *remarks = arg;
+    const struct props_entry *entry =
+        client_entry(remarks->config, remarks->prefix, name, strlen(name));
+    const char *key = entry != NULL ? entry->key : name;
     char where[512];
 
-    worker_config_where(config, key, where, sizeof(where));
+    if (strncmp(key, "metric", 6) == 0)
+        return;
+    worker_config_where(remarks->config, key, where, sizeof(where));
     log_warn("%s%s: %s", where, key, text);
 }
 
-/* The entry of the file that a refusal of client settings ("... for configuration K: ...") is about: K with the client's
- * prefix, or K itself; NULL when it names none of the file. */
+/* The entry that a refusal of client settings is about: the first word, behind "for configuration" where that stands (a
+ * value may stand before it), that names one. */
 static const struct props_entry *refused_entry(const struct worker_config *config,
                                                const char *prefix, const char *text)
 {
-    static const char before[] = " for configuration ";
-    const char *name = strstr(text, before);
-    const struct props_entry *entry;
-    char key[256];
-    int len;
+    static const char name_chars[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+    const char *at = strstr(text, " for configuration ");
 
-    if (name == NULL)
-        return NULL;
-    name += sizeof(before) - 1;
-    len = (int)strcspn(name, ":");
-    snprintf(key, sizeof(key), "%s%.*s", prefix, len, name);
-    entry = props_find(&config->props, key);
-    if (entry != NULL)
-        return entry;
-    snprintf(key, sizeof(key), "%.*s", len, name);
-    return props_find(&config->props, key);
+    for (at = at != NULL ? at : text; *at != '\0';) {
+        size_t len = strspn(at, name_chars);
+        const struct props_entry *entry = client_entry(config, prefix, at, len);
+
+        if (len > 0 && entry != NULL)
+            return entry;
+        at += len > 0 ? len : 1;
+    }
+    return NULL;
 }
 
 /* Security that can't be honoured ends the start, and not the first connector (or, worse, nothing). What all clients take
@@ -459,19 +511,20 @@ static void check_clients(struct worker_config *config, struct problems *problem
         const char *prefix, *what;
     } clients[] = {[CLIENT_PRODUCER] = {"producer.", "settings of producers: "},
                    [CLIENT_CONSUMER] = {"consumer.", "settings of consumers: "},
-                   [CLIENT_ADMIN] = {"", ""}};
+                   [CLIENT_ADMIN] = {"admin.", "settings of admin clients: "}};
     const struct props_entry *said = NULL;
 
     for (int kind = CLIENT_PRODUCER; kind <= CLIENT_ADMIN; kind++) {
         struct client_conf_layers layers = {.kind = (enum client_kind)kind,
                                             .worker = &config->props};
+        struct client_remarks remarks = {config, clients[kind].prefix};
         struct props java, mapped;
         struct mr_error err = {0};
 
         props_init(&java);
         props_init(&mapped);
         mr_assert(client_conf_layer(&layers, &java) == 0);
-        if (client_conf_map(layers.kind, &java, &mapped, on_client_remark, config, &err) != 0) {
+        if (client_conf_map(layers.kind, &java, &mapped, on_client_remark, &remarks, &err) != 0) {
             const struct props_entry *entry = refused_entry(config, clients[kind].prefix, err.text);
 
             if (entry == NULL)
@@ -569,6 +622,7 @@ static void check_all(struct worker_config *config, struct problems *problems)
     config->override_allowlist =
         list_of(config, "connector.client.config.override.allowlist", &count);
     config->plugin_path = list_of(config, "plugin.path", &count);
+    check_plugin_path(config, problems);
     add_bundled(config, count);
     if (config->run_dir == NULL && config->offset_file != NULL)
         config->run_dir = run_dir_default(config->offset_file);

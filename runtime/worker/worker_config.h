@@ -51,6 +51,8 @@ void worker_config_deinit(struct worker_config *config);
 void worker_config_where(const struct worker_config *config, const char *key, char *out,
                          size_t size);
 
+const char *worker_config_servers(const struct worker_config *config); /* of Kafka, as given */
+
 const char *worker_config_override_name(enum worker_override policy); /* "All" */
 
 #endif

@@ -94,14 +94,13 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
 {
     struct cluster_probe *probe = calloc(1, sizeof(*probe));
     struct client_conf_layers layers = {.kind = CLIENT_ADMIN, .worker = &config->props};
-    const char *servers = props_get(&config->props, "bootstrap.servers");
     struct props java;
 
     mr_assert(probe != NULL);
     probe->loop = loop;
     probe->fn = fn;
     probe->arg = arg;
-    probe->servers = strdup(servers != NULL ? servers : "localhost:9092");
+    probe->servers = strdup(worker_config_servers(config));
     mr_assert(probe->servers != NULL);
     props_init(&java);
     mr_assert(client_conf_layer(&layers, &java) == 0);

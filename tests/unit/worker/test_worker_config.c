@@ -175,6 +175,60 @@ static void bad_values_are_told_with_file_and_line(void **state)
         "connector.client.config.override.policy: policies are All, None, Principal and Allowlist");
 }
 
+/* A text that is no number is no number out of range too. */
+static void one_mistake_is_told_once(void **state)
+{
+    struct fixture *f = *state;
+
+    refused(f, "offset.flush.interval.ms=12x",
+            "Invalid value 12x for configuration offset.flush.interval.ms: Not a number of type "
+            "LONG");
+}
+
+static void a_plugin_folder_with_a_tilde_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    refused(f, "plugin.path=/opt/plugins, ~/plugins",
+            "Invalid value ~/plugins for configuration plugin.path: ~ is not expanded in a file, "
+            "write the folder's whole path");
+}
+
+static void settings_of_kafka_clients_are_told_with_file_and_line(void **state)
+{
+    struct fixture *f = *state;
+    char text[256];
+
+    accepted(f, "producer.lingr.ms=5\nadmin.interceptor.classes=x\nconsumer.interceptor.classes=x\n"
+                "metric.reporters=x");
+    snprintf(text, sizeof(text),
+             "%s:4: producer.lingr.ms: unknown setting, ignored; did you mean linger.ms?", f->path);
+    assert_true(logged(f, text));
+    snprintf(text, sizeof(text), "%s:6: consumer.interceptor.classes: ", f->path);
+    assert_true(logged(f, text));
+    snprintf(text, sizeof(text), "%s:7: metric.reporters has no effect: ", f->path);
+    assert_true(logged(f, text));
+    assert_false(logged(f, "a client's"));
+    refused(f, "producer.linger.ms=5x",
+            "Invalid value 5x for configuration linger.ms: Not a number of type LONG");
+    refused(f, "admin.sasl.username=u",
+            "\"sasl.username\" is a setting of librdkafka, not of Kafka's Java clients: use "
+            "sasl.jaas.config instead");
+    refused(f, "consumer.security.providers=org.x.Mine",
+            "Configuration security.providers can't be honoured: Java security providers can't run "
+            "here; remove it");
+}
+
+static void without_brokers_there_is_a_default(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "");
+    assert_string_equal(worker_config_servers(&f->config), "localhost:9092");
+    accepted(f, "bootstrap.servers=a:1,b:2");
+    assert_string_equal(worker_config_servers(&f->config), "a:1,b:2");
+}
+
 static void listeners_are_read_and_their_mistakes_told_as_connect_does(void **state)
 {
     struct fixture *f = *state;
@@ -364,6 +418,10 @@ int main(void)
         config_test(kafka_s_sample_file_is_taken_as_it_is),
         config_test(what_is_required_is_named),
         config_test(bad_values_are_told_with_file_and_line),
+        config_test(one_mistake_is_told_once),
+        config_test(a_plugin_folder_with_a_tilde_is_refused),
+        config_test(settings_of_kafka_clients_are_told_with_file_and_line),
+        config_test(without_brokers_there_is_a_default),
         config_test(listeners_are_read_and_their_mistakes_told_as_connect_does),
         config_test(what_would_open_a_door_ends_the_start),
         config_test(security_that_cannot_be_honoured_ends_the_start_with_the_remedy),
