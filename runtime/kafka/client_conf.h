@@ -40,7 +40,4 @@ struct client_conf_layers {
 };
 int client_conf_layer(const struct client_conf_layers *layers, struct props *java);
 
-/* sasl.jaas.config taken apart. Pure; for tests and the fuzzer. */
-int client_conf_jaas(const char *text, struct props *rdkafka, struct mr_error *err);
-
 #endif

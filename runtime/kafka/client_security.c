@@ -53,13 +53,11 @@ static const struct client_map_rule sasl_rules[] = {
 static const struct mechanism {
     const char *name;
     const char *feature;
-    enum client_conf_module module;
+    enum jaas_module module;
 } mechanisms[] = {
-    {"GSSAPI", "sasl_gssapi", CLIENT_CONF_KERBEROS},
-    {"PLAIN", "sasl_plain", CLIENT_CONF_PASSWORD},
-    {"SCRAM-SHA-256", "sasl_scram", CLIENT_CONF_PASSWORD},
-    {"SCRAM-SHA-512", "sasl_scram", CLIENT_CONF_PASSWORD},
-    {"OAUTHBEARER", "sasl_oauthbearer", CLIENT_CONF_OAUTH},
+    {"GSSAPI", "sasl_gssapi", JAAS_KERBEROS},        {"PLAIN", "sasl_plain", JAAS_PASSWORD},
+    {"SCRAM-SHA-256", "sasl_scram", JAAS_PASSWORD},  {"SCRAM-SHA-512", "sasl_scram", JAAS_PASSWORD},
+    {"OAUTHBEARER", "sasl_oauthbearer", JAAS_OAUTH},
 };
 
 /* What the login module said, put unless a setting of its own overrides it. */
@@ -185,20 +183,20 @@ static int apply_oauth(struct client_map *m, struct props *jaas)
 static int apply_mechanism(struct client_map *m, const struct mechanism *mechanism,
                            const char *text)
 {
-    enum client_conf_module module = mechanism->module;
+    enum jaas_module module = mechanism->module;
     struct props jaas;
     int rc = 0;
 
     props_init(&jaas);
     if (text != NULL)
-        rc = client_conf_jaas_module(text, &jaas, &module, m->err);
+        rc = jaas_parse(text, &jaas, &module, m->err);
     if (rc == 0 && module != mechanism->module)
         rc = mr_fail(m->err, MR_ERR_CONFIG,
                      "The login module in sasl.jaas.config does not go with sasl.mechanism %s",
                      mechanism->name);
-    if (rc == 0 && module == CLIENT_CONF_PASSWORD)
+    if (rc == 0 && module == JAAS_PASSWORD)
         rc = apply_password(m, mechanism->name, &jaas);
-    else if (rc == 0 && module == CLIENT_CONF_KERBEROS)
+    else if (rc == 0 && module == JAAS_KERBEROS)
         rc = apply_kerberos(m, &jaas);
     else if (rc == 0)
         rc = apply_oauth(m, &jaas);

@@ -32,7 +32,7 @@ static const struct client_map_rule ssl_rules[] = {
 
 /* Read a PEM file and see what it holds. */
 static int look_into(struct client_map *m, const char *java, const char *path,
-                     struct client_pem *found)
+                     struct pem_found *found)
 {
     struct mr_error why = {0};
     struct buf text;
@@ -42,20 +42,20 @@ static int look_into(struct client_map *m, const char *java, const char *path,
     rc = file_read(path, &text, &why);
     if (rc != 0)
         rc = mr_fail(m->err, MR_ERR_CONFIG, "Configuration %s: %s", java, why.text);
-    else if (!client_pem_normalize(text.data != NULL ? text.data : "", text.len, NULL, found))
+    else if (!pem_normalize(text.data != NULL ? text.data : "", text.len, NULL, found))
         rc = mr_fail(m->err, MR_ERR_CONFIG, "Configuration %s: %s is not a PEM file", java, path);
     buf_deinit(&text);
     return rc;
 }
 
 static int put_pem(struct client_map *m, const char *java, const char *rdkafka, const char *text,
-                   struct client_pem *found)
+                   struct pem_found *found)
 {
     struct buf out;
     int rc;
 
     buf_init(&out, 2 * PEM_MAX);
-    if (client_pem_normalize(text, strlen(text), &out, found))
+    if (pem_normalize(text, strlen(text), &out, found))
         rc = client_map_put(m, java, rdkafka, out.data);
     else
         rc = client_map_invalid(m, java, text, "not PEM");
@@ -70,7 +70,7 @@ static int apply_truststore(struct client_map *m)
                            : "JKS";
     const char *path = client_map_get(m, "ssl.truststore.location");
     bool pem = strcasecmp(type, "PEM") == 0;
-    struct client_pem found;
+    struct pem_found found;
     int rc;
 
     if (client_map_given(m, "ssl.truststore.certificates")) {
@@ -106,7 +106,7 @@ static int apply_truststore(struct client_map *m)
     return rc != 0 ? rc : client_map_put(m, "ssl.truststore.location", "ssl.ca.location", path);
 }
 
-static int check_key(struct client_map *m, const char *java, const struct client_pem *found)
+static int check_key(struct client_map *m, const char *java, const struct pem_found *found)
 {
     if (found->keys != 1)
         return client_map_refuse(m, java,
@@ -120,7 +120,7 @@ static int check_key(struct client_map *m, const char *java, const struct client
 /* Key and chain in one file: librdkafka finds each by its marks, and takes the whole chain only from a file. */
 static int apply_pem_file(struct client_map *m, const char *path)
 {
-    struct client_pem found;
+    struct pem_found found;
     int rc;
 
     if (client_map_given(m, "ssl.keystore.password"))
@@ -142,8 +142,8 @@ static int apply_pem_file(struct client_map *m, const char *path)
 
 static int apply_pem_text(struct client_map *m)
 {
-    struct client_pem key;
-    struct client_pem chain;
+    struct pem_found key;
+    struct pem_found chain;
     int rc;
 
     if (!client_map_given(m, "ssl.keystore.key") ||

@@ -4,7 +4,9 @@
 #define KAFKA_KAFKA_PRIVATE_H
 
 #include "base/buf.h"
+#include "base/jaas.h"
 #include "base/map.h"
+#include "base/pem.h"
 #include "kafka/consumer.h"
 
 #include <stdatomic.h>
@@ -101,25 +103,6 @@ const char *const *client_table_names(enum client_kind kind);
 
 int client_security_apply(struct client_map *m);
 int client_tls_apply(struct client_map *m);
-
-/* --- client_conf_jaas.c ----------------------------------------------------------------------------------------- */
-
-enum client_conf_module { CLIENT_CONF_PASSWORD, CLIENT_CONF_OAUTH, CLIENT_CONF_KERBEROS };
-
-int client_conf_jaas_module(const char *text, struct props *rdkafka,
-                            enum client_conf_module *module, struct mr_error *err);
-
-/* --- client_pem.c ----------------------------------------------------------------------------------------------- */
-
-struct client_pem {
-    size_t certificates;
-    size_t keys;
-    bool encrypted; /* a key needs ssl.key.password */
-};
-
-/* Check PEM text and write it with proper line ends, since Java takes a certificate on one line and OpenSSL does not.
- * out may be NULL. false: not PEM. */
-bool client_pem_normalize(const char *text, size_t len, struct buf *out, struct client_pem *found);
 
 /* --- kafka_error.c ---------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sasl.jaas.config: any text gives settings or an error; with an error nothing was set; what may reach a shell is
  * plain. */
-#include "kafka/client_conf.h"
+#include "base/jaas.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     props_init(&p);
-    if (client_conf_jaas(text, &p, &err) != 0 && (err.code == 0 || p.count > 0))
+    if (jaas_parse(text, &p, NULL, &err) != 0 && (err.code == 0 || p.count > 0))
         abort();
     check_plain(&p, "sasl.kerberos.principal");
     check_plain(&p, "sasl.kerberos.keytab");

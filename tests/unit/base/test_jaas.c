@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sasl.jaas.config: words, quoting, escapes, modules and their options; and that no word of it shows up in an
  * error. */
-#include "mock_kafka.h"
+#include "base/jaas.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #define PLAIN "org.apache.kafka.common.security.plain.PlainLoginModule required "
 
@@ -15,7 +19,7 @@ static int parse(const char *text)
     props_deinit(&out);
     props_init(&out);
     memset(&err, 0, sizeof(err));
-    return client_conf_jaas(text, &out, &err);
+    return jaas_parse(text, &out, NULL, &err);
 }
 
 static void assert_option(const char *text, const char *key, const char *value)

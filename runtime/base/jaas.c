@@ -4,11 +4,13 @@
  *     org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";
  *
  * Words may stand in single or double quotes with Java's escapes (\n \t \" \\ and octal); comments of both kinds
- * are skipped; a control flag in any case. A table says which options of which module become which librdkafka
- * settings. Principal and key table are held to plain characters, since librdkafka puts them into a shell command.
+ * are skipped; a control flag in any case. A table says which options of which module become which settings, by
+ * librdkafka's names. Principal and key table are held to plain characters, since librdkafka puts them into a shell command.
  * No word of the text but a login module's name ever stands in an error. Pure. Spec:
  * org.apache.kafka.common.security.JaasConfig, reference worker-config 9.2. */
-#include "kafka/kafka_private.h"
+#include "base/jaas.h"
+
+#include "base/buf.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -185,16 +187,14 @@ static const struct option oauth_options[] = {
 
 static const struct module {
     const char *name; /* the simple name may stand alone */
-    enum client_conf_module module;
+    enum jaas_module module;
     const struct option *options;
 } modules[] = {
-    {"org.apache.kafka.common.security.plain.PlainLoginModule", CLIENT_CONF_PASSWORD,
-     password_options},
-    {"org.apache.kafka.common.security.scram.ScramLoginModule", CLIENT_CONF_PASSWORD,
-     scram_options},
-    {"org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", CLIENT_CONF_OAUTH,
+    {"org.apache.kafka.common.security.plain.PlainLoginModule", JAAS_PASSWORD, password_options},
+    {"org.apache.kafka.common.security.scram.ScramLoginModule", JAAS_PASSWORD, scram_options},
+    {"org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", JAAS_OAUTH,
      oauth_options},
-    {"com.sun.security.auth.module.Krb5LoginModule", CLIENT_CONF_KERBEROS, kerberos_options},
+    {"com.sun.security.auth.module.Krb5LoginModule", JAAS_KERBEROS, kerberos_options},
 };
 
 static const struct module *find_module(const char *name)
@@ -349,7 +349,7 @@ static bool control_flag(const char *word)
     return false;
 }
 
-static enum token parse_entry(struct scan *s, enum client_conf_module *kind, struct props *out)
+static enum token parse_entry(struct scan *s, enum jaas_module *kind, struct props *out)
 {
     const struct module *module;
     char why[256];
@@ -380,10 +380,11 @@ static enum token parse_entry(struct scan *s, enum client_conf_module *kind, str
     }
 }
 
-int client_conf_jaas_module(const char *text, struct props *rdkafka,
-                            enum client_conf_module *module, struct mr_error *err)
+int jaas_parse(const char *text, struct props *options, enum jaas_module *module,
+               struct mr_error *err)
 {
     struct mr_error own = {0};
+    enum jaas_module any;
     struct scan s = {.p = text, .err = err != NULL ? err : &own};
     struct props found;
     int rc;
@@ -395,17 +396,10 @@ int client_conf_jaas_module(const char *text, struct props *rdkafka,
             TEXT_MAX);
     props_init(&found);
     buf_init(&s.word, TEXT_MAX);
-    rc = parse_entry(&s, module, &found) == TOKEN_BAD ? MR_ERR_CONFIG : 0;
-    if (rc == 0 && props_subset(&found, "", rdkafka) != 0)
+    rc = parse_entry(&s, module != NULL ? module : &any, &found) == TOKEN_BAD ? MR_ERR_CONFIG : 0;
+    if (rc == 0 && props_subset(&found, "", options) != 0)
         rc = mr_fail(err, MR_ERR_NOMEM, "Out of memory while reading sasl.jaas.config");
     buf_deinit(&s.word);
     props_deinit(&found);
     return rc;
-}
-
-int client_conf_jaas(const char *text, struct props *rdkafka, struct mr_error *err)
-{
-    enum client_conf_module module;
-
-    return client_conf_jaas_module(text, rdkafka, &module, err);
 }

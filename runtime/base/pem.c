@@ -2,9 +2,9 @@
 /* PEM text: what it holds, and the same text with proper lines.
  *
  * Java takes "-----BEGIN CERTIFICATE----- MIIB… -----END CERTIFICATE-----" on one line, as it comes out of a
- * properties file; OpenSSL wants lines. Text between blocks is skipped, as in both. Called by client_security.c
- * with text that a user gave; only kind and number of blocks leave, never their content. Pure. */
-#include "kafka/kafka_private.h"
+ * properties file; OpenSSL wants lines. Text between blocks is skipped, as in both. Called by the readers of ssl.*
+ * settings with text that a user gave. Pure. */
+#include "base/pem.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static const char *read_label(const char *p, const char *end, char *label)
     return close + 5;
 }
 
-static void count_block(struct client_pem *found, const char *label)
+static void count_block(struct pem_found *found, const char *label)
 {
     size_t len = strlen(label);
 
@@ -69,7 +69,7 @@ static bool write_body(const char *p, const char *end, struct buf *out)
     return true;
 }
 
-bool client_pem_normalize(const char *text, size_t len, struct buf *out, struct client_pem *found)
+bool pem_normalize(const char *text, size_t len, struct buf *out, struct pem_found *found)
 {
     const char *end = text + len;
     const char *p = text;
