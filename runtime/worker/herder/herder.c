@@ -17,6 +17,7 @@
 #include "worker/herder/standalone.h"
 #include "worker/herder/validate.h"
 #include "worker/herder/view.h"
+#include "worker/store/local_store.h"
 
 #define MESSAGE_MAX ((size_t)16 << 20)
 #define SHUTDOWN_SPARE_MS \
@@ -505,7 +506,7 @@ struct herder *herder_new(struct loop *loop, const struct worker_config *config,
         herder_free(&herder);
         return NULL;
     }
-    herder->desk = (struct offset_desk){herder->sup, herder->store};
+    herder->desk = (struct offset_desk){herder->sup, local_store_offsets(herder->store)};
     herder->source = standalone_new();
     options.sup = herder->sup;
     options.arg = herder;

@@ -46,10 +46,10 @@ static void on_written(void *arg, const char *error)
 void offset_desk_get(struct offset_desk *desk, const char *conn, int64_t id,
                      const json_t *partitions)
 {
-    local_store_get(desk->store, conn, partitions, on_read, question_new(desk, conn, id));
+    desk->store.get(desk->store.self, conn, partitions, on_read, question_new(desk, conn, id));
 }
 
 void offset_desk_put(struct offset_desk *desk, const char *conn, int64_t id, const json_t *entries)
 {
-    local_store_put(desk->store, conn, entries, on_written, question_new(desk, conn, id));
+    desk->store.put(desk->store.self, conn, entries, on_written, question_new(desk, conn, id));
 }

@@ -3,13 +3,13 @@
 #ifndef WORKER_OFFSET_DESK_H
 #define WORKER_OFFSET_DESK_H
 
-#include "worker/store/local_store.h"
+#include "worker/store/offset_store.h"
 #include "worker/supervisor/supervisor.h"
 
 /* Borrowed for life; store and supervisor outlive all answers. */
 struct offset_desk {
     struct supervisor *sup;
-    struct local_store *store;
+    struct offset_store store;
 };
 
 /* The supervisor's events; the connector is the one that the host was given, so none reads or writes another's offsets. */

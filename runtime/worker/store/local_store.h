@@ -4,8 +4,8 @@
 #ifndef WORKER_LOCAL_STORE_H
 #define WORKER_LOCAL_STORE_H
 
-#include "base/json.h"
 #include "base/loop.h"
+#include "worker/store/offset_store.h"
 
 struct local_store;
 
@@ -18,8 +18,8 @@ void local_store_close(struct local_store **store);
 
 /* Answers run on the loop, never inside the call that asked (but inside local_store_close). entries: [[partition, offset|null]]. A request of the wrong
  * shape, or one too many, is answered with an error. */
-typedef void (*local_store_read_fn)(void *arg, json_t *entries /* taken */, const char *error);
-typedef void (*local_store_written_fn)(void *arg, const char *error);
+typedef offset_store_read_fn local_store_read_fn;
+typedef offset_store_written_fn local_store_written_fn;
 
 /* The stored offsets of these partitions of a connector (those unknown are left out), after all writes before. Partitions
  * match as values: member order and integer width do not count. */
@@ -28,6 +28,22 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
 /* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old file and says why. */
 void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
                      local_store_written_fn fn, void *arg);
+
+/* The same two as the herder's offset_desk wants them. */
+static inline void local_store_get_any(void *self, const char *conn, const json_t *partitions,
+                                       offset_store_read_fn fn, void *arg)
+{
+    local_store_get(self, conn, partitions, fn, arg);
+}
+static inline void local_store_put_any(void *self, const char *conn, const json_t *entries,
+                                       offset_store_written_fn fn, void *arg)
+{
+    local_store_put(self, conn, entries, fn, arg);
+}
+static inline struct offset_store local_store_offsets(struct local_store *store)
+{
+    return (struct offset_store){store, local_store_get_any, local_store_put_any};
+}
 
 /* Pure halves, for tests and the fuzzer. The object's members: canonical key → [connector, partition, offset].
  * MR_ERR_PROTOCOL: "NAME: byte N: what is wrong"; MR_ERR_UNSUPPORTED: a file of the Java worker. */

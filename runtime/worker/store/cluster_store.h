@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The three internal topics of a cluster worker: configurations, source offsets, status.
+ *
+ * A store thread owns the topics: replays them at the start, writes, reads to the end. What it read comes to the worker's
+ * loop in batches and is applied there, so that the loop reads configuration and status from its own memory, without a
+ * lock. Everything below is called on that loop, never blocks, and is answered there.
+ * Spec: KafkaConfigBackingStore, KafkaOffsetBackingStore, KafkaStatusBackingStore. */
+#ifndef WORKER_CLUSTER_STORE_H
+#define WORKER_CLUSTER_STORE_H
+
+#include "base/loop.h"
+#include "worker/store/config_state.h"
+#include "worker/store/offset_store.h"
+#include "worker/store/status_state.h"
+
+struct cluster_store;
+
+struct cluster_store_options {
+    struct loop *loop;
+    const struct props *worker; /* the worker's whole configuration; read during the call only */
+    void *arg;                  /* of all events */
+};
+
+/* Run on the loop, from cluster_store_open until cluster_store_close. */
+struct cluster_store_events {
+    /* All three topics are there and were read to their ends (err NULL), or the worker can't start (err: what, and what to
+     * do). Exactly once, unless the store is closed before. */
+    void (*ready)(void *arg, const struct mr_error *err);
+    /* One record of the config topic was applied after `ready`; config_state shows it already. */
+    void (*config)(void *arg, const struct config_change *change);
+    /* Status of a connector (task -1) or task changed. After `ready`. */
+    void (*status)(void *arg, const char *conn, int task);
+    /* A topic is gone for good (deleted, rights taken away): memory goes on to answer, all that needs that topic is refused
+     * with err's text. Once a topic. */
+    void (*lost)(void *arg, const char *topic, const struct mr_error *err);
+};
+
+/* Start the store thread. NULL with err: MR_ERR_CONFIG (a setting of the worker). Topics that are missing are created,
+ * those that exist are verified. */
+struct cluster_store *cluster_store_open(const struct cluster_store_options *options,
+                                         const struct cluster_store_events *events,
+                                         struct mr_error *err);
+/* Status that waits is written until deadline_ms (monotonic), what else waits is answered with an error; then the thread
+ * ends. Blocks for that long at most, and a little. Before loop_free. */
+void cluster_store_close(struct cluster_store **store, int64_t deadline_ms);
+
+/* What was read so far. Borrowed for the store's life; changes only between two events of the loop. */
+const struct config_state *cluster_store_config(const struct cluster_store *store);
+const struct status_state *cluster_store_status(const struct cluster_store *store);
+
+/* How a request ended: err NULL, or MR_ERR_TIMEOUT (a write may still show up later), MR_ERR_FULL (too many wait),
+ * MR_ERR_TOO_LARGE, MR_ERR_FATAL (topic gone, no rights), MR_ERR_CLOSED. Exactly once, never inside the call that asked
+ * (but inside cluster_store_close). */
+typedef void (*cluster_store_done)(void *arg, const struct mr_error *err);
+
+/* Read the config topic to the end it has now: at `done`, cluster_store_config has it all. Java gives
+ * worker.sync.timeout.ms for it when a member lags. */
+void cluster_store_refresh(struct cluster_store *store, int64_t timeout_ms, cluster_store_done done,
+                           void *arg);
+
+/* --- writing configuration. Each is confirmed by all in-sync replicas before `done`; but for target and logger level it
+ * was also read back, so that cluster_store_config shows it. 30 s at most. Which member may write what, and that it still
+ * leads, is the caller's to know. ---------------------------------------------------------------------------------- */
+
+#define CLUSTER_STORE_WRITE_MS 30000
+
+/* config: copied. initial: NULL, or written before it. */
+void cluster_store_put_connector(struct cluster_store *store, const char *conn,
+                                 const struct props *config, const enum target_state *initial,
+                                 cluster_store_done done, void *arg);
+void cluster_store_remove_connector(struct cluster_store *store, const char *conn,
+                                    cluster_store_done done, void *arg);
+/* A full set, and its commit once the set was read back; count 0 writes the commit alone. tasks: copied. */
+void cluster_store_put_tasks(struct cluster_store *store, const char *conn,
+                             const struct props *tasks, size_t count, cluster_store_done done,
+                             void *arg);
+void cluster_store_put_target(struct cluster_store *store, const char *conn,
+                              enum target_state target, cluster_store_done done, void *arg);
+void cluster_store_put_task_count(struct cluster_store *store, const char *conn, int count,
+                                  cluster_store_done done, void *arg);
+void cluster_store_put_session_key(struct cluster_store *store,
+                                   const struct config_session_key *key, cluster_store_done done,
+                                   void *arg);
+void cluster_store_put_restart(struct cluster_store *store, const char *conn, bool include_tasks,
+                               bool only_failed, cluster_store_done done, void *arg);
+void cluster_store_put_logger(struct cluster_store *store, const char *logger, const char *level,
+                              cluster_store_done done, void *arg);
+
+/* --- status -------------------------------------------------------------------------------------------------------- */
+
+/* Write when there is time: the newest of each connector or task wins, one after another for each, again after a failure.
+ * status: copied. safe: not if it would overwrite a newer owner's (for UNASSIGNED and FAILED). No answer: status_state
+ * changes when the record was read back. A failure that no retry mends is logged. */
+void cluster_store_put_status(struct cluster_store *store, const char *conn, int task /* -1 */,
+                              const struct status *status, bool safe);
+void cluster_store_remove_status(struct cluster_store *store, const char *conn, int task /* -1 */);
+/* Topics a connector uses. */
+void cluster_store_put_topic(struct cluster_store *store, const char *conn, const char *topic,
+                             int task);
+void cluster_store_remove_topic(struct cluster_store *store, const char *conn, const char *topic);
+
+/* --- source offsets ------------------------------------------------------------------------------------------------ */
+
+/* get and put for offset_desk. get reads the topic to its end first. Valid for the store's life. */
+struct offset_store cluster_store_offsets(struct cluster_store *store);
+/* Every known [partition, offset] of a connector, after a read to the end. */
+void cluster_store_list_offsets(struct cluster_store *store, const char *conn,
+                                offset_store_read_fn fn, void *arg);
+
+#endif
