@@ -3,6 +3,7 @@
 #include "task_rig.h"
 
 #include "base/clock.h"
+#include "support/unit/side_by_side.h"
 
 #include <setjmp.h>
 #include <stdatomic.h>
@@ -590,6 +591,8 @@ int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(many_puts_of_one_poll_keep_the_place_in_the_group), /* the longest begin first */
+        T(a_long_put_keeps_its_place_in_the_group),
         T(records_arrive_once_in_order_and_are_committed_after_flush),
         T(a_stop_commits_what_was_put_and_the_next_start_goes_on_there),
         T(a_put_that_asks_for_a_retry_gets_the_same_batch_again),
@@ -603,15 +606,13 @@ int main(int argc, char **argv)
         T(pause_stops_delivery_and_resume_loses_nothing),
         T(a_bad_record_fails_the_task_before_anything_of_its_poll_is_put),
         T(a_poll_of_large_records_is_put_in_several_batches),
-        T(many_puts_of_one_poll_keep_the_place_in_the_group),
         T(a_topic_that_became_shorter_is_read_from_its_beginning),
         T(topics_must_be_named_in_one_way),
         T(a_stop_with_the_broker_away_ends_in_time_with_the_plugins_stop),
         T(topics_can_be_named_by_a_pattern),
-        T(a_long_put_keeps_its_place_in_the_group),
         T(the_members_id_stands_in_the_black_box_until_it_leaves),
     };
 
-    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            NULL, NULL);
 }

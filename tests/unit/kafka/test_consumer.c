@@ -4,6 +4,7 @@
 #include "consumer_ledger.h"
 
 #include "base/clock.h"
+#include "support/unit/side_by_side.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -462,7 +463,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_group_that_does_not_answer_is_left_by_the_deadline),
     };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, start, stop);
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            start, stop);
 }

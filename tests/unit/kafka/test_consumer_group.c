@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "kafka/kafka_private.h"
+#include "support/unit/side_by_side.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -292,8 +293,8 @@ static int stop(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cooperative_rebalances_hand_over), /* the longest begins first */
         cmocka_unit_test(eager_rebalances_hand_over),
-        cmocka_unit_test(cooperative_rebalances_hand_over),
         cmocka_unit_test(a_batch_that_a_revocation_came_into_is_thrown_away),
         cmocka_unit_test(what_stays_is_read_on_from_the_owners_position),
         cmocka_unit_test(a_lent_consumer_keeps_its_place),
@@ -301,7 +302,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_revocation_counts_from_the_last_poll),
     };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, start, stop);
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            start, stop);
 }
