@@ -74,7 +74,7 @@ PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
 PLUGIN_FILES := $(patsubst %,$(BUILD)/plugins/%.so,$(PLUGINS))
 TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard tests/plugins/*.c))
 
-UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/plugins/*/test_*.c))
+UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 FUZZERS := $(patsubst %.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 BENCH_PLUGINS := $(patsubst tests/bench/plugins/%.c,$(BUILD)/tests/bench/%.so,$(wildcard tests/bench/plugins/*.c))
