@@ -6,6 +6,7 @@
  *                        (connector_target)                any of them ─task configs fail─► FAILED
  *                                                          FAILED ─target STOPPED─► STOPPED
  *
+ * A host that holds tasks alone has the library open and no object: that begins with the first target.
  * As in Connect, FAILED is left by STOPPED only; a connector that never opened is opened anew when it leaves STOPPED.
  * The thread is detached: destructors that a library ties to the end of a thread may hang, and nobody waits for them. */
 #include "host/connector_run.h"
@@ -37,6 +38,7 @@ struct connector_run {
     struct queue *commands;
     /* The thread's own. */
     enum target_state target;
+    bool tasks_only; /* there is no object to tell of yet */
     enum state state;
     const struct plugin *plugin; /* NULL: not open */
     struct instance instance;
@@ -104,12 +106,14 @@ static void settle(struct connector_run *run)
         set_failed(run, &err, "start");
         return;
     }
-    set_state(run, state_for(run->target), NULL);
+    if (!run->tasks_only)
+        set_state(run, state_for(run->target), NULL);
 }
 
 static void do_target(struct connector_run *run, int number)
 {
     run->target = (enum target_state)number;
+    run->tasks_only = false;
     if (run->target == TARGET_STOPPED)
         set_state(run, STATE_STOPPED, NULL);
     else if (run->state == STATE_FAILED)
@@ -275,6 +279,7 @@ struct connector_run *connector_run_new(const struct connector_run_spec *spec, s
         run->events = spec->events;
         run->arg = spec->arg;
         run->target = spec->target;
+        run->tasks_only = spec->tasks_only;
         run->commands = queue_new(COMMANDS_MAX);
     }
     if (run == NULL || run->name == NULL || run->library == NULL || run->class_name == NULL ||

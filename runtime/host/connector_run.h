@@ -30,6 +30,7 @@ struct connector_run_spec {
     const char *class_name;
     const struct props *config;
     enum target_state target;
+    bool tasks_only; /* open the library for tasks; no status but FAILED before the first target */
     struct black_box *box;
     size_t box_slot;
     const struct connector_run_events *events;

@@ -318,6 +318,7 @@ static int on_connector_start(struct host *host, const json_t *body, struct mr_e
         rc = get_converters(body, spec.converters, err);
     if (rc == 0)
         rc = get_target(body, &spec.target, err);
+    spec.tasks_only = json_is_false(json_object_get(body, "object"));
     if (rc == 0)
         rc = hosted_connector_start(host->hosted, &spec, err);
     props_deinit(&config);

@@ -34,6 +34,7 @@ struct hosted_connector {
     struct plugin_place converters[PLUGIN_ROLES];
     const struct props *config;
     enum target_state target;
+    bool tasks_only; /* no connector object before its target is told */
 };
 
 struct hosted_task {

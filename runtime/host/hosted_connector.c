@@ -210,6 +210,7 @@ int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec
                                                                .class_name = spec->class_name,
                                                                .config = spec->config,
                                                                .target = spec->target,
+                                                               .tasks_only = spec->tasks_only,
                                                                .box = h->opt.box,
                                                                .box_slot = conn->slot,
                                                                .events = &run_events,

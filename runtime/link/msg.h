@@ -25,9 +25,10 @@ enum msg_kind {
      * HELLO */
     MSG_WELCOME,
     /* conn, library: path, class: name of a descriptor in it, config: {}, target, converters: {key, value, header: {library,
-     * class}}: absent where none is set, or none of that name is installed */
+     * class}}: absent where none is set, or none of that name is installed; object?: false = for tasks alone: the library is
+     * opened, and nothing said of the connector but that this FAILED */
     MSG_CONNECTOR_START,
-    MSG_CONNECTOR_TARGET, /* conn, target: STARTED | PAUSED | STOPPED */
+    MSG_CONNECTOR_TARGET, /* conn, target: STARTED | PAUSED | STOPPED; from now on the object is there too */
     MSG_TASK_CONFIGS,     /* conn, max: answered by TASK_CONFIGS_READY */
     MSG_TASK_START,       /* conn, task, config: {}, target, generation */
     MSG_TASK_TARGET,      /* conn, task, target: STARTED | PAUSED */

@@ -113,7 +113,8 @@ static void restart(struct entry *entry, const struct change *change)
 
 static void perform(struct entry *entry, struct change *change)
 {
-    struct lifecycle_work work = {change->plugin, &change->config, change->target};
+    struct lifecycle_work work = {
+        .plugin = change->plugin, .config = &change->config, .target = change->target};
 
     switch (change->kind) {
     case APPLY:
@@ -398,15 +399,13 @@ static void choose(struct change *change, struct lifecycle *lc)
     lifecycle_view(lc, &view);
     change->connector =
         change->plan.connector && (!change->plan.only_failed || view.state == STATE_FAILED);
-    change->tasks = calloc(view.task_count + 1, sizeof(*change->tasks));
+    change->tasks = calloc(view.tasks->count + 1, sizeof(*change->tasks));
     mr_assert(change->tasks != NULL);
-    for (size_t i = 0; change->plan.tasks && i < view.task_count; i++) {
-        enum state state;
-        const char *trace;
+    for (size_t i = 0; change->plan.tasks && i < view.tasks->count; i++) {
+        const struct task_life *task = &view.tasks->list[i];
 
-        lifecycle_view_task(lc, i, &state, &trace);
-        if (!change->plan.only_failed || state == STATE_FAILED)
-            change->tasks[n++] = (int)i;
+        if (!change->plan.only_failed || task->state == STATE_FAILED)
+            change->tasks[n++] = task->number;
     }
     change->tasks[n] = -1;
 }

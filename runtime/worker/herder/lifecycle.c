@@ -2,12 +2,12 @@
 /* The life of one connector here, as a state machine over the supervisor. Called by connectors.c (requests and events) and
  * by its own timer; on the worker's loop.
  *
- *                apply, target, restart                 RUNNING                  made, run
- *      IDLE ───────────────► DUE ─────► STARTING ───────────────► ASKING ──────────────────► UP ◄─────► STOPPING_TASK
- *       ▲        (next round)  ▲  begin    │ PAUSED               │  ▲ "not ready": again    │  restart_task  │
- *       │                      │           └──────────────────────┼──┼──────────────────────►│               │
- *       │                      │                                  │  └─── resumed, restart ──┤               │
- *       │        ┌─────────────┴───────── died, for a task that would not stop ◄──────────────┼───────────────┘
+ *                apply, target, restart                 RUNNING                 made, run or keep
+ *      IDLE ───────────────► DUE ─────► STARTING ───────────────► ASKING ──────────────────► UP
+ *       ▲        (next round)  ▲  begin    │ PAUSED               │  ▲ "not ready": again    │ ▲
+ *       │                      │           └──────────────────────┼──┼──────────────────────►│ │ begin, of a share
+ *       │                      │                                  │  └─── resumed, restart ──┤ │ without the object
+ *       │        ┌─────────────┴───────── died, for a task that would not stop ◄──────────────┤
  *       │        │ time is up        died                         │ FAILED                   │
  *       │     WAITING ◄────────────────────────────────────────── any with a host             │
  *       │        │ the policy gave up                             │                          │
@@ -15,10 +15,12 @@
  *       │      DOWN ◄────────────────────────────────────────  DRAINING ◄── stop, end, apply, restart: whatever runs
  *       └───────────────────────────────────────── stopped ───────┘ (to DUE where a start follows)
  *
- * Moves: begin, ask, lifecycle_run, drain, drained, crash, and the functions named after events.
- * Invariants: a host exists exactly in STARTING to UP, STOPPING_TASK and DRAINING; a successor starts only after `died`
- * (promise 3), and never from inside a call of the supervisor's. A task that FAILED by its own error stays FAILED until a
- * request revives it; one whose host died starts again with it. */
+ * Beside it, in STARTING to UP, each task goes its own way (task_life.c), and several may be stopping.
+ *
+ * Moves: begin, ask, lifecycle_run, lifecycle_keep, drain, drained, crash, and the functions named after events.
+ * Invariants: a host exists exactly in STARTING to UP and DRAINING; a successor starts only after `died` (promise 3), and never
+ * from inside a call of the supervisor's. A task that FAILED by its own error stays FAILED until a request revives it; one
+ * whose host died starts again with it. The same holds for the object of a share, whose tasks run on without it. */
 #define LOGGER "worker.herder"
 #include "worker/herder/lifecycle.h"
 
@@ -29,16 +31,8 @@
 #define ASK_AGAIN_FIRST_MS 250 /* task configurations that are not ready: doubling, up to */
 #define ASK_AGAIN_LAST_MS 60000
 
-enum phase { IDLE, DUE, STARTING, ASKING, UP, STOPPING_TASK, DRAINING, WAITING, DOWN };
+enum phase { IDLE, DUE, STARTING, ASKING, UP, DRAINING, WAITING, DOWN };
 enum next { NEXT_START, NEXT_REST, NEXT_DOWN }; /* after DRAINING */
-
-struct task {
-    struct props config;
-    enum state state;
-    char *trace;
-    bool alive;  /* its host runs it: not FAILED or UNASSIGNED since it was started */
-    bool failed; /* by an error of its own */
-};
 
 struct lifecycle {
     char *name;
@@ -51,11 +45,15 @@ struct lifecycle {
     enum state state;
     char *trace;
     char *version;
-    struct task *tasks;
-    size_t task_count;
-    bool fresh; /* a new configuration: no task's FAILED counts any more */
+    struct task_lives tasks;
+    bool
+        fresh; /* a new configuration: no task's FAILED counts any more; those of a share wait for the object */
     bool stale; /* the tasks' configurations are older than the connector's: changed while paused */
-    int stopping; /* the task of STOPPING_TASK */
+    bool shared;
+    bool object;      /* here; always, where nothing is shared */
+    bool object_down; /* shared: it FAILED, and its host is for the tasks */
+    bool host_failed; /* the host holds an object that FAILED in it: it can't be resumed */
+    uint64_t serial;
     struct restart_policy policy;
     struct loop_timer timer; /* of DUE, WAITING, and ASKING again */
     int64_t ask_again_ms;
@@ -75,26 +73,31 @@ static void set_text(char **to, const char *text)
     *to = copy;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 static void set_state(struct lifecycle *lc, enum state state, const char *trace)
 {
+    if (!lc->object || (lc->state == state && same_text(lc->trace, trace)))
+        return;
     if (lc->state != state)
         log_write_for(state == STATE_FAILED ? LOG_ERROR : LOG_INFO, LOGGER, lc->name, -1,
                       "connector is %s", state_name(state));
     lc->state = state;
     if (trace != lc->trace)
         set_text(&lc->trace, trace);
+    if (lc->env->told != NULL)
+        lc->env->told(lc->env->arg, lc->name, -1, state, lc->trace);
 }
 
-static void set_task(struct lifecycle *lc, size_t i, enum state state, const char *trace)
+static void on_told(void *arg, int task, enum state state, const char *trace)
 {
-    struct task *task = &lc->tasks[i];
+    struct lifecycle *lc = arg;
 
-    if (task->state != state)
-        log_write_for(state == STATE_FAILED ? LOG_ERROR : LOG_INFO, LOGGER, lc->name, (int)i,
-                      "task is %s", state_name(state));
-    task->state = state;
-    if (trace != task->trace)
-        set_text(&task->trace, trace);
+    if (lc->env->told != NULL)
+        lc->env->told(lc->env->arg, lc->name, task, state, trace);
 }
 
 static void settle(struct lifecycle *lc, const struct mr_error *err)
@@ -139,17 +142,6 @@ bool lifecycle_settled(struct lifecycle *lc, struct mr_error *err)
     return settled;
 }
 
-static void forget_tasks(struct lifecycle *lc)
-{
-    for (size_t i = 0; i < lc->task_count; i++) {
-        props_deinit(&lc->tasks[i].config);
-        free(lc->tasks[i].trace);
-    }
-    free(lc->tasks);
-    lc->tasks = NULL;
-    lc->task_count = 0;
-}
-
 static bool has_host(const struct lifecycle *lc)
 {
     return (lc->phase >= STARTING && lc->phase <= DRAINING) &&
@@ -159,6 +151,12 @@ static bool has_host(const struct lifecycle *lc)
 bool lifecycle_hosted(const struct lifecycle *lc)
 {
     return has_host(lc);
+}
+
+/* A host takes what it is told. */
+static bool serves(const struct lifecycle *lc)
+{
+    return lc->phase >= STARTING && lc->phase <= UP;
 }
 
 static int tasks_max(const struct lifecycle *lc)
@@ -178,10 +176,18 @@ static void start_soon(struct lifecycle *lc)
 
 static void show_dead(struct lifecycle *lc, enum state state, const char *trace)
 {
-    set_state(lc, state, trace);
-    for (size_t i = 0; i < lc->task_count; i++)
-        if (!lc->tasks[i].failed)
-            set_task(lc, i, state, trace);
+    if (!lc->object_down)
+        set_state(lc, state, trace);
+    task_life_show_all(&lc->tasks, state, trace);
+}
+
+/* Nothing of a share that was given up starts again because something is added to it. */
+static void give_up(struct lifecycle *lc)
+{
+    lc->phase = DOWN;
+    lc->object_down = lc->shared;
+    for (size_t i = 0; lc->shared && i < lc->tasks.count; i++)
+        lc->tasks.list[i].failed = true;
 }
 
 /* The host is gone, or could not be made, and nobody asked for it. */
@@ -190,8 +196,8 @@ static void crash(struct lifecycle *lc, const char *text)
     int64_t delay = restart_policy_died(&lc->policy, loop_now_ms(lc->env->loop));
 
     if (delay < 0) {
-        lc->phase = DOWN;
         show_dead(lc, STATE_FAILED, text);
+        give_up(lc);
     } else {
         log_write_for(LOG_WARN, LOGGER, lc->name, -1,
                       "starts again in %.3g s (death %d of at most %d in %d minutes)",
@@ -204,73 +210,64 @@ static void crash(struct lifecycle *lc, const char *text)
     settle(lc, NULL);
 }
 
+/* Tasks of a share need not wait for the object, unless it is about to make them anew. */
+static void begin_tasks(struct lifecycle *lc, bool object)
+{
+    if (lc->shared && !(object && lc->fresh))
+        task_life_start_idle(&lc->tasks, lc->target);
+    if (!object)
+        settle(lc, NULL);
+}
+
 static void begin(void *arg)
 {
     struct lifecycle *lc = arg;
+    bool object = lc->object && !lc->object_down;
     struct supervisor_connector spec = {.conn = lc->name,
                                         .library = lc->plugin->library,
                                         .class_name = lc->plugin->name,
                                         .config = &lc->config,
-                                        .target = lc->target};
+                                        .target = lc->target,
+                                        .tasks_only = !object};
     struct mr_error err = {0};
 
-    lc->phase = STARTING;
+    lc->phase = object ? STARTING : UP;
+    lc->host_failed = false;
     lc->ask_again_ms = ASK_AGAIN_FIRST_MS;
     set_text(&lc->version, lc->plugin->version);
     if (supervisor_start(lc->env->sup, &spec, &err) != 0) {
         log_write_for(LOG_ERROR, LOGGER, lc->name, -1, "cannot start its process: %s", err.text);
         crash(lc, err.text);
+    } else {
+        begin_tasks(lc, object);
     }
     lc->env->moved(lc->env->arg, lc->name);
-}
-
-static void start_task(struct lifecycle *lc, size_t i)
-{
-    struct task *task = &lc->tasks[i];
-    int rc = supervisor_start_task(lc->env->sup, lc->name, (int)i, &task->config, lc->target, 0);
-
-    task->failed = false;
-    task->alive = rc == 0;
-    if (rc != 0 && rc != MR_ERR_CLOSED) { /* closed: `died` follows */
-        task->failed = true;
-        set_task(lc, i, STATE_FAILED,
-                 rc == MR_ERR_TOO_LARGE ? "the task's configuration is too large for its process"
-                                        : "the task's process does not take it");
-    }
-}
-
-static void start_idle_tasks(struct lifecycle *lc)
-{
-    for (size_t i = 0; i < lc->task_count; i++)
-        if (!lc->tasks[i].alive && !lc->tasks[i].failed)
-            start_task(lc, i);
 }
 
 /* What was to start again with the connector does not: a request to start it starts them too. */
 static void fail_restarting(struct lifecycle *lc)
 {
-    for (size_t i = 0; i < lc->task_count; i++)
-        if (!lc->tasks[i].alive && lc->tasks[i].state == STATE_RESTARTING)
-            set_task(lc, i, STATE_FAILED, lc->trace);
+    for (size_t i = 0; i < lc->tasks.count; i++)
+        if (!lc->tasks.list[i].alive && lc->tasks.list[i].state == STATE_RESTARTING)
+            task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_FAILED, lc->trace);
 }
 
 /* --- ending --------------------------------------------------------------------------------------------------------- */
 
 static void drained(struct lifecycle *lc)
 {
-    for (size_t i = 0; i < lc->task_count; i++) {
-        lc->tasks[i].alive = false;
-        if (!lc->tasks[i].failed && lc->tasks[i].state != STATE_RESTARTING)
-            set_task(lc, i, STATE_UNASSIGNED, NULL);
-    }
+    task_life_hostless(&lc->tasks);
+    for (size_t i = 0; i < lc->tasks.count; i++)
+        if (!lc->tasks.list[i].failed && lc->tasks.list[i].state != STATE_RESTARTING)
+            task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_UNASSIGNED, NULL);
     if (lc->next == NEXT_START) {
-        if (lc->state == STATE_FAILED)
+        if (lc->state == STATE_FAILED && !lc->object_down)
             set_state(lc, STATE_RESTARTING, lc->trace);
         start_soon(lc);
     } else if (lc->next == NEXT_REST) {
         lc->phase = IDLE;
         if (lc->target == TARGET_STOPPED)
-            forget_tasks(lc);
+            task_life_forget(&lc->tasks);
         set_state(lc, lc->target == TARGET_STOPPED ? STATE_STOPPED : STATE_UNASSIGNED, NULL);
         settle(lc, NULL);
     } else {
@@ -286,6 +283,7 @@ static void drain(struct lifecycle *lc, enum next next)
     bool host = has_host(lc);
 
     loop_timer_cancel(&lc->timer);
+    task_life_draining(&lc->tasks);
     lc->next = next;
     if (lc->phase == DRAINING && host)
         return;
@@ -295,17 +293,27 @@ static void drain(struct lifecycle *lc, enum next next)
         drained(lc);
 }
 
-/* The connector itself can't run: the host serves nobody, unless tasks of before run in it. */
+/* The host is there for the tasks alone. */
+static void up_without_object(struct lifecycle *lc)
+{
+    lc->phase = UP;
+    lc->fresh = false;
+    if (lc->shared)
+        task_life_start_idle(&lc->tasks, lc->target);
+}
+
+/* The connector itself can't run: the host serves nobody, unless tasks run in it. */
 static void fail(struct lifecycle *lc, const char *trace)
 {
     set_state(lc, STATE_FAILED, trace);
-    for (size_t i = 0; i < lc->task_count; i++)
-        if (lc->tasks[i].alive) {
-            lc->phase = UP;
+    lc->object_down = lc->shared;
+    if (lc->shared ? lc->tasks.count > 0 : task_life_any_alive(&lc->tasks)) {
+        up_without_object(lc);
+        if (!lc->shared)
             fail_restarting(lc);
-            settle_failed(lc, trace);
-            return;
-        }
+        settle_failed(lc, trace);
+        return;
+    }
     drain(lc, NEXT_DOWN);
 }
 
@@ -328,73 +336,49 @@ static void ask_again(void *arg)
     lc->env->moved(lc->env->arg, lc->name);
 }
 
-static bool same_configs(const struct lifecycle *lc, const struct props *configs, size_t count)
-{
-    if (count != lc->task_count || lc->stale)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (!props_equal(&lc->tasks[i].config, &configs[i]))
-            return false;
-    return true;
-}
-
-static bool any_alive(const struct lifecycle *lc)
-{
-    for (size_t i = 0; i < lc->task_count; i++)
-        if (lc->tasks[i].alive)
-            return true;
-    return false;
-}
-
 /* A new configuration, also one that says the same, or a restart of everything: what failed of before starts again. */
 static void forget_failures(struct lifecycle *lc)
 {
-    for (size_t i = 0; i < lc->task_count; i++)
-        if (lc->tasks[i].failed) {
-            lc->tasks[i].failed = false;
-            set_task(lc, i, STATE_UNASSIGNED, NULL);
+    for (size_t i = 0; i < lc->tasks.count; i++)
+        if (lc->tasks.list[i].failed) {
+            lc->tasks.list[i].failed = false;
+            task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_UNASSIGNED, NULL);
         }
     lc->fresh = false;
 }
 
-static void take_configs(struct lifecycle *lc, const struct props *configs, size_t count)
-{
-    struct task *tasks = calloc(count + 1, sizeof(*tasks));
-
-    mr_assert(tasks != NULL);
-    for (size_t i = 0; i < count; i++) {
-        struct task *before = i < lc->task_count ? &lc->tasks[i] : NULL;
-
-        mr_assert(props_copy(&tasks[i].config, &configs[i]) == 0);
-        tasks[i].state = STATE_UNASSIGNED;
-        if (before == NULL)
-            continue;
-        tasks[i].state = before->state;
-        tasks[i].failed = before->failed;
-        tasks[i].trace = before->trace;
-        before->trace = NULL;
-    }
-    forget_tasks(lc);
-    lc->tasks = tasks;
-    lc->task_count = count;
-    lc->stale = false;
-}
-
 void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count)
 {
+    bool same = !lc->stale && task_life_same(&lc->tasks, configs, count);
+
     if (lc->phase != ASKING)
         return;
-    if (!same_configs(lc, configs, count) && any_alive(lc)) {
+    if (!same && task_life_any_alive(&lc->tasks)) {
         drain(lc, NEXT_START); /* to be asked again by a host without tasks */
         return;
     }
     if (lc->fresh)
         forget_failures(lc);
-    if (!same_configs(lc, configs, count))
-        take_configs(lc, configs, count);
+    if (!same)
+        task_life_replace(&lc->tasks, configs, count);
+    lc->stale = false;
     lc->phase = UP;
-    start_idle_tasks(lc);
+    task_life_start_idle(&lc->tasks, lc->target);
     settle(lc, NULL);
+}
+
+void lifecycle_keep(struct lifecycle *lc)
+{
+    if (lc->phase != ASKING)
+        return;
+    up_without_object(lc);
+    settle(lc, NULL);
+}
+
+void lifecycle_ask_again(struct lifecycle *lc)
+{
+    if (lc->phase == UP && lc->object && lc->state == STATE_RUNNING && lc->target == TARGET_STARTED)
+        ask(lc);
 }
 
 void lifecycle_on_configs(struct lifecycle *lc, const json_t *configs, const char *error)
@@ -438,10 +422,12 @@ void lifecycle_on_configs(struct lifecycle *lc, const json_t *configs, const cha
 static void up_without_asking(struct lifecycle *lc)
 {
     lc->phase = UP;
-    if (!lc->stale && lc->target == TARGET_PAUSED)
-        start_idle_tasks(lc);
-    for (size_t i = 0; lc->stale && i < lc->task_count; i++)
-        set_task(lc, i, STATE_PAUSED, NULL);
+    if (lc->shared)
+        up_without_object(lc);
+    else if (!lc->stale && lc->target == TARGET_PAUSED)
+        task_life_start_idle(&lc->tasks, lc->target);
+    for (size_t i = 0; lc->stale && i < lc->tasks.count; i++)
+        task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_PAUSED, NULL);
     settle(lc, NULL);
 }
 
@@ -459,7 +445,10 @@ void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *
 {
     enum state before = lc->state;
 
-    if (lc->phase < STARTING || lc->phase > STOPPING_TASK)
+    if (!serves(lc))
+        return;
+    lc->host_failed = lc->host_failed || state == STATE_FAILED;
+    if (!lc->object || lc->object_down)
         return;
     if (version != NULL)
         set_text(&lc->version, version);
@@ -468,6 +457,7 @@ void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *
         fail(lc, trace != NULL ? trace : "the connector failed");
     } else if (state == STATE_FAILED) {
         set_state(lc, state, trace);
+        lc->object_down = lc->shared;
     } else if (state != STATE_RUNNING && state != STATE_PAUSED) {
         return;
     } else if (lc->phase == STARTING) {
@@ -480,76 +470,74 @@ void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *
     }
 }
 
-static void on_task_stopped(struct lifecycle *lc, size_t i)
+static void on_task_stopped(struct lifecycle *lc, struct task_life *task)
 {
-    lc->phase = UP;
-    start_task(lc, i);
-    settle(lc, NULL);
+    enum task_life_stop then = task->stop;
+
+    task->alive = false;
+    task->stop = TASK_LIFE_GOES_ON;
+    if (then == TASK_LIFE_LEAVES) {
+        task_life_show(&lc->tasks, task, STATE_UNASSIGNED, NULL);
+        task_life_remove(&lc->tasks, task->number);
+    } else {
+        task_life_start(&lc->tasks, task, lc->target);
+    }
+    if (lifecycle_busy(lc) == LIFECYCLE_FREE)
+        settle(lc, NULL);
 }
 
 void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const char *trace)
 {
-    size_t i = (size_t)number;
+    struct task_life *task = task_life_find(&lc->tasks, number);
 
-    if (number < 0 || i >= lc->task_count || lc->phase < ASKING || lc->phase > DRAINING)
+    if (task == NULL || lc->phase < STARTING || lc->phase > DRAINING)
         return;
-    if (state == STATE_UNASSIGNED && lc->phase == STOPPING_TASK && number == lc->stopping) {
-        lc->tasks[i].alive = false;
-        on_task_stopped(lc, i);
-        return;
-    }
-    if (!lc->tasks[i].alive)
-        return;
-    if (state == STATE_FAILED || state == STATE_UNASSIGNED)
-        lc->tasks[i].alive = false;
-    lc->tasks[i].failed = state == STATE_FAILED;
-    if (state == STATE_UNASSIGNED && lc->tasks[i].state == STATE_RESTARTING)
-        return; /* it ended to restart: shown until it has */
-    set_task(lc, i, state, trace);
+    if (state == STATE_UNASSIGNED && serves(lc) && task->stop != TASK_LIFE_GOES_ON)
+        on_task_stopped(lc, task);
+    else
+        task_life_on_state(&lc->tasks, task, state, trace);
 }
 
 /* Its siblings were ended with it, and start with it again at once: no fault of theirs, so no state of fault. */
 static void on_killed_for_task(struct lifecycle *lc, const struct supervisor_death *death)
 {
-    log_write_for(LOG_WARN, LOGGER, lc->name, lc->stopping,
+    log_write_for(LOG_WARN, LOGGER, lc->name, death->culprit,
                   "the task would not stop, so its process was ended; all tasks of "
                   "the connector start again");
-    for (size_t i = 0; i < lc->task_count; i++)
-        if (!lc->tasks[i].failed)
-            set_task(lc, i, STATE_RESTARTING, death->text);
-    set_state(lc, STATE_RESTARTING, death->text);
+    show_dead(lc, STATE_RESTARTING, death->text);
     start_soon(lc);
 }
 
 void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *death)
 {
-    enum phase phase = lc->phase;
+    bool stopping = task_life_any_stopping(&lc->tasks);
 
-    if (phase < STARTING || phase > DRAINING)
+    if (lc->phase < STARTING || lc->phase > DRAINING)
         return;
     loop_timer_cancel(&lc->timer);
-    for (size_t i = 0; i < lc->task_count; i++)
-        lc->tasks[i].alive = false;
-    if (phase == DRAINING) {
+    if (lc->phase == DRAINING) {
         drained(lc);
-    } else if (phase == STOPPING_TASK && death->culprit >= 0) {
-        lc->tasks[lc->stopping].failed = false;
-        on_killed_for_task(lc, death);
-    } else {
-        crash(lc, death->text);
+        return;
     }
+    task_life_hostless(&lc->tasks);
+    if (stopping && death->culprit >= 0)
+        on_killed_for_task(lc, death);
+    else
+        crash(lc, death->text);
 }
 
-bool lifecycle_may_start(const struct lifecycle *lc, int task)
+bool lifecycle_may_start(const struct lifecycle *lc, int number)
 {
-    return lc->phase >= ASKING && lc->phase <= STOPPING_TASK && lc->target != TARGET_STOPPED &&
-           task >= 0 && (size_t)task < lc->task_count && lc->tasks[task].alive;
+    const struct task_life *task = task_life_find(&lc->tasks, number);
+
+    return serves(lc) && lc->target != TARGET_STOPPED && task != NULL && task->alive;
 }
 
 /* --- requests ------------------------------------------------------------------------------------------------------- */
 
 static void start_over(struct lifecycle *lc)
 {
+    lc->object_down = false;
     restart_policy_reset(&lc->policy);
     drain(lc, NEXT_START);
 }
@@ -557,6 +545,7 @@ static void start_over(struct lifecycle *lc)
 static void stop(struct lifecycle *lc)
 {
     lc->target = TARGET_STOPPED;
+    lc->object_down = false;
     restart_policy_reset(&lc->policy);
     drain(lc, NEXT_REST);
 }
@@ -567,8 +556,11 @@ void lifecycle_apply(struct lifecycle *lc, const struct lifecycle_work *work)
     props_deinit(&lc->config);
     mr_assert(props_copy(&lc->config, work->config) == 0);
     lc->target = work->target;
+    lc->shared = work->shared;
+    lc->object = !work->shared || work->object;
+    lc->serial = work->serial;
     lc->fresh = true;
-    lc->stale = work->target == TARGET_PAUSED;
+    lc->stale = !work->shared && work->target == TARGET_PAUSED;
     set_text(&lc->version, work->plugin->version);
     if (work->target == TARGET_STOPPED)
         stop(lc);
@@ -588,11 +580,10 @@ void lifecycle_target(struct lifecycle *lc, enum target_state target)
     if (lc->phase == IDLE) {
         lc->fresh = true;
         drain(lc, NEXT_START);
-    } else if (lc->phase >= STARTING && lc->phase <= STOPPING_TASK) {
-        supervisor_target(lc->env->sup, lc->name, target);
-        for (size_t i = 0; i < lc->task_count; i++)
-            if (lc->tasks[i].alive)
-                supervisor_task_target(lc->env->sup, lc->name, (int)i, target);
+    } else if (serves(lc)) {
+        if (lc->object && !lc->object_down)
+            supervisor_target(lc->env->sup, lc->name, target);
+        task_life_target(&lc->tasks, target);
     }
 }
 
@@ -609,16 +600,18 @@ void lifecycle_restart(struct lifecycle *lc)
 void lifecycle_restart_all(struct lifecycle *lc)
 {
     lc->fresh = true;
-    for (size_t i = 0; i < lc->task_count; i++)
-        lc->tasks[i].failed = false;
+    for (size_t i = 0; i < lc->tasks.count; i++)
+        lc->tasks.list[i].failed = false;
     if (lc->target != TARGET_STOPPED)
         start_over(lc);
 }
 
-void lifecycle_revive(struct lifecycle *lc, int task)
+void lifecycle_revive(struct lifecycle *lc, int number)
 {
-    if (task >= 0 && (size_t)task < lc->task_count)
-        lc->tasks[task].failed = false;
+    struct task_life *task = task_life_find(&lc->tasks, number);
+
+    if (task != NULL)
+        task->failed = false;
 }
 
 void lifecycle_start_revived(struct lifecycle *lc)
@@ -626,24 +619,26 @@ void lifecycle_start_revived(struct lifecycle *lc)
     if (lc->target == TARGET_STOPPED)
         return;
     if (lc->phase == UP && !lc->stale)
-        start_idle_tasks(lc);
+        task_life_start_idle(&lc->tasks, lc->target);
+    else if (lc->phase == DOWN && lc->shared)
+        drain(lc, NEXT_START);
     else if (lc->phase == DOWN || lc->phase == WAITING)
         start_over(lc);
 }
 
-void lifecycle_restart_task(struct lifecycle *lc, int task)
+void lifecycle_restart_task(struct lifecycle *lc, int number)
 {
-    if (task < 0 || (size_t)task >= lc->task_count)
+    struct task_life *task = task_life_find(&lc->tasks, number);
+
+    if (task == NULL)
         return;
-    if (lc->phase != UP || !lc->tasks[task].alive) {
-        lifecycle_revive(lc, task);
+    if (lc->phase != UP || !task->alive) {
+        lifecycle_revive(lc, number);
         lifecycle_start_revived(lc);
         return;
     }
-    lc->phase = STOPPING_TASK;
-    lc->stopping = task;
-    set_task(lc, (size_t)task, STATE_RESTARTING, NULL);
-    supervisor_stop_task(lc->env->sup, lc->name, task); /* closed: `died` follows */
+    task_life_show(&lc->tasks, task, STATE_RESTARTING, NULL);
+    task_life_stop(&lc->tasks, task, TASK_LIFE_AGAIN);
 }
 
 void lifecycle_end(struct lifecycle *lc)
@@ -653,10 +648,99 @@ void lifecycle_end(struct lifecycle *lc)
 
 void lifecycle_mark_restarting(struct lifecycle *lc, int task)
 {
+    struct task_life *it = task_life_find(&lc->tasks, task);
+
     if (task < 0)
         set_state(lc, STATE_RESTARTING, lc->trace);
-    else if ((size_t)task < lc->task_count)
-        set_task(lc, (size_t)task, STATE_RESTARTING, lc->tasks[task].trace);
+    else if (it != NULL)
+        task_life_show(&lc->tasks, it, STATE_RESTARTING, it->trace);
+}
+
+/* --- a share grows and shrinks ---------------------------------------------------------------------------------------- */
+
+/* It is carried out already, in a host without it: there it is made by being told its target. */
+static void take_object(struct lifecycle *lc)
+{
+    lc->object = true;
+    lc->object_down = false;
+    if (lc->target == TARGET_STOPPED) {
+        set_state(lc, STATE_STOPPED, NULL);
+    } else if (lc->phase == UP && !lc->host_failed) {
+        lc->phase = STARTING;
+        supervisor_target(lc->env->sup, lc->name, lc->target); /* closed: `died` follows */
+    } else if (lc->phase == UP || lc->phase == IDLE || lc->phase == DOWN) {
+        drain(lc, NEXT_START);
+    }
+}
+
+static void give_object(struct lifecycle *lc)
+{
+    set_state(lc, STATE_UNASSIGNED, NULL);
+    lc->object = false;
+    lc->object_down = false;
+    if (lc->phase != STARTING && lc->phase != ASKING)
+        return;
+    loop_timer_cancel(&lc->timer);
+    up_without_object(lc);
+    settle(lc, NULL);
+}
+
+void lifecycle_object(struct lifecycle *lc, bool object)
+{
+    if (lc->object == object)
+        return;
+    if (object)
+        take_object(lc);
+    else
+        give_object(lc);
+}
+
+/* A host for tasks, where there is none and none is about to come. */
+static void need_host(struct lifecycle *lc)
+{
+    if (lc->phase == IDLE || lc->phase == DOWN)
+        drain(lc, NEXT_START);
+}
+
+void lifecycle_put_task(struct lifecycle *lc, int number, const struct props *config,
+                        int64_t generation)
+{
+    struct task_life *task = task_life_find(&lc->tasks, number);
+    bool same = task != NULL && task->generation == generation && task->stop == TASK_LIFE_GOES_ON &&
+                !task->failed;
+
+    if (same)
+        return;
+    task = task_life_put(&lc->tasks, number, config, generation);
+    task->failed = false;
+    if (task->alive && serves(lc))
+        task_life_stop(&lc->tasks, task, TASK_LIFE_AGAIN);
+    else if (!serves(lc))
+        need_host(lc);
+    else if (lc->phase == UP || !lc->fresh)
+        task_life_start(&lc->tasks, task, lc->target);
+}
+
+void lifecycle_drop_task(struct lifecycle *lc, int number)
+{
+    struct task_life *task = task_life_find(&lc->tasks, number);
+
+    if (task == NULL)
+        return;
+    if (task->alive && serves(lc)) {
+        task_life_stop(&lc->tasks, task, TASK_LIFE_LEAVES);
+    } else if (task->alive) {
+        task->stop = TASK_LIFE_LEAVES; /* with its host, which ends */
+    } else {
+        if (!task->failed)
+            task_life_show(&lc->tasks, task, STATE_UNASSIGNED, NULL);
+        task_life_remove(&lc->tasks, number);
+    }
+}
+
+void lifecycle_have(const struct lifecycle *lc, struct lifecycle_have *out)
+{
+    *out = (struct lifecycle_have){lc->serial, lc->object, lc->target, &lc->tasks};
 }
 
 /* --- life, and looks ------------------------------------------------------------------------------------------------ */
@@ -664,27 +748,17 @@ void lifecycle_mark_restarting(struct lifecycle *lc, int task)
 enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc)
 {
     static const enum lifecycle_busy busy[] = {
-        [IDLE] = LIFECYCLE_FREE,         [DUE] = LIFECYCLE_STARTING,
-        [STARTING] = LIFECYCLE_STARTING, [ASKING] = LIFECYCLE_STARTING,
-        [UP] = LIFECYCLE_FREE,           [STOPPING_TASK] = LIFECYCLE_ENDING,
-        [DRAINING] = LIFECYCLE_ENDING,   [WAITING] = LIFECYCLE_FREE,
-        [DOWN] = LIFECYCLE_FREE,
+        [IDLE] = LIFECYCLE_FREE,       [DUE] = LIFECYCLE_STARTING, [STARTING] = LIFECYCLE_STARTING,
+        [ASKING] = LIFECYCLE_STARTING, [UP] = LIFECYCLE_FREE,      [DRAINING] = LIFECYCLE_ENDING,
+        [WAITING] = LIFECYCLE_FREE,    [DOWN] = LIFECYCLE_FREE,
     };
 
-    return busy[lc->phase];
+    return task_life_any_stopping(&lc->tasks) ? LIFECYCLE_ENDING : busy[lc->phase];
 }
 
 void lifecycle_view(const struct lifecycle *lc, struct lifecycle_view *out)
 {
-    *out = (struct lifecycle_view){lc->state, lc->trace, lc->version, lc->task_count};
-}
-
-void lifecycle_view_task(const struct lifecycle *lc, size_t i, enum state *state,
-                         const char **trace)
-{
-    mr_assert(i < lc->task_count);
-    *state = lc->tasks[i].state;
-    *trace = lc->tasks[i].trace;
+    *out = (struct lifecycle_view){lc->state, lc->trace, lc->version, &lc->tasks};
 }
 
 struct lifecycle *lifecycle_new(const char *name, const struct lifecycle_env *env)
@@ -696,6 +770,8 @@ struct lifecycle *lifecycle_new(const char *name, const struct lifecycle_env *en
     mr_assert(lc->name != NULL);
     lc->env = env;
     lc->policy.max = env->restart_max;
+    lc->object = true;
+    lc->tasks = (struct task_lives){.conn = lc->name, .sup = env->sup, .told = on_told, .arg = lc};
     props_init(&lc->config);
     return lc;
 }
@@ -708,7 +784,7 @@ void lifecycle_free(struct lifecycle **lcp)
     if (lc == NULL)
         return;
     loop_timer_cancel(&lc->timer);
-    forget_tasks(lc);
+    task_life_forget(&lc->tasks);
     props_deinit(&lc->config);
     free(lc->trace);
     free(lc->version);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one connector on this worker: its host, its connector object, its tasks, their states. Knows nothing of where
- * configurations come from and nothing of requests. Owner: the worker's loop. */
+/* The life of one connector on this worker: its host, its connector object, and those of its tasks that are here. A standalone
+ * worker has everything of a connector, and its tasks are what the object makes of them (lifecycle_run). A worker of a cluster
+ * has a share of it: perhaps the object, and any of the tasks (lifecycle_put_task). Knows nothing of where configurations come
+ * from and nothing of requests. Owner: the worker's loop. */
 #ifndef WORKER_LIFECYCLE_H
 #define WORKER_LIFECYCLE_H
 
 #include "base/json.h"
 #include "base/loop.h"
 #include "model/state.h"
+#include "worker/herder/task_life.h"
 #include "worker/supervisor/catalog.h"
 #include "worker/supervisor/supervisor.h"
 
@@ -15,7 +18,8 @@ struct lifecycle;
 /* What all lifecycles share. Borrowed for life.
  *
  * made      the connector made the configurations of its tasks: an array of objects of text, checked. To be answered, now
- *           or later, by lifecycle_run with what is to run
+ *           or later, by lifecycle_run with what is to run, or by lifecycle_keep
+ * told      a state changed, of a task or of the connector (-1); not to call back into the lifecycle. NULL: nobody listens
  * moved     the lifecycle moved on by itself (a timer): ask it how it stands. Called last in whatever called it */
 struct lifecycle_env {
     struct loop *loop;
@@ -23,14 +27,22 @@ struct lifecycle_env {
     int restart_max; /* millrace.restart.max */
     void (*made)(void *arg, const char *conn, struct props *configs, size_t count);
     void (*moved)(void *arg, const char *conn);
+    void (*told)(void *arg, const char *conn, int task, enum state state, const char *trace);
     void *arg;
 };
 
-/* What is to run. All copied, but for plugin. */
+/* What is to run. All copied, but for plugin.
+ *
+ * shared   a share of a connector: its tasks come by lifecycle_put_task
+ * object   shared: the connector object is here
+ * serial   shared: of the configuration, above 0; for lifecycle_have */
 struct lifecycle_work {
     const struct catalog_plugin *plugin;
     const struct props *config;
     enum target_state target;
+    bool shared;
+    bool object;
+    uint64_t serial;
 };
 
 /* How it stands with what was asked last. ENDING takes at most the graceful timeout and a second; STARTING as long as the
@@ -60,8 +72,28 @@ void lifecycle_end(struct lifecycle *lc); /* stop everything; the configuration 
 void lifecycle_mark_restarting(struct lifecycle *lc,
                                int task); /* shown until it moves; task -1: the connector */
 
-/* What is to run for the configurations that were made; copied. */
+/* Standalone: what is to run for the configurations that were made; copied. */
 void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count);
+/* A share: they were taken note of; what is here goes on. */
+void lifecycle_keep(struct lifecycle *lc);
+void lifecycle_ask_again(
+    struct lifecycle *lc); /* a share: make them anew, if the connector runs here */
+
+/* A share grows and shrinks, by any number of calls while nothing ENDs before the first of them. A task that is put is started,
+ * also when it FAILED before; with another configuration than it has, it is stopped first. One that is dropped is stopped, told
+ * UNASSIGNED, and forgotten. */
+void lifecycle_object(struct lifecycle *lc, bool object);
+void lifecycle_put_task(struct lifecycle *lc, int task, const struct props *config,
+                        int64_t generation);
+void lifecycle_drop_task(struct lifecycle *lc, int task);
+/* tasks: borrowed until the next call. serial 0: nothing was applied yet. */
+struct lifecycle_have {
+    uint64_t serial;
+    bool object;
+    enum target_state target;
+    const struct task_lives *tasks;
+};
+void lifecycle_have(const struct lifecycle *lc, struct lifecycle_have *out);
 
 /* Events of the supervisor. */
 void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *trace,
@@ -71,16 +103,14 @@ void lifecycle_on_task(struct lifecycle *lc, int task, enum state state, const c
 void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *death);
 bool lifecycle_may_start(const struct lifecycle *lc, int task); /* MSG_START_CHECK */
 
-/* Reads. Borrowed until the next call. trace: NULL none. */
+/* Reads. Borrowed until the next call. trace: NULL none. tasks: those that are here. */
 struct lifecycle_view {
     enum state state;
     const char *trace;
     const char *version;
-    size_t task_count;
+    const struct task_lives *tasks;
 };
 void lifecycle_view(const struct lifecycle *lc, struct lifecycle_view *out);
-void lifecycle_view_task(const struct lifecycle *lc, size_t i, enum state *state,
-                         const char **trace);
 bool lifecycle_hosted(const struct lifecycle *lc);
 
 #endif

@@ -136,7 +136,8 @@ static void on_put(struct conn_source *source, const struct source_put *put, con
     conn->plugin = put->plugin;
     props_deinit(&conn->config);
     mr_assert(props_copy(&conn->config, put->config) == 0);
-    work = (struct lifecycle_work){conn->plugin, &conn->config, conn->target};
+    work = (struct lifecycle_work){
+        .plugin = conn->plugin, .config = &conn->config, .target = conn->target};
     if (birth != NULL)
         connectors_apply(sa->connectors, put->name, &work, on_born, birth);
     else

@@ -75,16 +75,12 @@ static void add_state(json_t *to, enum state state, const char *worker_id, const
         json_object_set_new(to, "trace", any_text(trace));
 }
 
-static json_t *task_state(const struct lifecycle *lc, size_t task, const char *worker_id)
+static json_t *task_state(const struct lifecycle_view *view, const struct task_life *task,
+                          const char *worker_id)
 {
-    json_t *object = json_pack("{s:I}", "id", (json_int_t)task);
-    struct lifecycle_view view;
-    enum state state;
-    const char *trace;
+    json_t *object = json_pack("{s:i}", "id", task->number);
 
-    lifecycle_view(lc, &view);
-    lifecycle_view_task(lc, task, &state, &trace);
-    add_state(object, state, worker_id, view.version, trace);
+    add_state(object, task->state, worker_id, view->version, task->trace);
     return object;
 }
 
@@ -96,19 +92,20 @@ json_t *view_status(const char *conn, const struct lifecycle *lc,
 
     lifecycle_view(lc, &view);
     add_state(connector, view.state, worker_id, view.version, view.trace);
-    for (size_t i = 0; i < view.task_count; i++)
-        json_array_append_new(tasks, task_state(lc, i, worker_id));
+    for (size_t i = 0; i < view.tasks->count; i++)
+        json_array_append_new(tasks, task_state(&view, &view.tasks->list[i], worker_id));
     return json_pack("{s:s, s:o, s:o, s:s}", "name", conn, "connector", connector, "tasks", tasks,
                      "type", type_name(plugin));
 }
 
-json_t *view_task_status(const struct lifecycle *lc, int task, const char *worker_id)
+json_t *view_task_status(const struct lifecycle *lc, int number, const char *worker_id)
 {
     struct lifecycle_view view;
+    const struct task_life *task;
 
     lifecycle_view(lc, &view);
-    return task >= 0 && (size_t)task < view.task_count ? task_state(lc, (size_t)task, worker_id)
-                                                       : NULL;
+    task = task_life_find(view.tasks, number);
+    return task != NULL ? task_state(&view, task, worker_id) : NULL;
 }
 
 static void add_plugins(json_t *list, const struct catalog *catalog, uint32_t kind,

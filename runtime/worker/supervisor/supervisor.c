@@ -152,6 +152,8 @@ static int send_connector(const struct supervisor *sup, struct tenant *tenant,
     if (body == NULL)
         return mr_fail(err, MR_ERR_CONFIG,
                        "the configuration of connector %.200s is not valid UTF-8", spec->conn);
+    if (spec->tasks_only)
+        json_object_set_new(body, "object", json_false());
     rc = tenant_send_take(tenant, MSG_CONNECTOR_START, body);
     if (rc == MR_ERR_TOO_LARGE)
         return mr_fail(err, rc,

@@ -62,6 +62,8 @@ struct supervisor_connector {
     const char *class_name; /* descriptor's own name in it */
     const struct props *config;
     enum target_state target;
+    bool
+        tasks_only; /* no connector object: the host holds tasks, and says nothing of the connector before its target is told */
 };
 
 /* Spawn a host for the connector and start the connector object in it, with the converters that its configuration names, or

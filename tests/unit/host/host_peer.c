@@ -367,14 +367,17 @@ json_t *host_peer_object(const char *const *pairs)
     return object;
 }
 
+json_t *host_peer_connector_body(const char *class_name, const char *const *pairs)
+{
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "conn", "c",
+                     "library", HOSTILE, "class", class_name, "config", host_peer_object(pairs),
+                     "target", "STARTED", "converters", "key", "library", HOSTILE, "class",
+                     "HostileConverter", "value", "library", HOSTILE, "class", "HostileConverter");
+}
+
 void host_peer_connector(struct host_peer *peer, const char *class_name, const char *const *pairs)
 {
-    host_peer_send(peer, MSG_CONNECTOR_START,
-                   json_pack("{s:s, s:s, s:s, s:o, s:s, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "conn",
-                             "c", "library", HOSTILE, "class", class_name, "config",
-                             host_peer_object(pairs), "target", "STARTED", "converters", "key",
-                             "library", HOSTILE, "class", "HostileConverter", "value", "library",
-                             HOSTILE, "class", "HostileConverter"));
+    host_peer_send(peer, MSG_CONNECTOR_START, host_peer_connector_body(class_name, pairs));
 }
 
 void host_peer_task(struct host_peer *peer, int number, const char *const *pairs)

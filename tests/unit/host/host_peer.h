@@ -54,6 +54,7 @@ bool host_peer_group_alive(struct host_peer *peer);
 
 /* The usual commands. pairs: key, value, …, NULL. */
 json_t *host_peer_object(const char *const *pairs);
+json_t *host_peer_connector_body(const char *class_name, const char *const *pairs);
 void host_peer_connector(struct host_peer *peer, const char *class_name, const char *const *pairs);
 void host_peer_task(struct host_peer *peer, int number, const char *const *pairs);
 

@@ -184,6 +184,22 @@ static void connector_follows_its_target(void **state)
     json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
 }
 
+/* A worker of a cluster may have tasks of a connector whose object is another's. */
+static void tasks_run_without_the_connector_until_it_is_told_its_target(void **state)
+{
+    json_t *body;
+
+    (void)state;
+    peer = host_peer_start();
+    body = host_peer_connector_body("HostileSource", nothing);
+    json_object_set_new(body, "object", json_false());
+    host_peer_send(peer, MSG_CONNECTOR_START, body);
+    run_task(4, nothing);
+    assert_null(host_peer_await(peer, MSG_CONNECTOR_STATUS, NULL, 100));
+    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+}
+
 static void more_tasks_than_allowed_fail_the_connector(void **state)
 {
     static const char *const config[] = {"count", "3", NULL};
@@ -697,6 +713,7 @@ int main(int argc, char **argv)
         host_test(lock_is_held_while_the_host_lives),
         host_test(connector_starts_and_gives_task_configurations),
         host_test(connector_follows_its_target),
+        host_test(tasks_run_without_the_connector_until_it_is_told_its_target),
         host_test(more_tasks_than_allowed_fail_the_connector),
         host_test(task_configurations_too_large_for_the_link_fail_the_connector),
         host_test(library_or_class_that_is_missing_fails_connector_and_tasks),

@@ -361,6 +361,20 @@ static void a_host_is_told_where_its_converters_are(void **state)
     assert_false(echoed(f, "\"header\":"));
 }
 
+static void a_host_for_tasks_alone_is_told_so(void **state)
+{
+    struct fixture *f = *state;
+    struct supervisor_connector spec = {.conn = "parrot",
+                                        .library = "/lib.so",
+                                        .class_name = "X",
+                                        .config = &f->props,
+                                        .tasks_only = true};
+
+    assert_int_equal(supervisor_start(f->sup, &spec, NULL), 0);
+    wait_until(f, started_echo);
+    assert_true(echoed(f, "\"object\":false"));
+}
+
 static void one_connector_has_one_host(void **state)
 {
     struct fixture *f = *state;
@@ -1126,6 +1140,7 @@ int main(int argc, char **argv)
         TEST(a_host_is_born_clean),
         TEST(a_connector_starts_and_gives_task_configs),
         TEST(a_host_is_told_where_its_converters_are),
+        TEST(a_host_for_tasks_alone_is_told_so),
         TEST(one_connector_has_one_host),
         TEST(who_has_no_host_is_told_so),
         TEST(tasks_start_and_stop_alone),
