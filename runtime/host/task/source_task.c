@@ -11,21 +11,15 @@
  * one poll(2) on stop, commands, reports, the plugin's wake-up and its own descriptor. Nothing spins, nothing is dropped:
  * a full producer or a batch budget that is used up waits for reports.
  *
- * Invariants (promise 1): a batch enters the window before its first record is sent; an offset is stored only when its
- * record and all before it are settled; a record that failed under errors.tolerance=none is never settled.
- *
- * A record that the topic can't take (MR_ERR_TOO_LARGE by report): the broker refuses whole requests, so innocent records
- * fail with it, and what was queued behind may have been written before we hear of it. So everything from the first
- * unsettled record on is sent again, in order and in ever smaller groups (isolate), until the guilty record stands alone.
+ * Invariant (promise 1): an offset is stored only when its record and all before it are settled. What is between the window
+ * and Kafka is sender.c.
  *
  * Spec: AbstractWorkerSourceTask, WorkerSourceTask, SubmittedRecords, SourceTaskOffsetCommitter. */
 #include "base/clock.h"
-#include "host/task/ack_window.h"
 #include "host/task/offset_writer.h"
 #include "host/task/pipeline.h"
+#include "host/task/sender.h"
 #include "host/task/task_client.h"
-#include "host/task/task_priv.h"
-#include "kafka/producer.h"
 #include "model/task_times.h"
 
 #include <stdlib.h>
@@ -38,145 +32,49 @@
 #define RETRY_MAX_MS 5000
 #define EMPTY_FREE 16 /* polls in a row that gave nothing, asked for no wait and took no time */
 #define EMPTY_MAX_MS 100
-#define TROUBLE_LOG_MS 30000
 #define LATE_SEND_MS \
     400 /* at least this long for deliveries after a poll that came back late, ... */
 #define LATE_STORE_MS 200 /* ... and this for their offsets; ... */
 #define OVER_SEND_MS 300  /* ... over the graceful time at most this, and */
 #define OVER_STORE_MS 500 /* this: the worker waits a second */
 #define TRIM_MS 2000      /* idle for so long: cached memory goes back */
-#define SMALL_BATCH 16384 /* Java's default batch.size */
-#define GROUP_MAX 1024
 
 struct source_task {
     struct task *task;
     struct pipeline *pipeline;
-    struct props java; /* the producer's settings */
-    struct producer *producer;
     struct batch_pool *pool;
-    struct ack_window *window;
+    struct sender sender;
     struct offset_writer writer;
     int64_t graceful_ms;
-
-    struct batch *sending; /* in the window, records from `at` on are not sent yet; NULL none */
-    size_t at;
-    int64_t send_until_ms;  /* while ending */
-    const char *topic_name; /* the last record's, a pointer into `sending` */
-    struct producer_topic *topic;
 
     int64_t next_poll_ms;
     int again_fd; /* poll again when it is readable; -1 none */
     int64_t backoff_ms;
     uint32_t empty_polls;
     int64_t idle_since_ms; /* 0: busy, or trimmed */
-
-    size_t too_large; /* records that came back so since the last look */
-    bool gap;         /* records behind the first unsettled one were taken back from the producer */
-    bool failing;     /* no more polls: settle what can be, then end */
-    int64_t failing_since_ms;
-    bool lost; /* a record failed for good: nothing behind it is sent any more */
-    int64_t trouble_log_ms;
 };
-
-/* --- failure ------------------------------------------------------------------------------------------------------- */
-
-static void fail(struct source_task *s, const struct mr_error *err, const char *where)
-{
-    task_fail(s->task, err, where);
-    if (!s->failing)
-        s->failing_since_ms = clock_ms();
-    s->failing = true;
-}
-
-MR_PRINTF(3, 4)
-static void fail_with(struct source_task *s, int code, const char *fmt, ...)
-{
-    struct mr_error err = {.code = code};
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(err.text, sizeof(err.text), fmt, args);
-    va_end(args);
-    fail(s, &err, NULL);
-}
 
 static bool ending(struct source_task *s)
 {
-    return s->failing || task_stopping(s->task);
-}
-
-/* --- delivery reports ------------------------------------------------------------------------------------------------ */
-
-/* Nothing behind this record may be sent any more. */
-static void lose(struct source_task *s, const struct mr_error *err)
-{
-    s->lost = true;
-    fail(s, err, NULL);
-}
-
-/* A record was not delivered and never will be. */
-static void record_lost(struct source_task *s, struct record *rec, const char *text)
-{
-    struct mr_error err = {0};
-    char where[400];
-
-    mr_fail(&err, MR_ERR_FATAL, "%s", text);
-    snprintf(where, sizeof(where), "KAFKA_PRODUCE, a record for topic %.249s", rec->pub.topic);
-    if (pipeline_tolerance(s->pipeline)->all) {
-        tolerance_skips(pipeline_tolerance(s->pipeline), &err, where, clock_ms());
-        rec->dropped = true;    /* isolate does not send it again */
-        ack_window_settle(rec); /* counts as done: its offset is stored in its turn */
-        return;
-    }
-    lose(s, &err);
-}
-
-static void on_report(void *arg, void *opaque, int code, const char *text)
-{
-    struct source_task *s = arg;
-    struct record *rec = opaque;
-
-    if (code == MR_OK)
-        ack_window_settle(rec);
-    else if (code == MR_ERR_TOO_LARGE)
-        s->too_large++;             /* judged by isolate, which may find another one guilty */
-    else if (code != MR_ERR_CLOSED) /* purged: it stays unsettled */
-        record_lost(s, rec, text);
-}
-
-static void walk_reports(struct source_task *s)
-{
-    struct mr_error err = {0};
-
-    producer_reports(s->producer, 0, on_report, s);
-    if (ack_window_advance(s->window, &err) != MR_OK)
-        fail(s, &err, NULL);
-}
-
-/* Failures of the client as such: told in the log, now and then; fatal ones end the task. */
-static void look_for_trouble(struct source_task *s, int64_t now_ms)
-{
-    bool fatal = false;
-    const char *trouble = producer_trouble(s->producer, &fatal);
-
-    if (trouble == NULL)
-        return;
-    if (fatal) {
-        fail_with(s, MR_ERR_FATAL, "the producer can't go on: %s", trouble);
-    } else if (now_ms >= s->trouble_log_ms) {
-        log_warn("producer: %s (%zu records wait; they are sent when the brokers answer)", trouble,
-                 producer_in_flight(s->producer));
-        s->trouble_log_ms = now_ms + TROUBLE_LOG_MS;
-    }
+    return s->task->failed || task_stopping(s->task);
 }
 
 /* --- waiting --------------------------------------------------------------------------------------------------------- */
+
+static void no_such_descriptor(struct source_task *s)
+{
+    struct mr_error err = {0};
+
+    mr_fail(&err, MR_ERR_FATAL, "mr_again_on_fd was given descriptor %d, which is not open",
+            s->again_fd);
+    task_fail(s->task, &err, NULL);
+}
 
 /* Wait for reports, stop, commands; with polling also for what ends the wait before the next poll. */
 static void wait_for(struct source_task *s, bool polling, int64_t deadline_ms)
 {
     struct pollfd fds[3] = {
-        {.fd = producer_fd(s->producer), .events = POLLIN},
+        {.fd = producer_fd(s->sender.producer), .events = POLLIN},
         {.fd = polling ? s->task->wake_fd : -1, .events = POLLIN},
         {.fd = polling ? s->again_fd : -1, .events = POLLIN},
     };
@@ -188,8 +86,7 @@ static void wait_for(struct source_task *s, bool polling, int64_t deadline_ms)
         s->next_poll_ms = 0;
     }
     if (fds[2].revents & POLLNVAL)
-        fail_with(s, MR_ERR_FATAL, "mr_again_on_fd was given descriptor %d, which is not open",
-                  s->again_fd);
+        no_such_descriptor(s);
     else if (fds[2].revents != 0)
         s->next_poll_ms = 0;
 }
@@ -199,7 +96,7 @@ static void wait_idle(struct source_task *s, int64_t now_ms)
 {
     int64_t deadline_ms = s->next_poll_ms;
 
-    if (ack_window_empty(s->window) && s->idle_since_ms != 0) {
+    if (ack_window_empty(s->sender.window) && s->idle_since_ms != 0) {
         if (now_ms - s->idle_since_ms >= TRIM_MS) {
             batch_pool_trim(s->pool);
             s->idle_since_ms = 0;
@@ -291,242 +188,6 @@ static int read_offset(void *arg, const struct mr_source_partition *part, const 
     return rc;
 }
 
-/* --- sending ----------------------------------------------------------------------------------------------------- */
-
-static struct producer_topic *topic_of(struct source_task *s, const struct record *rec,
-                                       struct mr_error *err)
-{
-    if (s->topic_name != rec->pub.topic) {
-        s->topic = producer_topic(s->producer, rec->pub.topic, err);
-        s->topic_name = s->topic == NULL ? NULL : rec->pub.topic;
-    }
-    return s->topic;
-}
-
-/* The producer is full although nothing is under way: the record alone is above its limit, and waiting would be for ever. */
-static int above_memory(const struct source_task *s, const struct record *rec, struct mr_error *err)
-{
-    const char *limit = props_get(&s->java, "buffer.memory");
-
-    err_clear(err);
-    return mr_fail(err, MR_ERR_TOO_LARGE,
-                   "A record for topic %.249s with a key of %zu and a value of %zu bytes is larger "
-                   "than buffer.memory, which is %.20s",
-                   rec->pub.topic, rec->key_len, rec->value_len,
-                   limit != NULL ? limit : "33554432");
-}
-
-/* MR_ERR_FULL only while reports are awaited; MR_ERR_TOO_LARGE for what is above max.request.size or buffer.memory. */
-static int send_record(struct source_task *s, struct record *rec, struct mr_error *err)
-{
-    struct producer_record out = {
-        .topic = topic_of(s, rec, err),
-        .partition = rec->pub.partition,
-        .timestamp_ms = rec->pub.timestamp,
-        .key = rec->key_bytes,
-        .key_len = rec->key_len,
-        .value = rec->value_bytes,
-        .value_len = rec->value_len,
-        .headers = rec->wire_headers,
-        .header_count = rec->wire_headers == NULL ? 0 : rec->pub.header_count,
-        .opaque = rec,
-    };
-
-    int rc = out.topic == NULL
-                 ? mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic)
-                 : producer_send(s->producer, &out, err);
-
-    return rc == MR_ERR_FULL && producer_in_flight(s->producer) == 0 ? above_memory(s, rec, err)
-                                                                     : rc;
-}
-
-/* A topic that the producer does not know yet takes it up to 200 ms, and a batch may name thousands: between two of them
- * the end is looked for. */
-static bool out_of_time(struct source_task *s, const struct record *rec)
-{
-    return rec->pub.topic != s->topic_name && ending(s) && clock_ms() >= s->send_until_ms;
-}
-
-/* Send on until the batch is through (then sending is NULL), a record fails, or the producer is full or the task ends:
- * MR_ERR_FULL. */
-static int send_on(struct source_task *s)
-{
-    struct batch *batch = s->sending;
-    struct mr_error err = {0};
-
-    for (; s->at < batch->pub.count && !s->lost; s->at++) {
-        struct record *rec = batch_at(batch, s->at);
-        int rc = MR_OK;
-
-        if (!rec->settled)
-            rc = out_of_time(s, rec) ? MR_ERR_FULL : send_record(s, rec, &err);
-        if (rc == MR_ERR_FULL)
-            return rc;
-        if (rc == MR_ERR_TOO_LARGE) {
-            record_lost(s, rec, err.text);
-            err_clear(&err);
-        } else if (rc < 0) {
-            lose(s, &err);
-        }
-    }
-    s->sending = NULL;
-    return MR_OK;
-}
-
-/* Hand a converted batch to the window and begin to send. */
-static void begin_sending(struct source_task *s, struct batch *batch)
-{
-    ack_window_push(s->window, batch);
-    for (size_t i = 0; i < batch->pub.count; i++)
-        if (batch_at(batch, i)->dropped)
-            ack_window_settle(batch_at(batch, i));
-    s->sending = batch;
-    s->at = 0;
-    s->topic_name = NULL;
-    send_on(s);
-}
-
-/* --- a record too large for its topic ----------------------------------------------------------------------------- */
-
-static bool drain_producer(struct source_task *s)
-{
-    while (producer_in_flight(s->producer) > 0) {
-        if (ending(s))
-            return false;
-        wait_for(s, false, INT64_MAX);
-        producer_reports(s->producer, 0, on_report, s);
-    }
-    return !ending(s);
-}
-
-/* Behind the last record that was sent. */
-static bool was_sent(const struct source_task *s, const struct ack_cursor *at)
-{
-    return at->batch != NULL && !(at->batch == s->sending && at->i >= s->at);
-}
-
-/* Send up to max records from *from on, also settled ones, so that the order in the topic stays. Gives how many, *next is
- * behind them; when one can't be sent, and tolerance does not help, the task fails. */
-static size_t send_group(struct source_task *s, const struct ack_cursor *from, size_t max,
-                         struct ack_cursor *next)
-{
-    size_t sent = 0;
-    struct mr_error err = {0};
-
-    for (*next = *from; sent < max && was_sent(s, next) && !ending(s); ack_cursor_next(next)) {
-        struct record *rec = ack_cursor_record(next);
-        int rc;
-
-        if (rec->dropped)
-            continue;
-        if (rec->settled) {
-            rec->settled = false;
-            rec->batch->unsettled++;
-        }
-        s->topic_name = NULL; /* names of another batch may stand at the same address */
-        while ((rc = send_record(s, rec, &err)) == MR_ERR_FULL && drain_producer(s))
-            err_clear(&err);
-        if (rc == MR_OK)
-            sent++;
-        else if (rc == MR_ERR_TOO_LARGE)
-            record_lost(s, rec, err.text);
-        else if (rc != MR_ERR_FULL) /* full: the task ends */
-            lose(s, &err);
-        if (s->lost || rc == MR_ERR_FULL)
-            break;
-        err_clear(&err);
-    }
-    return sent;
-}
-
-static struct ack_cursor first_unsettled(const struct source_task *s, const struct ack_cursor *from)
-{
-    struct ack_cursor at = *from;
-
-    while (was_sent(s, &at) && ack_cursor_record(&at)->settled)
-        ack_cursor_next(&at);
-    return at;
-}
-
-/* Smaller requests from now on: the topic takes the records, but not as many in one request. */
-static void shrink_requests(struct source_task *s)
-{
-    struct mr_error err = {0};
-    struct producer *smaller;
-    char size[16];
-
-    if (task_client_number(&s->java, "batch.size", INT64_MAX, 0, INT64_MAX) <= SMALL_BATCH)
-        return;
-    snprintf(size, sizeof(size), "%d", SMALL_BATCH);
-    if (props_set(&s->java, "batch.size", size) != 0)
-        return;
-    smaller = producer_new(&s->java, NULL, NULL, &err);
-    if (smaller == NULL) {
-        fail(s, &err, NULL);
-        return;
-    }
-    producer_free(&s->producer);
-    s->producer = smaller;
-    log_warn("the topic's max.message.bytes is below the producer's batch.size; going on with "
-             "batch.size=%d",
-             SMALL_BATCH);
-}
-
-/* One guilty record, alone in its request. */
-static void judge(struct source_task *s, struct record *rec)
-{
-    char text[400];
-
-    snprintf(
-        text, sizeof(text),
-        "A record for topic %.249s with a key of %zu and a value of %zu bytes is larger than the "
-        "topic's max.message.bytes",
-        rec->pub.topic, rec->key_len, rec->value_len);
-    record_lost(s, rec, text);
-}
-
-static void isolate(struct source_task *s)
-{
-    struct ack_cursor at;
-    size_t group = 64;
-    bool guilty = false;
-
-    log_warn("the broker refuses a request as too large; looking for the record");
-    s->gap = true;
-    producer_purge(s->producer);
-    if (!drain_producer(s))
-        return;
-    at = ack_window_first(s->window);
-    at = first_unsettled(s, &at);
-    while (was_sent(s, &at) && !ending(s)) {
-        struct ack_cursor next;
-        struct ack_cursor back;
-        size_t sent;
-
-        s->too_large = 0;
-        sent = send_group(s, &at, group, &next);
-        if (!drain_producer(s))
-            break;
-        back = first_unsettled(s, &at);
-        if (s->too_large == 0) {
-            at = next;
-            group = group * 2 < GROUP_MAX ? group * 2 : GROUP_MAX;
-        } else if (sent == 1) {
-            guilty = true;
-            judge(s, ack_cursor_record(&back));
-            at = next;
-        } else {
-            at = back;
-            group = sent < 8 ? 1 : sent / 8;
-        }
-    }
-    s->too_large = 0;
-    s->gap = was_sent(s, &at);
-    s->topic_name = NULL;
-    if (!guilty && !ending(s))
-        shrink_requests(s);
-}
-
 /* --- polling ------------------------------------------------------------------------------------------------------- */
 
 /* When to poll next, after a call that gave no reason to hurry. */
@@ -570,9 +231,9 @@ static void convert_and_send(struct source_task *s, struct batch *batch)
     rc = pipeline_to_kafka(s->pipeline, batch, &ready, &err);
     task_left(s->task);
     batch->pub.count = ready; /* what precedes a bad record is sent, and its offset stored */
-    begin_sending(s, batch);
+    sender_begin(&s->sender, batch);
     if (rc != MR_OK)
-        fail(s, &err, NULL);
+        task_fail(s->task, &err, NULL);
 }
 
 static void poll_plugin(struct source_task *s, struct batch *batch)
@@ -601,7 +262,7 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
     if (rc == MR_ERR_RETRY)
         poll_retry(s, &err, now_ms);
     else if (rc < 0)
-        fail(s, &err, s->task->where);
+        task_fail(s->task, &err, s->task->where);
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------------------ */
@@ -615,13 +276,21 @@ static void turn_paused(struct source_task *s)
     wait_for(s, false, INT64_MAX);
 }
 
+static void no_memory(struct source_task *s)
+{
+    struct mr_error err = {0};
+
+    mr_fail(&err, MR_ERR_NOMEM, "out of memory for records");
+    task_fail(s->task, &err, NULL);
+}
+
 static void turn(struct source_task *s)
 {
     int64_t now_ms = clock_ms();
     struct batch *batch;
 
-    if (s->sending != NULL) {
-        if (send_on(s) == MR_ERR_FULL)
+    if (s->sender.sending != NULL) {
+        if (sender_go_on(&s->sender) == MR_ERR_FULL)
             wait_for(s, false, INT64_MAX);
         return;
     }
@@ -637,56 +306,50 @@ static void turn(struct source_task *s)
     batch = batch_pool_take(s->pool);
     if (batch != NULL)
         poll_plugin(s, batch);
-    else if (!ack_window_empty(s->window))
+    else if (!ack_window_empty(s->sender.window))
         wait_for(s, false, INT64_MAX); /* reports give batches back */
     else
-        fail_with(s, MR_ERR_NOMEM, "out of memory for records");
+        no_memory(s);
 }
 
 static void serve(struct source_task *s)
 {
-    walk_reports(s);
+    sender_walk_reports(&s->sender);
     take_answers(s);
     offset_writer_tick(&s->writer, clock_ms());
-    look_for_trouble(s, clock_ms());
+    sender_look_for_trouble(&s->sender, clock_ms());
 }
 
 static void loop(struct source_task *s)
 {
     while (!ending(s)) {
         serve(s);
-        if (s->too_large > 0)
-            isolate(s);
-        else if (!s->failing)
+        if (s->sender.too_large > 0)
+            sender_isolate(&s->sender);
+        else if (!s->task->failed)
             turn(s);
     }
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------- */
 
-/* Sending on would put records into the topic before some that the next start sends again (promise: order). */
-static bool may_send_on(const struct source_task *s)
-{
-    return s->sending != NULL && s->too_large == 0 && !s->gap;
-}
-
-/* What poll has handed over is delivered also while stopping, as far as the time allows. */
 static void finish_sending(struct source_task *s, int64_t deadline_ms)
 {
-    s->send_until_ms = deadline_ms;
+    s->sender.send_until_ms = deadline_ms;
     for (;;) {
-        if (may_send_on(s))
-            send_on(s);
-        if ((!may_send_on(s) && producer_in_flight(s->producer) == 0) || clock_ms() >= deadline_ms)
+        if (sender_may_go_on(&s->sender))
+            sender_go_on(&s->sender);
+        if ((!sender_may_go_on(&s->sender) && producer_in_flight(s->sender.producer) == 0) ||
+            clock_ms() >= deadline_ms)
             break;
         wait_for(s, false, deadline_ms);
-        walk_reports(s);
+        sender_walk_reports(&s->sender);
         take_answers(s);
     }
-    walk_reports(s);
-    if (ack_window_unsettled(s->window) > 0)
+    sender_walk_reports(&s->sender);
+    if (ack_window_unsettled(s->sender.window) > 0)
         log_warn("%zu records are not acknowledged at the end; the next start sends them again",
-                 ack_window_unsettled(s->window));
+                 ack_window_unsettled(s->sender.window));
 }
 
 /* Reports that arrive meanwhile count: their offsets go with one more flush. */
@@ -699,10 +362,10 @@ static void finish_offsets(struct source_task *s, int64_t deadline_ms)
         offset_writer_flush(&s->writer, clock_ms());
         while (offset_writer_busy(&s->writer) && clock_ms() < deadline_ms) {
             wait_for(s, false, deadline_ms);
-            walk_reports(s);
+            sender_walk_reports(&s->sender);
             again = take_answers(s) || again;
         }
-        again = again && ack_window_committable(s->window) > 0;
+        again = again && ack_window_committable(s->sender.window) > 0;
     }
     if (offset_writer_busy(&s->writer))
         log_warn("the worker did not confirm the last offsets in time; records may be sent again");
@@ -717,7 +380,7 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
  * came back late still gets a moment for both. */
 static void finish(struct source_task *s)
 {
-    int64_t from_ms = task_stopping(s->task) ? task_stop_since(s->task) : s->failing_since_ms;
+    int64_t from_ms = task_stopping(s->task) ? task_stop_since(s->task) : s->task->failed_ms;
     int64_t send_ms = from_ms + s->graceful_ms * 6 / 10;
     int64_t store_ms = from_ms + s->graceful_ms * 9 / 10;
     int64_t over_ms = from_ms + s->graceful_ms;
@@ -745,31 +408,25 @@ static bool open_all(struct source_task *s)
     task_enter(task, "converter start", false);
     s->pipeline = pipeline_new(&spec, &err);
     task_left(task);
-    if (s->pipeline != NULL && task_times_read(task->worker, &times, &err) == MR_OK &&
-        task_client_producer(&client, &s->java, &err) == MR_OK)
-        s->producer = producer_new(&s->java, task_client_warning, task, &err);
-    if (s->producer == NULL) {
+    if (s->pipeline == NULL || task_times_read(task->worker, &times, &err) != MR_OK ||
+        task_client_producer(&client, &s->sender.java, &err) != MR_OK ||
+        sender_open(&s->sender, task, pipeline_tolerance(s->pipeline), &err) != MR_OK) {
         task_fail(task, &err, NULL);
         return false;
     }
-    s->pool = batch_pool_new(&host_api_table, task_client_budget(&s->java), BATCH_RECORDS);
-    s->window = ack_window_new();
+    s->pool = batch_pool_new(&host_api_table, task_client_budget(&s->sender.java), BATCH_RECORDS);
     s->graceful_ms = times.graceful_ms;
-    offset_writer_init(&s->writer, s->window, put_offsets, s, times.flush_interval_ms,
+    offset_writer_init(&s->writer, s->sender.window, put_offsets, s, times.flush_interval_ms,
                        times.flush_timeout_ms, clock_ms());
     return true;
 }
 
-/* The producer goes before the batches: until it is gone it may read from them. */
 static void close_all(struct source_task *s)
 {
-    if (s->producer != NULL)
-        producer_free(&s->producer);
     offset_writer_deinit(&s->writer);
-    ack_window_free(&s->window);
+    sender_close(&s->sender);
     batch_pool_free(&s->pool);
     pipeline_free(&s->pipeline);
-    props_deinit(&s->java);
 }
 
 static void run(struct source_task *s)
@@ -788,8 +445,7 @@ static void drop_producer(void *arg)
 {
     struct source_task *s = arg;
 
-    if (s->producer != NULL)
-        producer_free(&s->producer);
+    sender_drop(&s->sender);
 }
 
 void source_task_run(struct task *task)

@@ -326,6 +326,7 @@ void task_fail(struct task *task, const struct mr_error *err, const char *where)
     if (task->failed)
         return;
     task->failed = true;
+    task->failed_ms = clock_ms();
     task->failure = *err;
     if (where != task->where)
         snprintf(task->where, sizeof(task->where), "%s", where == NULL ? "" : where);

@@ -57,6 +57,7 @@ struct task {
     bool started;     /* the plugin's start was called: stop must be */
     enum state reported;
     bool failed;
+    int64_t failed_ms; /* when, monotonic */
     struct mr_error failure;
     char where[256];
     struct task_answer *kept[TASK_KEPT]; /* came while another one was waited for */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a source task has handed over and Kafka has not taken yet: the batches in the ack window and the producer that they are
+ * sent from. Owner: the task's thread. */
+#ifndef HOST_SENDER_H
+#define HOST_SENDER_H
+
+#include "host/task/ack_window.h"
+#include "host/task/task_priv.h"
+#include "host/task/tolerance.h"
+#include "kafka/producer.h"
+
+struct sender {
+    struct task *task;
+    struct tolerance *tolerance;
+    struct props java; /* the producer's settings; filled before sender_open */
+    struct producer *producer;
+    struct ack_window *window;
+
+    struct batch *sending; /* in the window, records from `at` on are not sent yet; NULL none */
+    size_t at;
+    int64_t send_until_ms;  /* while ending */
+    const char *topic_name; /* the last record's, a pointer into `sending` */
+    struct producer_topic *topic;
+
+    size_t too_large; /* records that came back so since the last look */
+    bool gap;         /* records behind the first unsettled one were taken back from the producer */
+    bool lost;        /* a record failed for good: nothing behind it is sent any more */
+    int64_t trouble_log_ms;
+};
+
+/* tolerance: borrowed for the sender's life. */
+int sender_open(struct sender *s, struct task *task, struct tolerance *tolerance,
+                struct mr_error *err);
+/* The producer goes before the batches: until it is gone it may read from them. Also of a sender that was not opened. */
+void sender_close(struct sender *s);
+void sender_drop(struct sender *s); /* the producer alone: what was not sent never will be */
+
+/* Hand a converted batch (taken) to the window and begin to send. Before that `sending` is NULL. */
+void sender_begin(struct sender *s, struct batch *batch);
+/* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task), or the producer is full or the
+ * task ends: MR_ERR_FULL. */
+int sender_go_on(struct sender *s);
+/* false: what follows belongs behind records that the next start sends again. */
+bool sender_may_go_on(const struct sender *s);
+
+/* Take in the delivery reports that have arrived. */
+void sender_walk_reports(struct sender *s);
+/* With too_large > 0: find the record that the topic can't take. */
+void sender_isolate(struct sender *s);
+/* Failures of the client as such: told in the log, now and then; fatal ones end the task. */
+void sender_look_for_trouble(struct sender *s, int64_t now_ms);
+
+#endif
