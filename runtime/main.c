@@ -6,7 +6,12 @@
 #include "host/host.h"
 #include "worker/worker.h"
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EXIT_USAGE 1
 
 struct verb {
     const char *name;
@@ -14,6 +19,7 @@ struct verb {
     const char *arguments;
     const char *summary; /* NULL: internal, not listed */
     const char *help;
+    const char *sample; /* of the file that it is given; NULL none */
 };
 
 static int run_help(int argc, char **argv);
@@ -24,9 +30,8 @@ static const struct verb verbs[] = {
      "WORKER.properties [CONNECTOR.properties | CONNECTOR.json ...]",
      "run one worker that keeps its state in memory and in one file",
      "Runs a Kafka Connect worker on its own. WORKER.properties is a worker file by Kafka "
-     "Connect's names\n"
-     "(config/standalone.properties is a sample); connectors come from the files named after it "
-     "and by REST.\n"
+     "Connect's names;\n"
+     "connectors come from the files named after it and by REST.\n"
      "A connector file is a properties file, a JSON object of texts, or {\"name\", \"config\", "
      "\"initial_state\"}.\n"
      "\n"
@@ -38,15 +43,18 @@ static const struct verb verbs[] = {
      "  2  bad configuration, or an initialisation that failed (port in use, folder not writable, "
      "...)\n"
      "  3  a connector file that can't be used, or its connector's start failed\n"
-     "  128 + n  ended at once by a second signal n\n"},
-    {"help", run_help, "[VERB]", "explain a verb", "Lists the verbs, or explains one.\n"},
+     "  128 + n  ended at once by a second signal n\n",
+     "standalone.properties"},
+    {"help", run_help, "[VERB]", "explain a verb", "Lists the verbs, or explains one.\n", NULL},
     {"version", run_version, "", "print the version",
-     "Prints the version of Millrace and of the Kafka Connect that it answers as.\n"},
+     "Prints the version of Millrace and of the Kafka Connect that it answers as.\n", NULL},
     {"host", host_main, "NAME", NULL,
      "Internal: the process of one connector, born from a worker with open descriptors. Not to be "
-     "run by hand.\n"},
+     "run by hand.\n",
+     NULL},
     {"scan", scan_main, "LIBRARY ...", NULL,
-     "Internal: opens plugin libraries and describes what is in them, one JSON object a line.\n"},
+     "Internal: opens plugin libraries and describes what is in them, one JSON object a line.\n",
+     NULL},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
@@ -57,6 +65,25 @@ static const struct verb *find(const char *name)
         if (strcmp(verbs[i].name, name) == 0)
             return &verbs[i];
     return NULL;
+}
+
+/* Where a sample lies: in the tree that this binary was built in, beside where it was installed, or in /etc. */
+static void tell_sample(FILE *to, const char *name)
+{
+    static const char *const places[] = {"../../config", "../etc/millrace", "/etc/millrace"};
+    char exe[PATH_MAX], path[PATH_MAX + 64], real[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+    exe[n > 0 ? n : 0] = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        int folder = places[i][0] == '/' ? 0 : (int)(strrchr(exe, '/') - exe + 1);
+
+        snprintf(path, sizeof(path), "%.*s%s/%s", folder, exe, places[i], name);
+        if (realpath(path, real) != NULL) {
+            fprintf(to, "\nA sample: %s\n", real);
+            return;
+        }
+    }
 }
 
 static int usage(FILE *to)
@@ -86,7 +113,22 @@ static int run_help(int argc, char **argv)
         return unknown(argv[1]);
     printf("usage: millrace %s%s%s\n\n%s", verb->name, verb->arguments[0] != '\0' ? " " : "",
            verb->arguments, verb->help);
+    if (verb->sample != NULL)
+        tell_sample(stdout, verb->sample);
     return 0;
+}
+
+static int run_verb(const struct verb *verb, int argc, char **argv)
+{
+    int code = verb->run(argc, argv);
+
+    if (code == EXIT_USAGE && verb->summary != NULL) {
+        fprintf(stderr, "usage: millrace %s %s\n", verb->name, verb->arguments);
+        if (verb->sample != NULL)
+            tell_sample(stderr, verb->sample);
+        fprintf(stderr, "millrace help %s explains it.\n", verb->name);
+    }
+    return code;
 }
 
 static int run_version(int argc, char **argv)
@@ -118,5 +160,5 @@ int main(int argc, char **argv)
         return unknown(argv[1]);
     if (argc > 2 && verb->summary != NULL && asks_for_help(argv[2]))
         return run_help(2, help);
-    return verb->run(argc - 1, argv + 1);
+    return run_verb(verb, argc - 1, argv + 1);
 }

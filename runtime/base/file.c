@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -128,6 +129,15 @@ int file_mkdirs(const char *path, struct mr_error *err)
     return 0;
 }
 
+/* Whether the name still means the open file: a holder that ends removes it. */
+static bool is_still(int fd, const char *path)
+{
+    struct stat open_file, named;
+
+    return fstat(fd, &open_file) == 0 && stat(path, &named) == 0 &&
+           open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
 int file_lock(const char *path, int *fd, int64_t *pid, struct mr_error *err)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -135,9 +145,15 @@ int file_lock(const char *path, int *fd, int64_t *pid, struct mr_error *err)
 
     if (f < 0)
         return err_errno(err, "cannot open lock file %s", path);
-    if (fcntl(f, F_SETLK, &lock) == 0) {
-        *fd = f;
-        return 0;
+    while (fcntl(f, F_SETLK, &lock) == 0) {
+        if (is_still(f, path)) {
+            *fd = f;
+            return 0;
+        }
+        close(f);
+        f = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (f < 0)
+            return err_errno(err, "cannot open lock file %s", path);
     }
     if (errno != EACCES && errno != EAGAIN) {
         err_errno(err, "cannot lock %s", path);
@@ -148,4 +164,14 @@ int file_lock(const char *path, int *fd, int64_t *pid, struct mr_error *err)
     *pid = fcntl(f, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? (int64_t)lock.l_pid : 0;
     close(f);
     return mr_fail(err, MR_ERR_EXISTS, "%s is locked by process %lld", path, (long long)*pid);
+}
+
+void file_unlock(const char *path, int *fd)
+{
+    if (*fd < 0)
+        return;
+    if (is_still(*fd, path))
+        unlink(path);
+    close(*fd);
+    *fd = -1;
 }

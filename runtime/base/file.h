@@ -17,5 +17,7 @@ int file_mkdirs(const char *path, struct mr_error *err); /* mkdir -p, mode 0700 
 
 /* Take the fcntl record lock of a file (created, kept open). 0 and *fd, or MR_ERR_EXISTS with *pid of the holder. */
 int file_lock(const char *path, int *fd, int64_t *pid, struct mr_error *err);
+/* Remove the file and give the lock back: whoever waits at the old file takes a new one. *fd < 0: nothing. */
+void file_unlock(const char *path, int *fd);
 
 #endif

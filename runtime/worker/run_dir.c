@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The run folder: where hosts hold their locks, so that a new worker finds what an old one left behind. It may lie below
  * /tmp, so it is made with mode 0700 and refused when it belongs to somebody else or others may write into it. The worker
- * itself holds `worker.lock`: a second worker on the same offset file would tear it, and bury the first one's hosts. */
+ * itself holds `worker.lock`: a second worker on the same offset file would tear it, and bury the first one's hosts. What a
+ * worker made it removes when it ends in order; a folder that was there before stays (a service manager may have made it). */
 #include "worker/run_dir.h"
 
 #include "base/file.h"
+#include "worker/worker_config.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static uint64_t fnv(uint64_t hash, const char *text)
 {
@@ -92,14 +95,23 @@ static int check_parent(const char *path, struct mr_error *err)
     return check_folder(parent, err);
 }
 
-int run_dir_open(const char *path, struct mr_error *err)
+static int lock_path(const char *folder, char *out, size_t size)
 {
+    return snprintf(out, size, "%s/worker.lock", folder) < (int)size ? 0 : MR_ERR_IO;
+}
+
+int run_dir_open(struct run_dir *dir, const struct worker_config *config, struct mr_error *err)
+{
+    const char *path = config->run_dir;
     struct mr_error own = {0};
     char lock[PATH_MAX];
     int64_t pid = 0;
-    int fd, rc;
+    int rc;
 
     err = err != NULL ? err : &own;
+    *dir = (struct run_dir){.path = path, .lock_fd = -1};
+    dir->by_default = props_get(&config->props, "millrace.run.dir") == NULL;
+    dir->made = access(path, F_OK) != 0;
     rc = file_mkdirs(path, err);
     if (rc == 0)
         rc = check_parent(path, err);
@@ -107,9 +119,9 @@ int run_dir_open(const char *path, struct mr_error *err)
         rc = check_folder(path, err);
     if (rc != 0)
         return rc;
-    if (snprintf(lock, sizeof(lock), "%s/worker.lock", path) >= (int)sizeof(lock))
+    if (lock_path(path, lock, sizeof(lock)) != 0)
         return mr_fail(err, MR_ERR_IO, "run folder %.100s…: the name is too long", path);
-    rc = file_lock(lock, &fd, &pid, err);
+    rc = file_lock(lock, &dir->lock_fd, &pid, err);
     if (rc != MR_ERR_EXISTS)
         return rc;
     err_clear(err);
@@ -118,4 +130,23 @@ int run_dir_open(const char *path, struct mr_error *err)
         "another worker (pid %lld) runs with the run folder %s: stop it, or give this one an "
         "offset.storage.file.filename of its own",
         (long long)pid, path);
+}
+
+/* Folders that are not empty, since another worker's is beside it or a host could not be ended, stay. */
+void run_dir_close(struct run_dir *dir)
+{
+    char path[PATH_MAX], *slash;
+
+    if (dir->lock_fd < 0 || lock_path(dir->path, path, sizeof(path)) != 0)
+        return;
+    file_unlock(path, &dir->lock_fd);
+    if (!dir->by_default && !dir->made)
+        return;
+    rmdir(dir->path);
+    snprintf(path, sizeof(path), "%s", dir->path);
+    slash = strrchr(path, '/');
+    if (!dir->by_default || slash == NULL)
+        return;
+    *slash = '\0';
+    rmdir(path);
 }

@@ -5,12 +5,26 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
+struct worker_config;
+
 /* Where it is when the user names none: below $XDG_RUNTIME_DIR, else below $TMPDIR or /tmp, in a folder that depends on
  * the offset file: two workers with different offset files never share one, two with the same file always do. malloc'ed. */
 char *run_dir_default(const char *offset_file);
 
-/* Make the folder, see that it is ours alone, and take the worker's lock in it, which lives until the process ends.
- * MR_ERR_EXISTS: another worker holds it (its pid is named); MR_ERR_IO: not writable, or open to others. Start-up only. */
-int run_dir_open(const char *path, struct mr_error *err);
+struct run_dir {
+    const char *path; /* the configuration's */
+    int lock_fd;      /* -1: not ours */
+    bool by_default;  /* its place is run_dir_default's */
+    bool made;        /* by this worker */
+};
+
+/* Make the folder config->run_dir, see that it is ours alone, and take the worker's lock in it. config: borrowed until the
+ * close. MR_ERR_EXISTS: another worker holds it (its pid is named); MR_ERR_IO: not writable, or open to others. dir is
+ * written in any case and may be closed. Start-up only. */
+int run_dir_open(struct run_dir *dir, const struct worker_config *config, struct mr_error *err);
+/* Once no host is left: the lock and the folder are removed, unless the folder was there before. */
+void run_dir_close(struct run_dir *dir);
 
 #endif

@@ -41,6 +41,7 @@ enum exit_code { EXIT_STOPPED = 0, EXIT_USAGE = 1, EXIT_INITIALISATION = 2, EXIT
 
 struct worker {
     struct worker_config config;
+    struct run_dir run_dir;
     struct loop *loop;
     struct server *server;
     struct starter *starter; /* NULL once it has found what it looks for */
@@ -219,7 +220,7 @@ static void raise_descriptors(void)
 
 static int open_basics(struct worker *worker, struct mr_error *err)
 {
-    if (run_dir_open(worker->config.run_dir, err) != 0) {
+    if (run_dir_open(&worker->run_dir, &worker->config, err) != 0) {
         err_prefix(err, "millrace.run.dir");
         return -1;
     }
@@ -244,6 +245,27 @@ static int open_herder(struct worker *worker, struct mr_error *err)
         return -1;
     server_open(worker->server, worker->herder);
     return 0;
+}
+
+#define PLUGINS_NAMED_MAX 50
+
+static void tell_plugins(const struct catalog *catalog)
+{
+    size_t count = catalog_count(catalog), named = 0;
+    struct buf names;
+
+    buf_init(&names, 65536);
+    for (; named < count && named < PLUGINS_NAMED_MAX; named++) {
+        const struct catalog_plugin *plugin = catalog_at(catalog, named);
+        const char *version = plugin->version != NULL ? plugin->version : "without a version";
+
+        buf_printf(&names, "%s%s %s", named > 0 ? ", " : "", plugin->name, version);
+        log_debug("plugin %s %s, %s, is in %s", plugin->name, version, plugin->java_class,
+                  plugin->library);
+    }
+    log_info("plugins found: %zu (%s%s)", count, names.len > 0 ? names.data : "see plugin.path",
+             named < count ? ", ..." : "");
+    buf_deinit(&names);
 }
 
 static void tell_settings(const struct worker *worker)
@@ -271,6 +293,7 @@ static void on_looked(void *arg, struct catalog *catalog, const struct mr_error 
         worker->code = EXIT_INITIALISATION;
         loop_stop(worker->loop);
     } else {
+        tell_plugins(catalog);
         tell_settings(worker);
         put_connectors(worker);
     }
@@ -319,16 +342,16 @@ static void take_apart(struct worker *worker)
     for (size_t i = 0; i < worker->file_count; i++)
         connector_file_deinit(&worker->files[i]);
     free(worker->files);
+    run_dir_close(&worker->run_dir);
     worker_config_deinit(&worker->config);
 }
 
 int worker_standalone(int argc, char **argv)
 {
-    struct worker worker = {.signal_fd = -1};
+    struct worker worker = {.signal_fd = -1, .run_dir.lock_fd = -1};
 
     if (argc < 2) {
-        fprintf(stderr, "usage: millrace standalone WORKER.properties [CONNECTOR.properties | "
-                        "CONNECTOR.json ...]\n");
+        fprintf(stderr, "millrace standalone: the worker's properties file is missing\n");
         return EXIT_USAGE;
     }
     worker.signal_fd = block_signals();

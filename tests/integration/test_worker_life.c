@@ -60,6 +60,7 @@ static void help_and_version_are_told(void **state)
     assert_says(output, "standalone");
     assert_int_equal(millrace("help standalone", &output), 0);
     assert_says(output, "WORKER.properties");
+    assert_says(output, "\nA sample: " TEST_SOURCE "/config/standalone.properties\n");
     assert_int_equal(millrace("--version", &output), 0);
     assert_says(output, MILLRACE_VERSION);
 }
@@ -71,7 +72,9 @@ static void wrong_usage_is_exit_1(void **state)
     (void)state;
     assert_int_equal(millrace("", &output), 1);
     assert_int_equal(millrace("standalone", &output), 1);
-    assert_says(output, "WORKER.properties");
+    assert_says(output, "millrace standalone: the worker's properties file is missing\n"
+                        "usage: millrace standalone WORKER.properties ");
+    assert_says(output, "\nA sample: " TEST_SOURCE "/config/standalone.properties\n");
     assert_int_equal(millrace("fly", &output), 1);
     assert_says(output, "fly");
 }
@@ -163,8 +166,10 @@ static void a_port_in_use_ends_the_start_with_one_line(void **state)
                                             scratch_path("run2")));
     rc = millrace(scratch_text("standalone '%s'", config), &output);
     assert_true(rc == 2 || rc == 3);
-    assert_says(output, scratch_text("%d", w->port));
-    assert_says(output, "in use");
+    assert_says(output, scratch_text("port %d is in use: another process listens on "
+                                     "http://127.0.0.1:%d. Stop it, or set `listeners` to a free "
+                                     "port, such as listeners=http://127.0.0.1:%d",
+                                     w->port, w->port, w->port + 1));
     assert_one_error(output);
     worker_run_expect(w, 200, "GET", "/", NULL);
 }
@@ -291,6 +296,11 @@ static void the_log_level_holds_for_the_worker_and_its_hosts(void **state)
     worker_run_put(w, "source", source_config(scratch_path("in.txt"), scratch_name("level")));
     worker_run_await(w, "source", "RUNNING", 1, FLOW_MS);
     wait_until(5000, scratch_contains(w->log, " DEBUG worker."));
+    assert_true(scratch_contains(w->log, " INFO  worker plugins found: "));
+    assert_true(scratch_contains(w->log, " FileStreamSource 4.3.1, "));
+    assert_true(scratch_contains(
+        w->log, "FileStreamSource 4.3.1, org.apache.kafka.connect.file.FileStreamSourceConnector, "
+                "is in " TEST_BUILD "/plugins/file.so"));
     wait_until(5000, scratch_contains(w->log, "for reading, from byte")); /* by the plugin, INFO */
     assert_int_equal(worker_run_stop(w), 0);
     scratch_write_text(w->log, "");
@@ -342,6 +352,8 @@ static void sigterm_delivers_and_notes_everything_and_exits_0(void **state)
     topic_read(w->servers, topic, 3, FLOW_MS);
     assert_int_equal(worker_run_stop(w), 0);
     assert_int_equal(worker_run_processes(w), 0);
+    assert_int_not_equal(access(scratch_path("run"), F_OK), 0);
+    assert_int_not_equal(access(scratch_text("%s.lock", w->offsets), F_OK), 0);
     end = scratch_read(w->offsets, NULL);
     assert_non_null(end);
     assert_says(end, "14");

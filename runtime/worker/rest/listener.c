@@ -25,17 +25,18 @@ static void spell(char *out, size_t size, const char *host, int port)
 
 static int cannot_listen(const struct worker_listener *listener, int error, struct mr_error *err)
 {
-    char address[300];
+    const char *host = listener->host;
+    char address[300], other[300];
     int port = listener->port;
 
-    spell(address, sizeof(address), listener->host, port);
+    spell(address, sizeof(address), host, port);
+    spell(other, sizeof(other), host, port < 65535 ? port + 1 : port - 1);
     switch (error) {
     case EADDRINUSE:
         return mr_fail(err, MR_ERR_IO,
-                       "port %d is in use: another process listens on http://%s. Stop it, or set "
-                       "`listeners` to a free port, "
-                       "such as listeners=http://:%d",
-                       port, address, port < 65535 ? port + 1 : port - 1);
+                       "port %d is in use: another process listens on http://%s%s. Stop it, or "
+                       "set `listeners` to a free port, such as listeners=http://%s",
+                       port, address, host[0] == '\0' ? " (no host: on any interface)" : "", other);
     case EADDRNOTAVAIL:
         return mr_fail(err, MR_ERR_IO,
                        "cannot listen on http://%s: this machine has no address %s. Set the host "

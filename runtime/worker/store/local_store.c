@@ -548,10 +548,12 @@ static int lock(struct local_store *store, struct mr_error *err)
 /* All but the queue and the thread. */
 static void store_free(struct local_store *store)
 {
+    char path[PATH_MAX];
+
     json_decref(store->offsets);
     json_decref(store->undo);
-    if (store->lock_fd >= 0)
-        close(store->lock_fd);
+    if (store->lock_fd >= 0 && lock_path_of(store->path, path, sizeof(path), NULL) == 0)
+        file_unlock(path, &store->lock_fd);
     free(store->path);
     free(store);
 }

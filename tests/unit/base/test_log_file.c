@@ -168,6 +168,66 @@ static void a_lock_names_its_holder_and_ends_with_it(void **state)
     unlink(path);
 }
 
+/* Take the lock, see that nobody else has it, remove it; many times. */
+static int take_turns(const char *path, const char *mark)
+{
+    for (int taken = 0; taken < 200;) {
+        int64_t pid;
+        int fd = -1, rc = file_lock(path, &fd, &pid, NULL);
+
+        if (rc == MR_ERR_EXISTS)
+            continue;
+        if (rc != 0)
+            return 1;
+        if (open(mark, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) < 0)
+            return 2;
+        taken++;
+        unlink(mark);
+        file_unlock(path, &fd);
+    }
+    return 0;
+}
+
+static void a_lock_that_is_removed_at_its_end_has_one_holder(void **state)
+{
+    char path[200], mark[200];
+    pid_t children[3];
+    int status, worst = 0;
+
+    (void)state;
+    path_in(path, sizeof(path), "turns");
+    path_in(mark, sizeof(mark), "mark");
+    for (int i = 0; i < 3; i++) {
+        children[i] = fork();
+        if (children[i] == 0)
+            _exit(take_turns(path, mark));
+    }
+    for (int i = 0; i < 3; i++) {
+        waitpid(children[i], &status, 0);
+        worst = WEXITSTATUS(status) > worst ? WEXITSTATUS(status) : worst;
+    }
+    unlink(mark);
+    assert_int_equal(worst, 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void another_s_lock_file_is_not_removed(void **state)
+{
+    char path[200];
+    int64_t pid;
+    int fd, other;
+
+    (void)state;
+    path_in(path, sizeof(path), "lock");
+    assert_int_equal(file_lock(path, &fd, &pid, NULL), 0);
+    assert_int_equal(unlink(path), 0);
+    other = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    file_unlock(path, &fd);
+    assert_int_equal(fd, -1);
+    assert_int_equal(unlink(path), 0);
+    close(other);
+}
+
 static void folders_are_made_with_their_parents(void **state)
 {
     char path[200];
@@ -207,6 +267,8 @@ int main(void)
         cmocka_unit_test(a_stalled_reader_costs_no_time_and_is_told_of_the_gap),
         cmocka_unit_test(files_are_replaced_whole_and_read_with_a_cap),
         cmocka_unit_test(a_lock_names_its_holder_and_ends_with_it),
+        cmocka_unit_test(a_lock_that_is_removed_at_its_end_has_one_holder),
+        cmocka_unit_test(another_s_lock_file_is_not_removed),
         cmocka_unit_test(folders_are_made_with_their_parents),
     };
 

@@ -1235,6 +1235,11 @@ static void a_port_in_use_is_one_clear_line(void **state)
     assert_memory_equal(second->err.text, says, strlen(says));
     assert_non_null(strstr(second->err.text, "`listeners`"));
     fixture_free(second);
+    second = fixture_new();
+    start(second, "", f->port);
+    snprintf(says, sizeof(says), "listens on http://:%d (no host: on any interface)", f->port);
+    assert_non_null(strstr(second->err.text, says));
+    fixture_free(second);
     current = f;
 }
 

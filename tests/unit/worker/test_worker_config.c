@@ -375,39 +375,97 @@ static void the_run_folder_depends_on_the_offset_file(void **state)
     free(c);
 }
 
+/* Open the run folder <folder>/run, named by the configuration. */
+static int open_run(struct fixture *f, struct run_dir *dir, struct mr_error *err)
+{
+    char line[160];
+
+    snprintf(line, sizeof(line), "millrace.run.dir=%s/run", f->folder);
+    accepted(f, line);
+    return run_dir_open(dir, &f->config, err);
+}
+
 static void a_second_worker_on_one_folder_is_refused(void **state)
 {
     struct fixture *f = *state;
     struct mr_error err = {0};
-    char path[128], want[64];
+    struct run_dir dir, second;
+    char want[64];
     int status;
 
-    snprintf(path, sizeof(path), "%s/run", f->folder);
-    assert_int_equal(run_dir_open(path, &err), 0);
+    assert_int_equal(open_run(f, &dir, &err), 0);
     if (fork() == 0) {
         snprintf(want, sizeof(want), "another worker (pid %d) runs", (int)getppid());
-        _exit(run_dir_open(path, &err) == MR_ERR_EXISTS && strstr(err.text, want) != NULL ? 0 : 1);
+        _exit(run_dir_open(&second, &f->config, &err) == MR_ERR_EXISTS &&
+                      strstr(err.text, want) != NULL
+                  ? 0
+                  : 1);
     }
     wait(&status);
     assert_int_equal(WEXITSTATUS(status), 0);
+    run_dir_close(&dir);
 }
 
 static void a_folder_that_others_may_write_is_refused(void **state)
 {
     struct fixture *f = *state;
     struct mr_error err = {0};
+    struct run_dir dir;
     char path[128];
 
     snprintf(path, sizeof(path), "%s/run", f->folder);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(chmod(path, 0777), 0);
-    assert_int_equal(run_dir_open(path, &err), MR_ERR_IO);
+    assert_int_equal(open_run(f, &dir, &err), MR_ERR_IO);
     assert_non_null(strstr(err.text, "may be written by others (mode 0777)"));
+    run_dir_close(&dir);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(symlink("/tmp", path), 0);
     err_clear(&err);
-    assert_int_equal(run_dir_open(path, &err), MR_ERR_IO);
+    assert_int_equal(open_run(f, &dir, &err), MR_ERR_IO);
+    run_dir_close(&dir);
     assert_int_equal(unlink(path), 0);
+}
+
+static void a_worker_takes_away_what_it_made(void **state)
+{
+    struct fixture *f = *state;
+    struct run_dir dir;
+    char path[128], lock[160];
+
+    snprintf(path, sizeof(path), "%s/run", f->folder);
+    snprintf(lock, sizeof(lock), "%s/worker.lock", path);
+    assert_int_equal(open_run(f, &dir, NULL), 0);
+    assert_int_equal(access(lock, F_OK), 0);
+    run_dir_close(&dir);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(open_run(f, &dir, NULL), 0);
+    run_dir_close(&dir);
+    assert_int_not_equal(access(lock, F_OK), 0);
+    assert_int_equal(access(path, F_OK), 0); /* it was there before */
+}
+
+static void the_default_folder_goes_too_and_others_stay(void **state)
+{
+    struct fixture *f = *state;
+    struct run_dir dir;
+    char other[200], root[160];
+
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", f->folder, 1), 0);
+    accepted(f, "");
+    assert_int_equal(run_dir_open(&dir, &f->config, NULL), 0);
+    snprintf(root, sizeof(root), "%s/millrace", f->folder);
+    assert_memory_equal(dir.path, root, strlen(root));
+    snprintf(other, sizeof(other), "%s/other", root);
+    assert_int_equal(mkdir(other, 0700), 0);
+    run_dir_close(&dir);
+    assert_int_not_equal(access(f->config.run_dir, F_OK), 0);
+    assert_int_equal(rmdir(other), 0);
+    assert_int_equal(run_dir_open(&dir, &f->config, NULL), 0);
+    run_dir_close(&dir);
+    assert_int_not_equal(access(root, F_OK), 0);
+    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
 }
 
 #define config_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -431,6 +489,8 @@ int main(void)
         config_test(the_run_folder_depends_on_the_offset_file),
         config_test(a_second_worker_on_one_folder_is_refused),
         config_test(a_folder_that_others_may_write_is_refused),
+        config_test(a_worker_takes_away_what_it_made),
+        config_test(the_default_folder_goes_too_and_others_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
