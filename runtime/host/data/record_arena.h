@@ -82,8 +82,9 @@ static inline struct record *batch_at(const struct batch *batch, size_t i)
  * and what does not fit set `over` and give null. */
 struct mr_value batch_own(struct batch *batch, struct mr_value v);
 void *batch_copy(struct batch *batch, const void *data,
-                 size_t len);                             /* NULL and `over` when it does not fit */
-void batch_fault(struct batch *batch, const char *fault); /* the first one stays */
+                 size_t len); /* NULL and `over` when it does not fit */
+bool batch_holds(const struct batch *batch, const void *p, size_t len); /* in its arena */
+void batch_fault(struct batch *batch, const char *fault);               /* the first one stays */
 
 /* What the host's table (host_api.c) points to. Never NULL, as mr_alloc promises. */
 void *record_arena_more(struct mr_arena *arena, size_t size);

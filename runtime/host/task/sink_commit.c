@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a sink task commits, and when: flush, then the ledger's offsets. At each interval without waiting for the answer, before
+ * partitions go with waiting for it. Thread: the task's.
+ *
+ * Invariant (promise 1): a committed offset never exceeds what put accepted and a flush after it made durable. */
+#include "base/clock.h"
+#include "host/task/sink_task_priv.h"
+
+#include <stdlib.h>
+
+#define LOGGER "host.task.sink"
+#include "base/log.h"
+
+/* Of the graceful time, when the last commit must be over, and what it gets at least. With brokers away it lasts as long as it
+ * may. */
+#define COMMIT_TENTHS 7
+#define LATE_COMMIT_MS 200
+
+/* --- lists of partitions -------------------------------------------------------------------------------------------- */
+
+static bool grow(struct consumer_partition **list, size_t *cap, size_t want)
+{
+    struct consumer_partition *grown;
+
+    if (want <= *cap)
+        return true;
+    grown = realloc(*list, want * sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    *list = grown;
+    *cap = want;
+    return true;
+}
+
+bool sink_commit_room(struct sink_task *s)
+{
+    struct mr_error err = {0};
+
+    if (grow(&s->parts, &s->parts_cap, ledger_count(s->ledger)))
+        return true;
+    mr_fail(&err, MR_ERR_NOMEM, "out of memory for the offsets of %zu partitions",
+            ledger_count(s->ledger));
+    sink_task_fail(s, &err, NULL);
+    return false;
+}
+
+/* --- flush and commit ---------------------------------------------------------------------------------------------- */
+
+/* Make durable what put accepted. offer: lend the consumer meanwhile; not inside the consumer's own callbacks. true: offsets may
+ * be committed. A flush that fails for good ends the task also inside a revocation: it could never commit again. */
+static bool flush(struct sink_task *s, bool offer)
+{
+    const struct mr_sink *sink = &s->task->plugin->sink;
+    struct mr_error err = {0};
+    bool lent;
+    int rc = MR_OK;
+
+    if (s->broken)
+        return false;
+    if (!s->unflushed || sink->flush == NULL)
+        return true;
+    if (offer)
+        sink_consumer_offer(s);
+    task_enter(s->task, "flush", false);
+    rc = sink->flush(s->task->inst.self, &err);
+    rc = task_leave(s->task, "flush", rc, &err);
+    lent = offer && sink_consumer_end_offer(s);
+    if (lent)
+        sink_consumer_take_back(s);
+    s->unflushed = rc < 0;
+    if (rc >= 0)
+        return true;
+    s->broken = rc != MR_ERR_RETRY;
+    if (rc == MR_ERR_RETRY && err.retry_after_ms > 0)
+        s->commit_due_ms = clock_ms() + err.retry_after_ms;
+    log_warn("offsets are not committed: %s: %s", s->task->where, err.text);
+    if (s->broken)
+        sink_task_fail(s, &err, s->task->where);
+    return false;
+}
+
+static void commit_failed(const struct mr_error *err)
+{
+    log_warn("offsets were not committed: %s; they go with the next commit", err->text);
+}
+
+/* Take the answer to an asynchronous commit. */
+void sink_commit_take_result(struct sink_task *s)
+{
+    struct mr_error err = {0};
+    int rc;
+
+    if (s->sent_count == 0)
+        return;
+    rc = consumer_commit_result(s->consumer, &err);
+    if (rc == 0 && clock_ms() - s->sent_ms < s->times.flush_timeout_ms)
+        return;
+    if (rc == 0)
+        rc = mr_fail(&err, MR_ERR_TIMEOUT, "no answer within %lld ms",
+                     (long long)s->times.flush_timeout_ms);
+    if (rc > 0)
+        ledger_committed(s->ledger, s->sent, s->sent_count);
+    else
+        commit_failed(&err);
+    s->sent_count = 0;
+}
+
+void sink_commit_begin(struct sink_task *s)
+{
+    struct mr_error err = {0};
+    size_t count;
+
+    if (s->sent_count > 0 || ledger_count(s->ledger) == 0 || !sink_commit_room(s))
+        return;
+    if (ledger_uncommitted(s->ledger, NULL, 0, s->parts) == 0 || !flush(s, true))
+        return;
+    /* Positions after the flush are those before it: nothing was put meanwhile. */
+    if (!grow(&s->sent, &s->sent_cap, ledger_count(s->ledger)))
+        return;
+    count = ledger_uncommitted(s->ledger, NULL, 0, s->sent);
+    if (count > 0 && consumer_commit(s->consumer, s->sent, count, false, 0, &err) != MR_OK)
+        commit_failed(&err);
+    else
+        s->sent_count = count;
+    s->sent_ms = clock_ms();
+}
+
+int64_t sink_commit_due_by(struct sink_task *s, int tenths, int64_t least_ms, int64_t timeout_ms)
+{
+    int64_t now_ms = clock_ms();
+    int64_t due_ms;
+
+    if (!task_stopping(s->task))
+        return now_ms + timeout_ms;
+    due_ms = task_stop_since(s->task) + s->times.graceful_ms * tenths / 10;
+    return due_ms < now_ms + least_ms     ? now_ms + least_ms
+           : due_ms > now_ms + timeout_ms ? now_ms + timeout_ms
+                                          : due_ms;
+}
+
+void sink_commit_before_leaving(struct sink_task *s, const struct consumer_partition *going,
+                                size_t count)
+{
+    struct mr_error err = {0};
+    int64_t commit_ms;
+    size_t n;
+
+    if (!sink_commit_room(s))
+        return;
+    n = ledger_uncommitted(s->ledger, going, count, s->parts);
+    if (n == 0 || !flush(s, false))
+        return;
+    commit_ms = sink_commit_due_by(s, COMMIT_TENTHS, LATE_COMMIT_MS, s->times.flush_timeout_ms) -
+                clock_ms();
+    s->sent_count = 0; /* an answer that is still out can't be told from this one's */
+    if (consumer_commit(s->consumer, s->parts, n, true, commit_ms, &err) == MR_OK)
+        ledger_committed(s->ledger, s->parts, n);
+    else
+        log_warn("the last offsets of %zu partitions were not committed: %s; their records are "
+                 "read again",
+                 n, err.text);
+}

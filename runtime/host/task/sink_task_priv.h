@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What sink_task.c, sink_commit.c and sink_consumer.c share, and nobody else sees. Owner: the task's thread, but for what is
+ * said to be under task->serve_lock. */
+#ifndef HOST_SINK_TASK_PRIV_H
+#define HOST_SINK_TASK_PRIV_H
+
+#include "host/task/ledger.h"
+#include "host/task/pipeline.h"
+#include "host/task/task_priv.h"
+#include "model/task_times.h"
+
+enum lend { LEND_NONE, LEND_OFFERED, LEND_LENT };
+
+struct sink_task {
+    struct task *task;
+    struct pipeline *pipeline;
+    struct consumer *consumer;
+    struct batch_pool *pool;
+    struct ledger *ledger;
+    struct consumer_msg *msgs; /* max_poll of them */
+    size_t max_poll;
+    int64_t max_poll_interval_ms;
+    struct task_times times; /* flush_timeout_ms: for commits, too */
+
+    struct batch *held; /* to be put again; staged in the ledger; NULL none */
+    int64_t put_again_ms;
+    int64_t commit_due_ms;
+    bool unflushed;        /* put accepted something since the last good flush */
+    bool broken;           /* flush failed for good: nothing may be committed any more */
+    bool stopped_delivery; /* consumer_pause was called */
+
+    struct consumer_partition *parts; /* scratch, as many as the ledger holds */
+    size_t parts_cap;
+    struct consumer_partition *sent; /* of the asynchronous commit that is out */
+    size_t sent_count;
+    size_t sent_cap;
+    int64_t sent_ms;
+    int64_t trouble_log_ms;
+    int64_t polled_ms; /* when the consumer was last served */
+
+    /* Under task->serve_lock. */
+    enum lend lend;
+    int64_t offered_ms; /* the consumer was not served since */
+};
+
+/* --- sink_task.c ---------------------------------------------------------------------------------------------------- */
+
+void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char *where);
+void sink_task_batch_done(struct sink_task *s, struct batch *batch); /* it goes back to the pool */
+/* Records of partitions that went leave the batch that waits to be put again. */
+void sink_task_drop_held(struct sink_task *s, const struct consumer_partition *parts, size_t count);
+
+/* --- sink_commit.c -------------------------------------------------------------------------------------------------- */
+
+bool sink_commit_room(
+    struct sink_task *s); /* in s->parts, for the whole ledger; false: the task has failed */
+void sink_commit_begin(struct sink_task *s); /* flush, then commit without waiting for the answer */
+void sink_commit_take_result(struct sink_task *s); /* of that one */
+/* Partitions are going: what is done in them is made durable and committed before. Inside the consumer's callback. */
+void sink_commit_before_leaving(struct sink_task *s, const struct consumer_partition *going,
+                                size_t count);
+/* When something must be over while the task stops: at tenths of the graceful time, but with least_ms from now on. While it does
+ * not stop: timeout_ms from now on. */
+int64_t sink_commit_due_by(struct sink_task *s, int tenths, int64_t least_ms, int64_t timeout_ms);
+
+/* --- sink_consumer.c ------------------------------------------------------------------------------------------------ */
+
+int sink_consumer_open(struct sink_task *s, struct mr_error *err);
+int sink_consumer_subscribe(struct sink_task *s,
+                            struct mr_error *err); /* from here on control may serve it */
+/* Leaving the group revokes everything: what is done is flushed and committed in there. */
+void sink_consumer_close(struct sink_task *s);
+/* Nothing is to be delivered while the task is paused or a batch waits to be put again. It holds for partitions that come
+ * meanwhile, too. */
+void sink_consumer_settle(struct sink_task *s);
+
+/* Around a call of the plugin that may take long. true: control had the consumer, and sink_consumer_take_back must follow. */
+void sink_consumer_offer(struct sink_task *s);
+bool sink_consumer_end_offer(struct sink_task *s);
+/* Positions are those after the call, so what put accepted is not read again. */
+void sink_consumer_take_back(struct sink_task *s);
+
+#endif
