@@ -122,12 +122,17 @@ static const struct source_conn *known(const struct herder *herder, const char *
 
 /* --- changes ---------------------------------------------------------------------------------------------------------- */
 
+static void on_remark(void *arg, const char *key, const char *text)
+{
+    log_write_for(LOG_WARN, LOGGER, arg, -1, "%s has no effect: %s", key, text);
+}
+
 /* Is the configuration valid? If not, the client is told all that is wrong with it. */
-static const struct catalog_plugin *valid_plugin(struct herder *herder, const struct props *config,
-                                                 herder_done done, void *arg)
+static const struct catalog_plugin *
+valid_plugin(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
 {
     struct validate_input input = {
-        .config = config, .catalog = herder->catalog, .worker = herder->config};
+        .config = put->config, .catalog = herder->catalog, .worker = herder->config};
     const struct catalog_plugin *plugin = NULL;
     struct validate_result result;
     struct mr_error err = {0};
@@ -143,20 +148,16 @@ static const struct catalog_plugin *valid_plugin(struct herder *herder, const st
         refuse_with(done, arg, &err, message.failed ? NULL : message.data);
     } else {
         plugin = result.plugin;
+        validate_remarks(put->config, &result, on_remark, (void *)(uintptr_t)put->conn);
     }
     validate_deinit(&result);
     buf_deinit(&message);
     return plugin;
 }
 
-static void on_remark(void *arg, const char *key, const char *text)
-{
-    log_write_for(LOG_WARN, LOGGER, arg, -1, "%s has no effect: %s", key, text);
-}
-
 void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
 {
-    const struct catalog_plugin *plugin = valid_plugin(herder, put->config, done, arg);
+    const struct catalog_plugin *plugin = valid_plugin(herder, put, done, arg);
     struct source_put store = {
         .name = put->conn, .plugin = plugin, .config = put->config, .target = put->initial};
     struct pending *pending;
@@ -167,7 +168,6 @@ void herder_put(struct herder *herder, const struct herder_put *put, herder_done
         refuse(done, arg, MR_ERR_EXISTS, "Connector %s already exists", put->conn);
         return;
     }
-    validate_remarks(put->config, on_remark, (void *)(uintptr_t)put->conn);
     pending = pending_new(herder, put->conn, done, arg);
     pending->created = known(herder, put->conn) == NULL;
     pending->info = view_info(put->conn, put->config, plugin, 0);

@@ -282,37 +282,6 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     return 0;
 }
 
-/* One remark for each, at its first key; none where the value is the default. */
-static const struct {
-    const char *key;
-    bool prefix;
-    const char *harmless;
-    const char *text;
-} without_effect[] = {
-    {"topic.creation.", true, "", "topics are created by the broker, with its own settings"},
-    {"offsets.storage.topic", false, "", "a standalone worker keeps all offsets in its file"},
-    {"errors.retry.timeout", false, "0", "what fails for the moment is not tried again"},
-    {"errors.log.enable", false, "false",
-     "records that are skipped are counted in the log, not listed"},
-};
-
-void validate_remarks(const struct props *config, validate_remark fn, void *arg)
-{
-    for (size_t w = 0; w < sizeof(without_effect) / sizeof(without_effect[0]); w++) {
-        size_t len = strlen(without_effect[w].key) + (without_effect[w].prefix ? 0 : 1);
-
-        for (size_t i = 0; i < config->count; i++) {
-            const struct props_entry *e = &config->entries[i];
-
-            if (strncmp(e->key, without_effect[w].key, len) != 0 || validation_blank(e->value) ||
-                strcasecmp(e->value, without_effect[w].harmless) == 0)
-                continue;
-            fn(arg, e->key, without_effect[w].text);
-            break;
-        }
-    }
-}
-
 size_t validate_error_count(const struct validate_result *result)
 {
     size_t count = 0;

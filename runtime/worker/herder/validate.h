@@ -34,9 +34,11 @@ int validate_connector(const struct validate_input *input, struct validate_resul
                        struct mr_error *err);
 void validate_deinit(struct validate_result *result);
 
-/* Settings that a valid configuration has and that nothing here acts on: each is handed to fn, to be logged. */
+/* Settings of a valid configuration that have no effect, since nothing here acts on them or nobody knows them (told with the
+ * nearest name that is known): each is handed to fn, to be logged as "KEY has no effect: TEXT". result: of this config. */
 typedef void (*validate_remark)(void *arg, const char *key, const char *text);
-void validate_remarks(const struct props *config, validate_remark fn, void *arg);
+void validate_remarks(const struct props *config, const struct validate_result *result,
+                      validate_remark fn, void *arg);
 
 size_t validate_error_count(const struct validate_result *result); /* as Connect counts */
 /* The text of a refusal: "Connector configuration is invalid and contains the following N error(s):" and so on. */

@@ -423,28 +423,94 @@ static void a_pattern_that_no_task_could_use_is_refused(void **state)
 
 static void on_remark(void *arg, const char *key, const char *text)
 {
-    assert_non_null(text);
-    buf_printf(arg, "%s ", key);
+    buf_printf(arg, "%s: %s\n", key, text);
+}
+
+/* What is remarked of a valid configuration, a line each. */
+static void remarked(struct fixture *f, const char *lines)
+{
+    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_result result;
+    struct buf seen;
+
+    buf_init(&seen, 1 << 16);
+    assert_int_equal(validate_connector(&input, &result, NULL), 0);
+    assert_int_equal(validate_error_count(&result), 0);
+    validate_remarks(&f->config, &result, on_remark, &seen);
+    assert_string_equal(seen.len > 0 ? seen.data : "", lines);
+    validate_deinit(&result);
+    buf_deinit(&seen);
 }
 
 static void what_has_no_effect_is_remarked_upon(void **state)
 {
     struct fixture *f = *state;
-    struct buf seen;
 
-    buf_init(&seen, 256);
     a_source(f);
     set(f, "errors.retry.timeout", "0");
     set(f, "errors.log.enable", "FALSE");
-    set(f, "offsets.storage.topic.x", "1");
-    validate_remarks(&f->config, on_remark, &seen);
-    assert_int_equal(seen.len, 0);
+    remarked(f, "");
     set(f, "errors.log.enable", "true");
     set(f, "topic.creation.default.partitions", "1");
     set(f, "topic.creation.default.replication.factor", "1");
-    validate_remarks(&f->config, on_remark, &seen);
-    assert_string_equal(seen.data, "topic.creation.default.partitions errors.log.enable ");
-    buf_deinit(&seen);
+    remarked(f, "topic.creation.default.partitions: topics are created by the broker, with its own "
+                "settings\n"
+                "errors.log.enable: records that are skipped are counted in the log, not listed\n");
+}
+
+/* Connect is silent, and the user wonders. */
+static void misspelt_keys_are_remarked_upon_with_the_nearest_name(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "tasks.maxx", "2");
+    set(f, "topics", "t");
+    set(f, "batchsize", "1");
+    set(f, "colour", "secret");
+    remarked(f, "tasks.maxx: no such setting is known; did you mean tasks.max?\n"
+                "topics: no such setting is known; did you mean topic?\n"
+                "batchsize: no such setting is known; did you mean batch.size?\n"
+                "colour: no such setting is known\n");
+}
+
+static void keys_of_converters_and_clients_are_known(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "key.converter", JSON);
+    set(f, "key.converter.schemas.cache.size", "10");
+    set(f, "header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter");
+    set(f, "header.converter.whatever", "1");
+    set(f, "producer.override.linger.ms", "5");
+    set(f, "consumer.override.fetch.min.bytes", "5");
+    remarked(f, "");
+    set(f, "key.converter.schemas.cachesize", "10");
+    set(f, "value.converter.schemas.cache.size", "10");
+    remarked(f, "key.converter.schemas.cachesize: no such setting is known; did you mean "
+                "key.converter.schemas.cache.size?\n"
+                "value.converter.schemas.cache.size: value.converter is not set, and the worker's "
+                "converter has the worker's settings; set both here\n");
+}
+
+static void a_crowd_of_unknown_keys_is_remarked_upon_in_part(void **state)
+{
+    struct fixture *f = *state;
+    struct buf lines;
+
+    buf_init(&lines, 1 << 16);
+    a_source(f);
+    for (int i = 0; i < 300; i++) {
+        char key[64];
+
+        snprintf(key, sizeof(key), "some.unheard.of.key.%d", i);
+        set(f, key, "x");
+        if (i < 20)
+            buf_printf(&lines, "%s: no such setting is known\n", key);
+    }
+    remarked(f, lines.data);
+    buf_deinit(&lines);
 }
 
 static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
@@ -595,6 +661,9 @@ int main(void)
         validate_test(a_sink_needs_topics_in_exactly_one_way),
         validate_test(a_pattern_that_no_task_could_use_is_refused),
         validate_test(what_has_no_effect_is_remarked_upon),
+        validate_test(misspelt_keys_are_remarked_upon_with_the_nearest_name),
+        validate_test(keys_of_converters_and_clients_are_known),
+        validate_test(a_crowd_of_unknown_keys_is_remarked_upon_in_part),
         validate_test(a_required_guarantee_that_cannot_be_given_is_refused),
         validate_test(overrides_are_judged_by_the_worker_s_policy),
         validate_test(security_that_cannot_be_honoured_is_refused),

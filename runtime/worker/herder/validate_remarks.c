@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a valid configuration asks for and does not get: settings that nothing here acts on, and keys that nobody knows, as a
+ * typing error leaves them. Connect is silent about both. Called by the herder when a configuration is taken; pure.
+ *
+ * Known is what the validation has looked at: the framework's keys, the connector's own, those of its converters. A plugin can
+ * read only keys that it declares, so a key that is not among them reaches nobody. */
+#include "base/nearest.h"
+#include "worker/herder/validation.h"
+
+#include <strings.h>
+
+#define UNKNOWN_MAX 20 /* remarks about unknown keys */
+
+/* One remark for each, at its first key; none where the value is the default. */
+static const struct {
+    const char *key;
+    bool prefix;
+    const char *harmless;
+    const char *text;
+} without_effect[] = {
+    {"topic.creation.", true, "", "topics are created by the broker, with its own settings"},
+    {"offsets.storage.topic", false, "", "a standalone worker keeps all offsets in its file"},
+    {"errors.retry.timeout", false, "0", "what fails for the moment is not tried again"},
+    {"errors.log.enable", false, "false",
+     "records that are skipped are counted in the log, not listed"},
+};
+
+static void remark_known(const struct props *config, validate_remark fn, void *arg)
+{
+    for (size_t w = 0; w < sizeof(without_effect) / sizeof(without_effect[0]); w++) {
+        size_t len = strlen(without_effect[w].key) + (without_effect[w].prefix ? 0 : 1);
+
+        for (size_t i = 0; i < config->count; i++) {
+            const struct props_entry *e = &config->entries[i];
+
+            if (strncmp(e->key, without_effect[w].key, len) != 0 || validation_blank(e->value) ||
+                strcasecmp(e->value, without_effect[w].harmless) == 0)
+                continue;
+            fn(arg, e->key, without_effect[w].text);
+            break;
+        }
+    }
+}
+
+/* --- unknown keys ----------------------------------------------------------------------------------------------------- */
+
+/* Below these, others judge: the Kafka clients, and what is told like a class that is not installed. */
+static const char *const judged_elsewhere[] = {"producer.override.", "consumer.override.",
+                                               "admin.override.",    "topic.creation.",
+                                               "transforms.",        "predicates."};
+
+static bool begins_with(const char *key, const char *prefix)
+{
+    return strncmp(key, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_judged_elsewhere(const char *key)
+{
+    for (size_t i = 0; i < sizeof(judged_elsewhere) / sizeof(judged_elsewhere[0]); i++)
+        if (begins_with(key, judged_elsewhere[i]))
+            return true;
+    return false;
+}
+
+/* The converter below whose prefix the key stands, as its own key; NULL none. */
+static const char *converter_of(const char *key)
+{
+    static const char *const converters[] = {"key.converter", "value.converter",
+                                             "header.converter"};
+
+    for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]); i++)
+        if (begins_with(key, converters[i]) && key[strlen(converters[i])] == '.')
+            return converters[i];
+    return NULL;
+}
+
+static bool knows_keys_of(const struct validate_result *result, const char *converter)
+{
+    for (size_t i = 0; i < result->key_count; i++)
+        if (result->keys[i].per_key && converter_of(result->keys[i].name) == converter)
+            return true;
+    return false;
+}
+
+static const char **names_of(const struct validate_result *result)
+{
+    const char **names = calloc(result->key_count + 1, sizeof(*names));
+
+    mr_assert(names != NULL);
+    for (size_t i = 0; i < result->key_count; i++)
+        names[i] = result->keys[i].name;
+    return names;
+}
+
+static bool contains(const char *const *names, const char *key)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(*names, key) == 0)
+            return true;
+    return false;
+}
+
+/* What is wrong with a key; false: nothing, or nobody here can tell. */
+static bool judge(const struct props *config, const struct validate_result *result,
+                  const char *const *names, const char *key, char *text, size_t size)
+{
+    const char *converter = converter_of(key), *near;
+
+    if (is_judged_elsewhere(key) || contains(names, key))
+        return false;
+    if (converter != NULL && props_get(config, converter) == NULL) {
+        snprintf(text, size,
+                 "%s is not set, and the worker's converter has the worker's settings; set both "
+                 "here",
+                 converter);
+        return true;
+    }
+    if (converter != NULL && !knows_keys_of(result, converter))
+        return false;
+    near = nearest_name(key, names);
+    snprintf(text, size, "no such setting is known%s%s%s", near != NULL ? "; did you mean " : "",
+             near != NULL ? near : "", near != NULL ? "?" : "");
+    return true;
+}
+
+static void remark_unknown(const struct props *config, const struct validate_result *result,
+                           validate_remark fn, void *arg)
+{
+    const char **names = names_of(result);
+    char text[512];
+
+    for (size_t i = 0, said = 0; i < config->count && said < UNKNOWN_MAX; i++)
+        if (judge(config, result, names, config->entries[i].key, text, sizeof(text))) {
+            fn(arg, config->entries[i].key, text);
+            said++;
+        }
+    free(names);
+}
+
+void validate_remarks(const struct props *config, const struct validate_result *result,
+                      validate_remark fn, void *arg)
+{
+    remark_known(config, fn, arg);
+    remark_unknown(config, result, fn, arg);
+}
