@@ -8,6 +8,9 @@
  *   pause, resume      begins               waits              begins, beside the start
  *   restart a task     begins               waits              waits, or is refused where one of the first row is behind it
  *
+ * A share (share.h) is looked at after what is queued, whenever nothing is ending: not a queue but a mark, since only what is
+ * wanted at that time counts.
+ *
  * So nothing waits for plugin code that a later request wants to end, and every `done` runs exactly once: at once, when the
  * lifecycle settles, when overtaken, or at shutdown. After any call into a lifecycle `go_on` looks what that brought; an
  * entry is only freed by reap, at the end of the outermost call. Loop thread only. */
@@ -42,6 +45,8 @@ struct entry {
     struct change *active; /* begun, and not over before the lifecycle settles */
     int depth;             /* of calls that hold this entry */
     bool removed;          /* to be freed unless something is queued */
+    bool reshare;          /* what is wanted of it may have changed */
+    bool telling;          /* that it is shared as wanted is still to be told */
 };
 
 struct connectors {
@@ -97,14 +102,23 @@ static bool behind_is_one_that_ends(const struct change *change)
 
 /* --- doing them ------------------------------------------------------------------------------------------------------- */
 
+/* Those chosen start again, whether they run or not; of the FAILED ones no more than that is asked. */
+static void restart_tasks(struct entry *entry, const struct change *change)
+{
+    for (size_t i = 0; change->tasks != NULL && change->tasks[i] >= 0; i++)
+        if (change->connector || change->plan.only_failed)
+            lifecycle_revive(entry->lc, change->tasks[i]);
+        else
+            lifecycle_restart_task(entry->lc, change->tasks[i]);
+}
+
 static void restart(struct entry *entry, const struct change *change)
 {
     if (change->connector && change->plan.tasks && !change->plan.only_failed) {
         lifecycle_restart_all(entry->lc);
         return;
     }
-    for (size_t i = 0; change->tasks != NULL && change->tasks[i] >= 0; i++)
-        lifecycle_revive(entry->lc, change->tasks[i]);
+    restart_tasks(entry, change);
     if (change->connector)
         lifecycle_restart(entry->lc);
     else if (change->tasks != NULL && change->tasks[0] >= 0)
@@ -193,6 +207,21 @@ static bool begin_next(struct entry *entry)
     return true;
 }
 
+/* Go for what is wanted of it here, if that may be done now; false: nothing was done. */
+static bool share(struct connectors *all, struct entry *entry)
+{
+    struct share share = {0};
+
+    if (!entry->reshare || all->closing || lifecycle_busy(entry->lc) == LIFECYCLE_ENDING)
+        return false;
+    entry->reshare = false;
+    entry->telling = true;
+    all->options.share(all->options.arg, entry->name, &share);
+    entry->removed = !share_bring_about(entry->lc, &share);
+    share_deinit(&share);
+    return true;
+}
+
 /* --- entries ---------------------------------------------------------------------------------------------------------- */
 
 static void free_entry(void *value)
@@ -245,10 +274,20 @@ static void look_whether_closed(struct connectors *all)
     loop_timer_start(all->options.loop, &all->closed_timer, 0, closed, all);
 }
 
+/* Nothing ends any more that is not wanted here: told once. true: that has brought something new. */
+static bool tell_shared(struct connectors *all, struct entry *entry)
+{
+    if (!entry->telling || entry->reshare || lifecycle_busy(entry->lc) == LIFECYCLE_ENDING)
+        return false;
+    entry->telling = false;
+    all->options.shared(all->options.arg, entry->name);
+    return entry->reshare || entry->first != NULL;
+}
+
 /* The outermost call lets an entry go that was removed and has nothing to do. */
 static void reap(struct connectors *all, struct entry *entry)
 {
-    if (entry->removed && entry->first == NULL && entry->active == NULL &&
+    if (entry->removed && !entry->reshare && entry->first == NULL && entry->active == NULL &&
         lifecycle_busy(entry->lc) == LIFECYCLE_FREE) {
         map_remove(all->entries, entry->name);
         free_entry(entry);
@@ -265,7 +304,8 @@ static void go_on(struct connectors *all, struct entry *entry)
     do {
         if (lifecycle_settled(entry->lc, &err))
             finish_active(entry, &err);
-    } while (entry->first != NULL && begin_next(entry));
+    } while ((entry->first != NULL && begin_next(entry)) || share(all, entry) ||
+             tell_shared(all, entry));
     entry->depth--;
     reap(all, entry);
     look_whether_closed(all);
@@ -276,6 +316,14 @@ static void on_made(void *arg, const char *conn, struct props *configs, size_t c
     struct connectors *all = arg;
 
     all->options.made(all->options.arg, conn, configs, count);
+}
+
+static void on_told(void *arg, const char *conn, int task, enum state state, const char *trace)
+{
+    struct connectors *all = arg;
+
+    if (all->options.told != NULL)
+        all->options.told(all->options.arg, conn, task, state, trace);
 }
 
 static void on_moved(void *arg, const char *conn)
@@ -393,12 +441,14 @@ void connectors_restart_task(struct connectors *all, const char *name, int task,
 /* Which parts are meant, by their states now: the answer shows these, whatever happens until the change's turn. */
 static void choose(struct change *change, struct lifecycle *lc)
 {
+    struct lifecycle_have have;
     struct lifecycle_view view;
     size_t n = 0;
 
     lifecycle_view(lc, &view);
-    change->connector =
-        change->plan.connector && (!change->plan.only_failed || view.state == STATE_FAILED);
+    lifecycle_have(lc, &have);
+    change->connector = change->plan.connector && have.object &&
+                        (!change->plan.only_failed || view.state == STATE_FAILED);
     change->tasks = calloc(view.tasks->count + 1, sizeof(*change->tasks));
     mr_assert(change->tasks != NULL);
     for (size_t i = 0; change->plan.tasks && i < view.tasks->count; i++) {
@@ -451,6 +501,45 @@ void connectors_run(struct connectors *all, const char *name, const struct props
         return;
     lifecycle_run(entry->lc, configs, count);
     go_on(all, entry);
+}
+
+void connectors_keep(struct connectors *all, const char *name)
+{
+    struct entry *entry = find(all, name);
+
+    if (entry == NULL)
+        return;
+    lifecycle_keep(entry->lc);
+    go_on(all, entry);
+}
+
+void connectors_ask_again(struct connectors *all, const char *name)
+{
+    struct entry *entry = find(all, name);
+
+    if (entry == NULL || lifecycle_busy(entry->lc) != LIFECYCLE_FREE)
+        return;
+    lifecycle_ask_again(entry->lc);
+    go_on(all, entry);
+}
+
+void connectors_reshare(struct connectors *all, const char *name)
+{
+    struct entry *entry = find(all, name);
+
+    if (all->closing)
+        return;
+    if (entry == NULL)
+        entry = add(all, name);
+    entry->reshare = true;
+    go_on(all, entry);
+}
+
+bool connectors_sharing(const struct connectors *all, const char *name)
+{
+    const struct entry *entry = find(all, name);
+
+    return entry != NULL && (entry->reshare || lifecycle_busy(entry->lc) == LIFECYCLE_ENDING);
 }
 
 void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg)
@@ -546,6 +635,7 @@ struct connectors *connectors_new(const struct connectors_options *options)
                                       .sup = options->sup,
                                       .restart_max = options->restart_max,
                                       .made = on_made,
+                                      .told = on_told,
                                       .moved = on_moved,
                                       .arg = all};
     all->entries = map_new();

@@ -5,7 +5,7 @@
 #ifndef WORKER_CONNECTORS_H
 #define WORKER_CONNECTORS_H
 
-#include "worker/herder/lifecycle.h"
+#include "worker/herder/share.h"
 
 #define CONNECTORS_MAX 10000
 #define CONNECTORS_QUEUED_MAX 64 /* changes that wait for one connector */
@@ -17,12 +17,20 @@ struct connectors;
  * runs any more. May be called before the request returns. */
 typedef void (*connectors_done)(void *arg, const struct mr_error *err);
 
-/* made: as in lifecycle.h; answered by connectors_run. Borrowed for life. */
+/* Borrowed for life.
+ *
+ * made     as in lifecycle.h; answered by connectors_run or connectors_keep
+ * told     a state changed here, as in lifecycle.h; NULL: nobody listens
+ * share    of a cluster: what of this connector is to run here now? The answer is freed by share_deinit
+ * shared   of a cluster: after a connectors_reshare nothing ends any more that is not wanted here */
 struct connectors_options {
     struct loop *loop;
     struct supervisor *sup;
     int restart_max;
     void (*made)(void *arg, const char *conn, struct props *configs, size_t count);
+    void (*told)(void *arg, const char *conn, int task, enum state state, const char *trace);
+    void (*share)(void *arg, const char *conn, struct share *out);
+    void (*shared)(void *arg, const char *conn);
     void *arg;
 };
 
@@ -56,6 +64,16 @@ void connectors_restart(struct connectors *all, const char *name,
 
 void connectors_run(struct connectors *all, const char *name, const struct props *configs,
                     size_t count);
+
+/* In place of connectors_run where the configurations were taken note of: what is here goes on. */
+void connectors_keep(struct connectors *all, const char *name);
+/* Have the configurations of the tasks made anew, if the connector runs here and nothing is under way with it. */
+void connectors_ask_again(struct connectors *all, const char *name);
+
+/* What is wanted of a connector here may have changed: looked at as soon as nothing of it is ending, then gone for. */
+void connectors_reshare(struct connectors *all, const char *name);
+/* Is that still to come, or something still ending? */
+bool connectors_sharing(const struct connectors *all, const char *name);
 
 /* End every host, answer every change that waits with MR_ERR_CLOSED; then fn. No change is taken after that. */
 void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg);

@@ -32,7 +32,7 @@
 #define ASK_AGAIN_LAST_MS 60000
 
 enum phase { IDLE, DUE, STARTING, ASKING, UP, DRAINING, WAITING, DOWN };
-enum next { NEXT_START, NEXT_REST, NEXT_DOWN }; /* after DRAINING */
+enum next { NEXT_START, NEXT_REST, NEXT_LEAVE, NEXT_DOWN }; /* after DRAINING */
 
 struct lifecycle {
     char *name;
@@ -254,6 +254,17 @@ static void fail_restarting(struct lifecycle *lc)
 
 /* --- ending --------------------------------------------------------------------------------------------------------- */
 
+static void leave(struct lifecycle *lc)
+{
+    task_life_show_all(&lc->tasks, STATE_UNASSIGNED, NULL);
+    task_life_forget(&lc->tasks);
+    set_state(lc, STATE_UNASSIGNED, NULL);
+    lc->phase = IDLE;
+    lc->serial = 0;
+    lc->object_down = false;
+    settle(lc, NULL);
+}
+
 static void drained(struct lifecycle *lc)
 {
     task_life_hostless(&lc->tasks);
@@ -270,6 +281,8 @@ static void drained(struct lifecycle *lc)
             task_life_forget(&lc->tasks);
         set_state(lc, lc->target == TARGET_STOPPED ? STATE_STOPPED : STATE_UNASSIGNED, NULL);
         settle(lc, NULL);
+    } else if (lc->next == NEXT_LEAVE) {
+        leave(lc);
     } else {
         lc->phase = DOWN;
         fail_restarting(lc);
@@ -535,6 +548,12 @@ bool lifecycle_may_start(const struct lifecycle *lc, int number)
 
 /* --- requests ------------------------------------------------------------------------------------------------------- */
 
+/* There is nothing to be started again: stopped, or no longer this worker's. */
+static bool rests(const struct lifecycle *lc)
+{
+    return lc->target == TARGET_STOPPED || (lc->shared && lc->serial == 0);
+}
+
 static void start_over(struct lifecycle *lc)
 {
     lc->object_down = false;
@@ -589,7 +608,7 @@ void lifecycle_target(struct lifecycle *lc, enum target_state target)
 
 void lifecycle_restart(struct lifecycle *lc)
 {
-    if (lc->target == TARGET_STOPPED)
+    if (rests(lc))
         return;
     if (lc->phase != UP || (lc->state != STATE_RUNNING && lc->state != STATE_PAUSED))
         start_over(lc);
@@ -602,7 +621,7 @@ void lifecycle_restart_all(struct lifecycle *lc)
     lc->fresh = true;
     for (size_t i = 0; i < lc->tasks.count; i++)
         lc->tasks.list[i].failed = false;
-    if (lc->target != TARGET_STOPPED)
+    if (!rests(lc))
         start_over(lc);
 }
 
@@ -616,7 +635,7 @@ void lifecycle_revive(struct lifecycle *lc, int number)
 
 void lifecycle_start_revived(struct lifecycle *lc)
 {
-    if (lc->target == TARGET_STOPPED)
+    if (rests(lc))
         return;
     if (lc->phase == UP && !lc->stale)
         task_life_start_idle(&lc->tasks, lc->target);
@@ -643,7 +662,7 @@ void lifecycle_restart_task(struct lifecycle *lc, int number)
 
 void lifecycle_end(struct lifecycle *lc)
 {
-    drain(lc, NEXT_REST);
+    drain(lc, lc->shared ? NEXT_LEAVE : NEXT_REST);
 }
 
 void lifecycle_mark_restarting(struct lifecycle *lc, int task)
@@ -740,7 +759,7 @@ void lifecycle_drop_task(struct lifecycle *lc, int number)
 
 void lifecycle_have(const struct lifecycle *lc, struct lifecycle_have *out)
 {
-    *out = (struct lifecycle_have){lc->serial, lc->object, lc->target, &lc->tasks};
+    *out = (struct lifecycle_have){&lc->config, lc->serial, lc->object, lc->target, &lc->tasks};
 }
 
 /* --- life, and looks ------------------------------------------------------------------------------------------------ */

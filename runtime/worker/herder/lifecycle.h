@@ -68,7 +68,7 @@ void lifecycle_revive(struct lifecycle *lc,
                       int task); /* a FAILED task is to start with the next start */
 void lifecycle_start_revived(struct lifecycle *lc);          /* now */
 void lifecycle_restart_task(struct lifecycle *lc, int task); /* the task exists */
-void lifecycle_end(struct lifecycle *lc); /* stop everything; the configuration stays */
+void lifecycle_end(struct lifecycle *lc); /* stop everything; a share is this worker's no more */
 void lifecycle_mark_restarting(struct lifecycle *lc,
                                int task); /* shown until it moves; task -1: the connector */
 
@@ -86,8 +86,9 @@ void lifecycle_object(struct lifecycle *lc, bool object);
 void lifecycle_put_task(struct lifecycle *lc, int task, const struct props *config,
                         int64_t generation);
 void lifecycle_drop_task(struct lifecycle *lc, int task);
-/* tasks: borrowed until the next call. serial 0: nothing was applied yet. */
+/* config, tasks: borrowed until the next call. serial 0: nothing was applied yet, or all of it was ended. */
 struct lifecycle_have {
+    const struct props *config;
     uint64_t serial;
     bool object;
     enum target_state target;
