@@ -20,10 +20,8 @@ struct config_conn {
         inconsistent; /* the newest commit found no full set: the task list is empty until the owner writes one */
     bool pending_fencing;  /* a commit came after the newest task-count record */
     int task_count_record; /* -1 none; outlives deletion, as Java has it */
-    int64_t
-        generation; /* commits that were applied, as this process saw them; -1 none. Never to be sent anywhere */
-    struct props **tasks; /* by task id, NULL where there is none; tasks_cap long */
-    size_t tasks_cap;
+    int64_t generation;   /* commits applied, as this process saw them, -1 none; never to be sent */
+    struct map *tasks;    /* private: task id → props that were committed */
     struct map *deferred; /* private: task id → props that wait for their commit */
 };
 
