@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's first question to Kafka. The client is a librdkafka producer that produces nothing: it bootstraps, learns the
- * cluster id with its first metadata, and is freed. Errors come by librdkafka's own threads into its queue; they are taken
+/* The worker's questions to Kafka. The client is a librdkafka producer that produces nothing: it bootstraps, learns the
+ * cluster id with its first metadata, and asks for the brokers' names now and then. Errors come by librdkafka's own threads into its queue; they are taken
  * from there inside cluster_id, so this file has one owner thread and no lock. */
 #include "kafka/cluster.h"
 
@@ -55,6 +55,12 @@ void cluster_free(struct cluster **clusterp)
     free(cluster);
 }
 
+static int no_answer(struct cluster *cluster, struct mr_error *err)
+{
+    return mr_fail(err, MR_ERR_TIMEOUT, "%s",
+                   cluster->trouble[0] != '\0' ? cluster->trouble : "no answer yet");
+}
+
 int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t size,
                struct mr_error *err)
 {
@@ -64,10 +70,24 @@ int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t si
     while (rd_kafka_poll(cluster->rk, 0) > 0)
         ;
     if (id == NULL)
-        return mr_fail(err, MR_ERR_TIMEOUT, "%s",
-                       cluster->trouble[0] != '\0' ? cluster->trouble : "no answer yet");
+        return no_answer(cluster, err);
     if (snprintf(out, size, "%s", id) >= (int)size)
         rc = mr_fail(err, MR_ERR_TOO_LARGE, "the cluster id is longer than %zu bytes", size - 1);
     rd_kafka_mem_free(cluster->rk, id);
     return rc;
+}
+
+/* Metadata of no topic: a request that any broker answers from memory. */
+int cluster_answers(struct cluster *cluster, int64_t timeout_ms, struct mr_error *err)
+{
+    const struct rd_kafka_metadata *brokers = NULL;
+    rd_kafka_resp_err_t code = rd_kafka_metadata(cluster->rk, 0, NULL, &brokers, (int)timeout_ms);
+
+    while (rd_kafka_poll(cluster->rk, 0) > 0)
+        ;
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return no_answer(cluster, err);
+    rd_kafka_metadata_destroy(brokers);
+    cluster->trouble[0] = '\0';
+    return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks a Kafka cluster who it is. Owner: one thread; it blocks, at most as long as it is told. */
+/* Asks a Kafka cluster who it is, and whether it is still there. Owner: one thread; it blocks, at most as long as it is told. */
 #ifndef KAFKA_CLUSTER_H
 #define KAFKA_CLUSTER_H
 
@@ -15,5 +15,7 @@ void cluster_free(struct cluster **cluster);
  * Connect failed: Connection refused"). May be called again: the client goes on trying in between. */
 int cluster_id(struct cluster *cluster, int64_t timeout_ms, char *out, size_t size,
                struct mr_error *err);
+/* 0: a broker answers now. MR_ERR_TIMEOUT: none in this time; err as above. */
+int cluster_answers(struct cluster *cluster, int64_t timeout_ms, struct mr_error *err);
 
 #endif

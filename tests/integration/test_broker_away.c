@@ -38,6 +38,15 @@ static bool trace_says(const struct worker_run *w, const char *conn, const char 
     return strstr(worker_run_state(w, conn, "tasks.0.trace"), text) != NULL;
 }
 
+static size_t times_in(const char *path, const char *text)
+{
+    size_t count = 0;
+
+    for (const char *at = scratch_read(path, NULL); (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
 /* 30 s without a broker while lines go on to come: source and sink stay RUNNING, REST answers, and then every line arrives
  * once or more, in order, none missing. The session is short since the restarted broker waits for the member of before. */
 static void thirty_seconds_without_a_broker_lose_nothing(void **state)
@@ -64,9 +73,19 @@ static void thirty_seconds_without_a_broker_lose_nothing(void **state)
     holds_for(AWAY_MS, http_get(scratch_text("%s/connectors", w->url)).seconds < 1.0 &&
                            strcmp(worker_run_state(w, "source", "tasks.0.state"), "RUNNING") == 0 &&
                            strcmp(worker_run_state(w, "sink", "tasks.0.state"), "RUNNING") == 0);
+    assert_true(scratch_contains(
+        w->log, scratch_text("WARN  worker.kafka Kafka at %s does not answer: ", w->servers)));
     kafka_run_do(kafka, "restart 1");
     scratch_append_text(file, numbered(201, 300));
     wait_until(2 * FLOW_MS, scratch_contains(out, "line 300"));
+    wait_until(FLOW_MS, scratch_contains(w->log, scratch_text("INFO  worker.kafka Kafka at %s "
+                                                              "answers again, after ",
+                                                              w->servers)));
+    assert_int_equal(times_in(w->log, " does not answer: "), 1);
+    assert_int_equal(times_in(w->log, "WARN  host.task.source [source|0] producer: "), 1);
+    assert_int_equal(times_in(w->log, "WARN  host.task.sink [sink|0] consumer: "), 1);
+    wait_until(FLOW_MS, scratch_contains(w->log, "[source|0] producer: Kafka takes records again"));
+    wait_until(FLOW_MS, scratch_contains(w->log, "[sink|0] consumer: Kafka gives records again"));
     seen = scratch_read(out, NULL);
     for (int i = 1; i <= 300; i++)
         assert_non_null(strstr(seen, scratch_text("line %d\n", i)));

@@ -21,8 +21,8 @@
 #define LOGGER "host.task.source"
 #include "base/log.h"
 
-#define TROUBLE_LOG_MS 30000
-#define SMALL_BATCH 16384 /* Java's default batch.size */
+#define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */
+#define SMALL_BATCH 16384       /* Java's default batch.size */
 #define GROUP_MAX 1024
 
 static bool ending(struct sender *s)
@@ -78,24 +78,29 @@ void sender_walk_reports(struct sender *s)
         task_fail(s->task, &err, NULL);
 }
 
-/* Failures of the client as such: told in the log, now and then; fatal ones end the task. */
+/* Failures of the client as such: their beginning and their end are told in the log; fatal ones end the task. */
 void sender_look_for_trouble(struct sender *s, int64_t now_ms)
 {
     struct mr_error err = {0};
     bool fatal = false;
     const char *trouble = producer_trouble(s->producer, &fatal);
 
-    if (trouble == NULL)
+    if (trouble == NULL) {
+        if (s->trouble_ms != 0)
+            log_info("producer: Kafka takes records again");
+        s->trouble_ms = 0;
         return;
+    }
     if (fatal) {
         mr_fail(&err, MR_ERR_FATAL, "the producer can't go on: %s", trouble);
         task_fail(s->task, &err, NULL);
-    } else if (now_ms >= s->trouble_log_ms) {
+    } else if (s->trouble_ms == 0 || now_ms - s->trouble_ms >= TROUBLE_AGAIN_MS) {
         log_warn("producer: %s (%zu records wait; they are sent when the brokers answer)", trouble,
                  producer_in_flight(s->producer));
-        s->trouble_log_ms = now_ms + TROUBLE_LOG_MS;
+        s->trouble_ms = now_ms;
     }
 }
+
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
 static struct producer_topic *topic_of(struct sender *s, const struct record *rec,

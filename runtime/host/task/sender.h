@@ -25,7 +25,7 @@ struct sender {
     size_t too_large; /* records that came back so since the last look */
     bool gap;         /* records behind the first unsettled one were taken back from the producer */
     bool lost;        /* a record failed for good: nothing behind it is sent any more */
-    int64_t trouble_log_ms;
+    int64_t trouble_ms; /* when it was told that the client is in trouble; 0: it is in none */
 };
 
 /* tolerance: borrowed for the sender's life. */

@@ -23,8 +23,8 @@
 #define LOGGER "host.task.sink"
 #include "base/log.h"
 
-#define RETRY_MS 1000 /* back-off after MR_ERR_RETRY from put or flush */
-#define TROUBLE_LOG_MS 30000
+#define RETRY_MS 1000           /* back-off after MR_ERR_RETRY from put or flush */
+#define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */
 #define BATCH_BUDGET ((size_t)64 * 1024 * 1024)
 
 void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char *where)
@@ -230,10 +230,17 @@ static void poll_failed(struct sink_task *s, int rc, const struct mr_error *err)
 
     if (rc != MR_ERR_RETRY)
         sink_task_fail(s, err, NULL);
-    else if (now_ms >= s->trouble_log_ms) {
+    else if (s->trouble_ms == 0 || now_ms - s->trouble_ms >= TROUBLE_AGAIN_MS) {
         log_warn("consumer: %s (it goes on trying)", err->text);
-        s->trouble_log_ms = now_ms + TROUBLE_LOG_MS;
+        s->trouble_ms = now_ms;
     }
+}
+
+static void trouble_is_over(struct sink_task *s)
+{
+    if (s->trouble_ms != 0)
+        log_info("consumer: Kafka gives records again");
+    s->trouble_ms = 0;
 }
 
 static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
@@ -270,7 +277,9 @@ static void turn(struct sink_task *s)
         poll_failed(s, n, &err);
     else if (n == 0)
         batch_pool_trim(s->pool); /* a quiet topic: cached memory goes back */
-    else if (!ending(s))
+    else
+        trouble_is_over(s);
+    if (n > 0 && !ending(s))
         deliver(s, (size_t)n);
     consumer_release(s->consumer);
 }

@@ -35,8 +35,8 @@ struct sink_task {
     size_t sent_count;
     size_t sent_cap;
     int64_t sent_ms;
-    int64_t trouble_log_ms;
-    int64_t polled_ms; /* when the consumer was last served */
+    int64_t trouble_ms; /* when it was told that the consumer is in trouble; 0: records come */
+    int64_t polled_ms;  /* when the consumer was last served */
 
     /* Under task->serve_lock. */
     enum lend lend;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connect asks for the cluster's id before anything else and gives up after a minute. Here everything starts at once, and
- * this thread asks until it is answered: the connectors' own clients wait for the broker just as patiently. It is started
- * by the herder and ends with the answer, or within SLICE_MS when it is stopped; the Kafka client it used is gone by then (an
- * idle worker keeps none). */
+ * this thread asks until it is answered: the connectors' own clients wait for the broker just as patiently. Afterwards it
+ * goes on to look every few seconds, so that the log says for the whole worker when Kafka was lost and when it was back;
+ * each task tells of its own client only. Started by the herder; ends within SLICE_MS when it is stopped.
+ *
+ *   learn ─► deliver (on the loop) ─► look ─┬─ answers ──► wait LOOK_MS ─► look
+ *                                           └─ silent for LOST_MS: WARN, once ─► look ─► answers: INFO */
 #define LOGGER "worker.kafka"
 #include "worker/herder/cluster_probe.h"
 
@@ -12,13 +15,17 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
-#define SLICE_MS 250 /* how late a stop is noticed */
+#define SLICE_MS 500 /* how late a stop is noticed */
 #define END_MS 1000  /* how long the end of its client is waited for */
+#define LOOK_MS 5000 /* between two looks */
+#define LOST_MS 2000 /* silence that counts */
 #define FIRST_SIGN_MS 2000
 #define SIGN_MS 5000
 
@@ -29,15 +36,18 @@ struct cluster_probe {
     struct cluster *cluster; /* the thread's */
     char *servers;
     pthread_t thread;
-    atomic_bool stop;
-    bool stopped;   /* loop */
-    bool posted;    /* thread until joined, then loop */
-    bool delivered; /* loop */
+    int stop_fd;  /* readable: stop */
+    bool posted;  /* thread until joined, then loop */
+    bool stopped; /* loop, like all below */
+    bool delivered;
+    bool unwanted; /* freed before it was delivered: the delivery frees it */
     char id[256];
 };
 
 static void probe_free(struct cluster_probe *probe)
 {
+    if (probe->stop_fd >= 0)
+        close(probe->stop_fd);
     free(probe->servers);
     free(probe);
 }
@@ -48,32 +58,72 @@ static void deliver(void *arg)
     struct cluster_probe *probe = arg;
 
     probe->delivered = true;
-    if (probe->stopped)
+    if (probe->unwanted)
         probe_free(probe);
-    else
+    else if (!probe->stopped)
         probe->fn(probe->arg, probe->id);
+}
+
+/* Wait for so long, or until it is told to stop: true. */
+static bool stopped_within(const struct cluster_probe *probe, int ms)
+{
+    struct pollfd p = {.fd = probe->stop_fd, .events = POLLIN};
+
+    return poll(&p, 1, ms) > 0;
+}
+
+static int learn(struct cluster_probe *probe)
+{
+    int64_t sign_ms = clock_ms() + FIRST_SIGN_MS;
+    int rc = MR_ERR_TIMEOUT;
+
+    while (rc != 0 && !stopped_within(probe, 0)) {
+        struct mr_error err = {0};
+
+        rc = cluster_id(probe->cluster, SLICE_MS, probe->id, sizeof(probe->id), &err);
+        if (rc != 0 && clock_ms() >= sign_ms && !stopped_within(probe, 0)) {
+            log_warn("waiting for Kafka at %s: %s", probe->servers, err.text);
+            sign_ms = clock_ms() + SIGN_MS;
+        }
+    }
+    return rc;
+}
+
+/* Kafka did not answer: ask until it does. false: told to stop. */
+static bool wait_for_answer(struct cluster_probe *probe)
+{
+    int64_t since_ms = clock_ms();
+    struct mr_error err = {0};
+    bool told = false;
+
+    while (cluster_answers(probe->cluster, SLICE_MS, &err) != 0) {
+        if (!told && clock_ms() - since_ms >= LOST_MS) {
+            log_warn("Kafka at %s does not answer: %s; connectors wait, and go on by themselves",
+                     probe->servers, err.text);
+            told = true;
+        }
+        err_clear(&err);
+        if (stopped_within(probe, SLICE_MS))
+            return false;
+    }
+    if (told)
+        log_info("Kafka at %s answers again, after %lld s", probe->servers,
+                 (long long)(clock_ms() - since_ms) / 1000);
+    return true;
 }
 
 static void *run(void *arg)
 {
     struct cluster_probe *probe = arg;
-    int64_t sign_ms = clock_ms() + FIRST_SIGN_MS;
-    int rc = MR_ERR_TIMEOUT;
 
     pthread_setname_np(pthread_self(), "cluster-probe");
-    while (rc != 0 && !atomic_load(&probe->stop)) {
-        struct mr_error err = {0};
-
-        rc = cluster_id(probe->cluster, SLICE_MS, probe->id, sizeof(probe->id), &err);
-        if (rc != 0 && clock_ms() >= sign_ms && !atomic_load(&probe->stop)) {
-            log_warn("waiting for Kafka at %s: %s", probe->servers, err.text);
-            sign_ms = clock_ms() + SIGN_MS;
-        }
+    if (learn(probe) == 0 && !stopped_within(probe, 0)) {
+        malloc_trim(0);
+        probe->posted = loop_post(probe->loop, deliver, probe) == 0;
+        while (!stopped_within(probe, LOOK_MS) && wait_for_answer(probe))
+            ;
     }
     cluster_free(&probe->cluster);
-    malloc_trim(0);
-    if (!atomic_load(&probe->stop))
-        probe->posted = rc == 0 && loop_post(probe->loop, deliver, probe) == 0;
     return NULL;
 }
 
@@ -100,11 +150,15 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     probe->loop = loop;
     probe->fn = fn;
     probe->arg = arg;
+    probe->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     probe->servers = strdup(worker_config_servers(config));
     mr_assert(probe->servers != NULL);
     props_init(&java);
     mr_assert(client_conf_layer(&layers, &java) == 0);
-    probe->cluster = cluster_new(&java, err);
+    if (probe->stop_fd < 0)
+        err_errno(err, "cannot start the thread that asks Kafka");
+    else
+        probe->cluster = cluster_new(&java, err);
     props_deinit(&java);
     if (probe->cluster != NULL && start_thread(probe, err) == 0)
         return probe;
@@ -119,7 +173,7 @@ void cluster_probe_stop(struct cluster_probe *probe)
         return;
     loop_assert_owner(probe->loop);
     probe->stopped = true;
-    atomic_store(&probe->stop, true);
+    mr_assert(eventfd_write(probe->stop_fd, 1) == 0);
 }
 
 /* false: still at work; it is detached, and posts nothing any more, since it was told to stop long before. */
@@ -144,6 +198,9 @@ void cluster_probe_free(struct cluster_probe **probep)
     if (probe == NULL)
         return;
     cluster_probe_stop(probe);
-    if (join(probe) && (!probe->posted || probe->delivered))
+    if (!join(probe))
+        return;
+    probe->unwanted = true;
+    if (!probe->posted || probe->delivered)
         probe_free(probe);
 }

@@ -427,7 +427,6 @@ static void on_cluster_id(void *arg, const char *id)
 
     herder->cluster_id = strdup(id);
     mr_assert(herder->cluster_id != NULL);
-    cluster_probe_free(&herder->probe);
     tell_ready(herder);
 }
 

@@ -61,6 +61,29 @@ static void nobody_there_is_told_in_time_and_with_the_reason(void **state)
     cluster_free(&cluster);
 }
 
+/* An answer that was once given says nothing about now. */
+static void a_cluster_that_falls_silent_does_not_answer(void **state)
+{
+    char why[256], id[64];
+    rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), why, sizeof(why));
+    rd_kafka_mock_cluster_t *mock = rd_kafka_mock_cluster_new(rk, 1);
+    struct cluster *cluster = ask(rd_kafka_mock_cluster_bootstraps(mock));
+    struct mr_error err = {0};
+    int64_t until = clock_ms() + 20000;
+
+    assert_int_equal(cluster_id(cluster, 10000, id, sizeof(id), NULL), 0);
+    assert_int_equal(cluster_answers(cluster, 10000, NULL), 0);
+    rd_kafka_mock_broker_set_down(mock, 1);
+    assert_int_equal(cluster_answers(cluster, 500, &err), MR_ERR_TIMEOUT);
+    assert_true(err.text[0] != '\0');
+    rd_kafka_mock_broker_set_up(mock, 1);
+    while (cluster_answers(cluster, 500, NULL) != 0)
+        assert_true(clock_ms() < until);
+    cluster_free(&cluster);
+    rd_kafka_mock_cluster_destroy(mock);
+    rd_kafka_destroy(rk);
+}
+
 static void settings_that_cannot_be_used_make_no_client(void **state)
 {
     struct mr_error err = {0};
@@ -79,6 +102,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cluster_gives_its_id),
         cmocka_unit_test(nobody_there_is_told_in_time_and_with_the_reason),
+        cmocka_unit_test(a_cluster_that_falls_silent_does_not_answer),
         cmocka_unit_test(settings_that_cannot_be_used_make_no_client),
     };
 
