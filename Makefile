@@ -96,10 +96,17 @@ $(BUILD)/millrace: $(BUILD)/runtime/main.o $(TSAN) $(call archives,$(ROOMS))
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) $(LDFLAGS)
 
+# What something is made of, in a file that is written anew only when the list changes: a source that was removed is missed.
+define members
+$(BUILD)/$(1).members: always
+	$$(Q)mkdir -p $$(@D) && { [ "$$$$(cat $$@ 2>/dev/null)" = '$(sort $(2))' ] || echo '$(sort $(2))' >$$@; }
+endef
+
 define room_rule
-$(BUILD)/$(1).a: $(call to_objects,$(SOURCES_$(1)))
+$(call members,$(1),$(SOURCES_$(1)))
+$(BUILD)/$(1).a: $(call to_objects,$(SOURCES_$(1))) $(BUILD)/$(1).members
 	@echo "  AR    $$@"
-	$(Q)rm -f $$@ && ar rcs $$@ $$^
+	$$(Q)rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach room,$(HAVE),$(eval $(call room_rule,$(room))))
 
@@ -121,10 +128,11 @@ $(BUILD)/plugins/%.o: plugins/%.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PLUGIN_FLAGS) -c -o $@ $<
 
 # A plugin links against nothing of ours: -z defs proves it (a sanitizer's own symbols come from the binary).
-SHARED = $(CC) $(CFLAGS) $(SANFLAGS) -shared -Wl,-z,now $(if $(SANFLAGS),,-Wl,-z,defs) -o $@ $^ -lpthread -lm $(LDFLAGS)
+SHARED = $(CC) $(CFLAGS) $(SANFLAGS) -shared -Wl,-z,now $(if $(SANFLAGS),,-Wl,-z,defs) -o $@ $(filter %.o,$^) -lpthread -lm $(LDFLAGS)
 
 define plugin_rule
-$(BUILD)/plugins/$(1).so: $(call to_objects,$(wildcard plugins/$(1)/*.c))
+$(call members,plugins/$(1),$(wildcard plugins/$(1)/*.c))
+$(BUILD)/plugins/$(1).so: $(call to_objects,$(wildcard plugins/$(1)/*.c)) $(BUILD)/plugins/$(1).members
 	@echo "  SO    $$@"
 	$$(Q)$$(SHARED)
 endef
@@ -184,9 +192,10 @@ unit_plugin = $(if $(filter plugins,$(call room_of,$(1))),$(if $(word 5,$(subst 
 helpers = $(filter-out $(dir $(1))test_%,$(wildcard $(dir $(1))*.c))
 
 # What unit tests of the host, of kafka and of plugins share: tests/support/unit/, as an archive.
-$(BUILD)/tests/support/unit.a: $(call to_objects,$(wildcard tests/support/unit/*.c))
+$(eval $(call members,tests/support/unit,$(wildcard tests/support/unit/*.c)))
+$(BUILD)/tests/support/unit.a: $(call to_objects,$(wildcard tests/support/unit/*.c)) $(BUILD)/tests/support/unit.members
 	@echo "  AR    $@"
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 # Tests of the host put structs of their own in place of plugins: tests/unit/host/task_rig.c.
 $(patsubst %,$(BUILD)/%,$(filter tests/unit/host/%,$(UNIT))): TEST_LINK += -Wl,--wrap=plugin_load_find
@@ -343,6 +352,10 @@ DOCDIR ?= $(PREFIX)/share/doc/millrace
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 PLUGINDIR := $(PREFIX)/lib/millrace/plugins
 INSTALL := install -D -m
+# For users and authors of plugins; links to what stays in the tree become plain text.
+DOCS_INSTALLED := README.md include/millrace/README.md examples/README.md $(wildcard examples/*/Makefile examples/*/*.c examples/*/*.cpp)
+DOCS_TREE := config|runtime|tests|CONTRIBUTING
+PKG_CONFIG_DIRS = $(subst :, ,$(PKG_CONFIG_PATH):$(shell pkg-config --variable pc_path pkg-config 2>/dev/null))
 install: all
 	$(Q)$(INSTALL) 755 $(BUILD)/millrace $(DESTDIR)$(BINDIR)/millrace
 	$(Q)for file in $(PLUGIN_FILES); do $(INSTALL) 644 $$file $(DESTDIR)$(PLUGINDIR)/$${file##*/} || exit 1; done
@@ -352,8 +365,11 @@ install: all
 	    'Description: Headers for plugins of Millrace, a Kafka Connect worker' 'Version: $(VERSION)' \
 	    'Cflags: -I$${includedir}' >$(DESTDIR)$(LIBDIR)/pkgconfig/millrace.pc
 	$(Q)for file in $(wildcard config/*.properties); do $(INSTALL) 644 $$file $(DESTDIR)$(SYSCONFDIR)/millrace/$${file##*/} || exit 1; done
-	$(Q)for file in README.md LICENSE $(wildcard examples/*/*); do $(INSTALL) 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done
+	$(Q)for file in LICENSE $(DOCS_INSTALLED); do $(INSTALL) 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done
+	$(Q)sed -i -E 's/\[([^]]*)\]\(($(DOCS_TREE))[^)]*\)/\1/g' $(addprefix $(DESTDIR)$(DOCDIR)/,$(filter %.md,$(DOCS_INSTALLED)))
 	@echo "install: millrace $(VERSION) in $(DESTDIR)$(PREFIX)"
+	$(if $(DESTDIR),,$(if $(filter $(LIBDIR)/pkgconfig,$(PKG_CONFIG_DIRS)),,@echo \
+	    "install: pkg-config does not look there; before you build plugins: export PKG_CONFIG_PATH=$(LIBDIR)/pkgconfig"))
 
 clean:
 	$(Q)rm -rf build

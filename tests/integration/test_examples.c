@@ -39,6 +39,60 @@ static void build_examples(void)
                      copy, root, root));
 }
 
+/* Every relative link of an installed page leads to an installed file, and the page for authors of plugins is among them. */
+static void installed_pages_have_no_dead_links(void **state)
+{
+    const char *root = scratch_path("root");
+
+    (void)state;
+    run(scratch_text(
+        "env -u MAKEFLAGS -u MAKELEVEL make -s install BUILD=%s DESTDIR=%s PREFIX=/usr", TEST_BUILD,
+        root));
+    run(scratch_text("test -e %s/usr/share/doc/millrace/include/millrace/README.md", root));
+    run(scratch_text(
+        "cd %s/usr/share/doc/millrace && find . -name '*.md' | while read -r page; do "
+        "grep -o '](\\([^)#:]*\\))' $page | tr -d '()]' | while read -r link; do "
+        "[ -e \"$(dirname $page)/$link\" ] || { echo \"$page: $link\"; exit 1; }; done || "
+        "exit 1; done",
+        root));
+}
+
+/* pkg-config finds millrace where it looks, and where it does not the user is told. */
+static void an_installation_says_when_pkg_config_does_not_look_there(void **state)
+{
+    const char *command = "env -u MAKEFLAGS -u MAKELEVEL %s make -s install BUILD=%s PREFIX=%s";
+    const char *prefix = scratch_path("prefix");
+    char *output = NULL;
+
+    (void)state;
+    assert_int_equal(process_shell(scratch_text(command, "PKG_CONFIG_PATH=", TEST_BUILD, prefix),
+                                   120000, &output),
+                     0);
+    assert_non_null(
+        strstr(output, scratch_text("export PKG_CONFIG_PATH=%s/lib/pkgconfig", prefix)));
+    assert_int_equal(
+        process_shell(scratch_text(command,
+                                   scratch_text("PKG_CONFIG_PATH=/x:%s/lib/pkgconfig", prefix),
+                                   TEST_BUILD, prefix),
+                      120000, &output),
+        0);
+    assert_null(strstr(output, "PKG_CONFIG_PATH"));
+}
+
+static void the_installed_binary_names_the_installed_sample(void **state)
+{
+    const char *prefix = scratch_path("prefix");
+    char *output = NULL;
+
+    (void)state;
+    run(scratch_text("env -u MAKEFLAGS -u MAKELEVEL make -s install BUILD=%s PREFIX=%s", TEST_BUILD,
+                     prefix));
+    assert_int_equal(
+        process_shell(scratch_text("%s/bin/millrace help standalone", prefix), 10000, &output), 0);
+    assert_non_null(
+        strstr(output, scratch_text("A sample: %s/etc/millrace/standalone.properties\n", prefix)));
+}
+
 static void examples_run_as_their_readme_says(void **state)
 {
     const char *topic = scratch_name("greetings");
@@ -80,6 +134,9 @@ static void examples_run_as_their_readme_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        scratch_test(installed_pages_have_no_dead_links),
+        scratch_test(an_installation_says_when_pkg_config_does_not_look_there),
+        scratch_test(the_installed_binary_names_the_installed_sample),
         scratch_test(examples_run_as_their_readme_says),
     };
 
