@@ -6,8 +6,8 @@
  *                      └──── link lost ────────► ORPHAN ─nothing left─► exit, with the whole process group
  *
  * Deadlines that no plugin can hold up are the kernel's (kill_timer.c): 2 s for an orphan, the hard end of a lease for every
- * host. The lease's soft end only stops the tasks: once none is left the hard one is disarmed, since nothing runs that it
- * would have to end (promise 1).
+ * host. The lease's soft end makes the tasks quiet (task/task_lease.c): once all are, the hard one is disarmed, since nothing
+ * runs that it would have to end (promise 1); with a new lease they go on.
  * The end is always _exit: exit handlers, destructors and threads of plugins have no say in it. */
 #include "host/host.h"
 
@@ -57,8 +57,9 @@ struct host {
     int lock_fd;
     int signal_fd;
     int soft_fd; /* timerfd on CLOCK_BOOTTIME: the lease's soft end */
-    bool quiet;  /* the soft end has passed */
-    bool leased; /* the hard timer is armed */
+    int64_t hard_boot_ms;
+    bool lost;  /* the soft end of the lease has passed */
+    bool armed; /* the hard timer is */
     struct kill_timer hard;
     struct kill_timer orphan;
     struct loop_fd *signal_watch;
@@ -115,10 +116,10 @@ static void look_for_the_end(struct host *host)
 {
     size_t tasks = hosted_task_count(host->hosted);
 
-    if (tasks == 0 && host->quiet && host->leased) {
+    if (host->armed && hosted_quiet(host->hosted)) {
         log_info("all tasks are quiet: the lease's hard end is lifted");
         kill_timer_disarm(&host->hard);
-        host->leased = false;
+        host->armed = false;
     }
     if (host->phase != PHASE_DRAINING && host->phase != PHASE_ORPHAN)
         return;
@@ -347,12 +348,6 @@ static int on_task_configs(struct host *host, const json_t *body, struct mr_erro
     return rc != 0 ? rc : hosted_connector_task_configs(host->hosted, conn, (int)max, err);
 }
 
-/* Not while ending, nor without a lease that holds: the answer is UNASSIGNED then. */
-static bool may_start(const struct host *host)
-{
-    return host->phase == PHASE_OPEN && !host->quiet;
-}
-
 static int on_task_start(struct host *host, const json_t *body, struct mr_error *err)
 {
     struct hosted_task spec = {0};
@@ -368,9 +363,9 @@ static int on_task_start(struct host *host, const json_t *body, struct mr_error 
         rc = get_target(body, &spec.target, err);
     if (rc == 0 && !json_get_int(body, "generation", 0, INT64_MAX, &spec.generation))
         rc = missing("generation", err);
-    if (rc == 0 && may_start(host))
+    if (rc == 0 && host->phase == PHASE_OPEN)
         rc = hosted_task_start(host->hosted, &spec, err);
-    else if (rc == 0)
+    else if (rc == 0) /* not while ending: the answer is UNASSIGNED */
         rc = hosted_task_stop(host->hosted, spec.conn, spec.number, err);
     props_deinit(&config);
     return rc;
@@ -429,7 +424,25 @@ static int arm_soft(struct host *host, int64_t boot_ms, struct mr_error *err)
     return 0;
 }
 
-/* Both ends are moments of CLOCK_BOOTTIME; 0: none is needed. */
+static void lease_lost(struct host *host)
+{
+    if (!host->lost && hosted_task_count(host->hosted) > 0)
+        log_warn("the lease was not renewed: tasks are quiet until it is");
+    host->lost = true;
+    hosted_lease_lost(host->hosted, host->hard_boot_ms);
+    look_for_the_end(host);
+}
+
+static void lease_renewed(struct host *host)
+{
+    if (host->lost && hosted_task_count(host->hosted) > 0)
+        log_info("the lease is renewed: tasks go on");
+    host->lost = false;
+    hosted_lease_renewed(host->hosted);
+}
+
+/* Both ends are moments of CLOCK_BOOTTIME; 0: none is needed. The hard timer is armed before anything goes on. A lease whose
+ * soft end has passed on its way here lets nothing go on. */
 static int on_lease(struct host *host, const json_t *body, struct mr_error *err)
 {
     int64_t soft_ms, hard_ms;
@@ -437,15 +450,21 @@ static int on_lease(struct host *host, const json_t *body, struct mr_error *err)
 
     if (!json_get_int(body, "hard_ms", 0, INT64_MAX / 2, &hard_ms))
         return missing("hard_ms", err);
-    if (!json_get_int(body, "soft_ms", 0, hard_ms, &soft_ms))
+    if (!json_get_int(body, "soft_ms", hard_ms > 0 ? 1 : 0, hard_ms, &soft_ms))
         return missing("soft_ms", err);
-    host->leased = hard_ms > 0;
-    host->quiet = false;
-    if (host->leased)
+    host->armed = hard_ms > 0;
+    host->hard_boot_ms = hard_ms;
+    if (host->armed)
         rc = kill_timer_arm(&host->hard, hard_ms, err);
     else
         kill_timer_disarm(&host->hard);
-    return rc == 0 ? arm_soft(host, soft_ms, err) : rc;
+    if (rc == 0)
+        rc = arm_soft(host, soft_ms, err);
+    if (rc == 0 && hard_ms > 0 && soft_ms <= clock_boot_ms())
+        lease_lost(host);
+    else if (rc == 0)
+        lease_renewed(host);
+    return rc;
 }
 
 static void on_soft_end(void *arg, uint32_t events)
@@ -454,15 +473,9 @@ static void on_soft_end(void *arg, uint32_t events)
     uint64_t count;
 
     (void)events;
-    if (read(host->soft_fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
-        return;
-    host->quiet = true;
-    if (host->hosted == NULL)
-        return;
-    if (hosted_task_count(host->hosted) > 0)
-        log_warn("the lease was not renewed: tasks stop");
-    hosted_stop_tasks(host->hosted);
-    look_for_the_end(host);
+    if (read(host->soft_fd, &count, sizeof(count)) == (ssize_t)sizeof(count) &&
+        host->hosted != NULL)
+        lease_lost(host);
 }
 
 static int on_drain(struct host *host, const json_t *body, struct mr_error *err)

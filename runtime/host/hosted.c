@@ -160,6 +160,43 @@ void hosted_stop_tasks(struct hosted *h)
         hosted_task_stop_all(value);
 }
 
+static void tell_lease(struct hosted *h)
+{
+    const char *name;
+    void *value;
+
+    for (size_t i = 0; map_next(h->conns, &i, &name, &value);)
+        hosted_task_lease_all(value);
+}
+
+void hosted_lease_lost(struct hosted *h, int64_t hard_boot_ms)
+{
+    h->lease_lost = true;
+    h->lease_hard_boot_ms = hard_boot_ms;
+    tell_lease(h);
+}
+
+void hosted_lease_renewed(struct hosted *h)
+{
+    if (!h->lease_lost)
+        return;
+    h->lease_lost = false;
+    tell_lease(h);
+}
+
+bool hosted_quiet(const struct hosted *h)
+{
+    const char *name;
+    void *value;
+
+    if (!h->lease_lost)
+        return false;
+    for (size_t i = 0; map_next(h->conns, &i, &name, &value);)
+        if (!hosted_task_quiet_all(value))
+            return false;
+    return true;
+}
+
 void hosted_end_connectors(struct hosted *h)
 {
     const char *name;

@@ -19,7 +19,7 @@ struct hosted_options {
     const struct props *worker;
     /* Queue a frame; body is taken. A negative code: it was not queued. */
     int (*send)(void *arg, enum msg_kind kind, json_t *body);
-    /* A task or connector has ended: look whether anything is left. */
+    /* A task or connector has ended, or a task is quiet: look whether anything is left. */
     void (*ended)(void *arg);
     void *arg;
 };
@@ -69,6 +69,11 @@ struct hosted_answer {
 void hosted_question_answer_take(struct hosted *h, const struct hosted_answer *answer);
 /* The worker is gone: every question that is open, and every further one, is answered with an error. */
 void hosted_worker_gone(struct hosted *h);
+
+/* The lease of this host (task/task.h says what its tasks do). Tasks that are started while it is lost wait for it. */
+void hosted_lease_lost(struct hosted *h, int64_t hard_boot_ms);
+void hosted_lease_renewed(struct hosted *h);
+bool hosted_quiet(const struct hosted *h); /* the lease is lost, and no task does anything */
 
 void hosted_stop_tasks(
     struct hosted *h); /* ask every task to end; those that have not begun never do */

@@ -54,6 +54,8 @@ struct hosted {
     size_t question_count;
     size_t question_cap;
     bool worker_gone;
+    bool lease_lost;
+    int64_t lease_hard_boot_ms;
     atomic_llong next_id; /* any thread */
     struct loop_timer tick;
 };
@@ -75,6 +77,8 @@ void hosted_tick_start(struct hosted *h); /* some task wants attention from now 
 
 void hosted_task_launch_waiting(struct conn *conn); /* the library is open, or was refused */
 void hosted_task_stop_all(struct conn *conn);
+void hosted_task_lease_all(struct conn *conn); /* lost or renewed, as hosted says */
+bool hosted_task_quiet_all(const struct conn *conn);
 
 /* --- hosted_connector.c -------------------------------------------------------------------------------------------------------- */
 

@@ -243,11 +243,25 @@ static void on_ended(void *arg, struct task *task)
     note_post(note_new(arg, read_ended));
 }
 
+static void read_quiet(struct task_note *note)
+{
+    struct hosted *h = note->tenant->conn->hosted;
+
+    h->opt.ended(h->opt.arg);
+}
+
+static void on_quiet(void *arg, struct task *task)
+{
+    (void)task;
+    note_post(note_new(arg, read_quiet));
+}
+
 static const struct task_events task_events = {
     .status = on_status,
     .ask_offsets = on_ask_offsets,
     .put_offsets = on_put_offsets,
     .ask_start = on_ask_start,
+    .quiet = on_quiet,
     .ended = on_ended,
 };
 
@@ -281,6 +295,8 @@ static void launch(struct tenant *t)
                              .worker = h->opt.worker,
                              .converters = conn->converters,
                              .target = t->target,
+                             .lease_lost = h->lease_lost,
+                             .lease_hard_boot_ms = h->lease_hard_boot_ms,
                              .box = h->opt.box,
                              .events = &task_events,
                              .arg = t};
@@ -418,4 +434,25 @@ void hosted_task_launch_waiting(struct conn *conn)
             launch(t);
         t = next;
     }
+}
+
+void hosted_task_lease_all(struct conn *conn)
+{
+    for (struct tenant *t = conn->tenants; t != NULL; t = t->next) {
+        if (t->task == NULL)
+            continue;
+        if (conn->hosted->lease_lost)
+            task_lease_lost(t->task, conn->hosted->lease_hard_boot_ms);
+        else
+            task_lease_renewed(t->task);
+    }
+}
+
+/* One that has ended is not counted: its thread does nothing more. But interrupt may still run for it. */
+bool hosted_task_quiet_all(const struct conn *conn)
+{
+    for (const struct tenant *t = conn->tenants; t != NULL; t = t->next)
+        if (t->task != NULL && (t->stopper || (!t->ended && !task_lease_quiet(t->task))))
+            return false;
+    return true;
 }

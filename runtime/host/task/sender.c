@@ -30,6 +30,12 @@ static bool ending(struct sender *s)
     return s->task->failed || task_stopping(s->task);
 }
 
+/* Nothing more may be sent, for now or for good. */
+static bool halted(struct sender *s)
+{
+    return ending(s) || !task_lease_held(s->task);
+}
+
 /* --- delivery reports ------------------------------------------------------------------------------------------------ */
 
 /* Nothing behind this record may be sent any more. */
@@ -154,7 +160,8 @@ static int send_record(struct sender *s, struct record *rec, struct mr_error *er
  * the end is looked for. */
 static bool out_of_time(struct sender *s, const struct record *rec)
 {
-    return rec->pub.topic != s->topic_name && ending(s) && clock_ms() >= s->send_until_ms;
+    return rec->pub.topic != s->topic_name &&
+           ((ending(s) && clock_ms() >= s->send_until_ms) || !task_lease_held(s->task));
 }
 
 /* Send on until the batch is through (then sending is NULL), a record fails, or the producer is full or the task ends:
@@ -164,6 +171,8 @@ int sender_go_on(struct sender *s)
     struct batch *batch = s->sending;
     struct mr_error err = {0};
 
+    if (!task_lease_held(s->task))
+        return MR_ERR_FULL;
     for (; s->at < batch->pub.count && !s->lost; s->at++) {
         struct record *rec = batch_at(batch, s->at);
         int rc = MR_OK;
@@ -208,12 +217,12 @@ static void sender_wait(struct sender *s, int64_t deadline_ms)
 static bool drain_producer(struct sender *s)
 {
     while (producer_in_flight(s->producer) > 0) {
-        if (ending(s))
+        if (halted(s))
             return false;
         sender_wait(s, INT64_MAX);
         producer_reports(s->producer, 0, on_report, s);
     }
-    return !ending(s);
+    return !halted(s);
 }
 
 /* Behind the last record that was sent. */
@@ -230,7 +239,7 @@ static size_t send_group(struct sender *s, const struct ack_cursor *from, size_t
     size_t sent = 0;
     struct mr_error err = {0};
 
-    for (*next = *from; sent < max && was_sent(s, next) && !ending(s); ack_cursor_next(next)) {
+    for (*next = *from; sent < max && was_sent(s, next) && !halted(s); ack_cursor_next(next)) {
         struct record *rec = ack_cursor_record(next);
         int rc;
 
@@ -247,7 +256,7 @@ static size_t send_group(struct sender *s, const struct ack_cursor *from, size_t
             sent++;
         else if (rc == MR_ERR_TOO_LARGE)
             record_lost(s, rec, err.text);
-        else if (rc != MR_ERR_FULL) /* full: the task ends */
+        else if (rc != MR_ERR_FULL) /* full: halted */
             lose(s, &err);
         if (s->lost || rc == MR_ERR_FULL)
             break;
@@ -315,7 +324,7 @@ void sender_isolate(struct sender *s)
         return;
     at = ack_window_first(s->window);
     at = first_unsettled(s, &at);
-    while (was_sent(s, &at) && !ending(s)) {
+    while (was_sent(s, &at) && !halted(s)) {
         struct ack_cursor next;
         struct ack_cursor back;
         size_t sent;
@@ -340,7 +349,7 @@ void sender_isolate(struct sender *s)
     s->too_large = 0;
     s->gap = was_sent(s, &at);
     s->topic_name = NULL;
-    if (!guilty && !ending(s))
+    if (!guilty && !halted(s))
         shrink_requests(s);
 }
 
@@ -348,6 +357,39 @@ void sender_isolate(struct sender *s)
 bool sender_may_go_on(const struct sender *s)
 {
     return s->sending != NULL && s->too_large == 0 && !s->gap;
+}
+
+/* --- without a lease ------------------------------------------------------------------------------------------------ */
+
+/* A producer that is gone can send nothing, whatever its state was; the next one is another to the brokers. */
+void sender_take_back(struct sender *s)
+{
+    sender_walk_reports(s);
+    producer_free(&s->producer);
+    s->topic = NULL;
+    s->topic_name = NULL;
+    s->too_large = 0;
+}
+
+void sender_send_again(struct sender *s)
+{
+    struct mr_error err = {0};
+    struct ack_cursor at = ack_window_first(s->window);
+
+    s->producer = producer_new(&s->java, NULL, NULL, &err);
+    if (s->producer == NULL) {
+        task_fail(s->task, &err, NULL);
+        return;
+    }
+    at = first_unsettled(s, &at);
+    while (was_sent(s, &at) && !halted(s)) {
+        struct ack_cursor next;
+
+        send_group(s, &at, GROUP_MAX, &next);
+        at = next;
+    }
+    s->gap = was_sent(s, &at);
+    s->topic_name = NULL;
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */

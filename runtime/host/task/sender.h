@@ -12,8 +12,8 @@
 struct sender {
     struct task *task;
     struct tolerance *tolerance;
-    struct props java; /* the producer's settings; filled before sender_open */
-    struct producer *producer;
+    struct props java;         /* the producer's settings; filled before sender_open */
+    struct producer *producer; /* NULL: taken back */
     struct ack_window *window;
 
     struct batch *sending; /* in the window, records from `at` on are not sent yet; NULL none */
@@ -37,8 +37,8 @@ void sender_drop(struct sender *s); /* the producer alone: what was not sent nev
 
 /* Hand a converted batch (taken) to the window and begin to send. Before that `sending` is NULL. */
 void sender_begin(struct sender *s, struct batch *batch);
-/* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task), or the producer is full or the
- * task ends: MR_ERR_FULL. */
+/* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task), the producer is full, the task
+ * ends or the lease is lost: MR_ERR_FULL. */
 int sender_go_on(struct sender *s);
 /* false: what follows belongs behind records that the next start sends again. */
 bool sender_may_go_on(const struct sender *s);
@@ -47,6 +47,10 @@ bool sender_may_go_on(const struct sender *s);
 void sender_walk_reports(struct sender *s);
 /* With too_large > 0: find the record that the topic can't take. */
 void sender_isolate(struct sender *s);
+/* The lease is lost: nothing that was handed over leaves any more. What was not delivered stays in the window. */
+void sender_take_back(struct sender *s);
+/* It is renewed: everything from the first undelivered record on is sent again, in order. After that, `sending` goes on. */
+void sender_send_again(struct sender *s);
 /* Failures of the client as such: told in the log, now and then; fatal ones end the task. */
 void sender_look_for_trouble(struct sender *s, int64_t now_ms);
 

@@ -114,6 +114,8 @@ void sink_commit_begin(struct sink_task *s)
         return;
     if (ledger_uncommitted(s->ledger, NULL, 0, s->parts) == 0 || !flush(s, true))
         return;
+    if (!task_lease_held(s->task))
+        return;
     /* Positions after the flush are those before it: nothing was put meanwhile. */
     if (!grow(&s->sent, &s->sent_cap, ledger_count(s->ledger)))
         return;

@@ -79,7 +79,7 @@ void sink_consumer_take_back(struct sink_task *s)
 
 void sink_consumer_settle(struct sink_task *s)
 {
-    bool stop = s->held != NULL || task_paused(s->task);
+    bool stop = s->held != NULL || task_paused(s->task) || !task_lease_held(s->task);
     struct mr_error err = {0};
     size_t count;
 
@@ -122,8 +122,12 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
 {
     struct sink_task *s = arg;
 
-    if (!lost)
+    if (!lost && task_lease_act(s->task))
         sink_commit_before_leaving(s, parts, count);
+    else if (!lost)
+        log_warn("%zu partitions are revoked while the lease is lost; their records since the last "
+                 "commit are read again",
+                 count);
     else
         log_warn("%zu partitions are lost to the group; their records since the last commit are "
                  "read again elsewhere",
@@ -276,5 +280,7 @@ void sink_consumer_close(struct sink_task *s)
     sink_commit_take_result(s);
     consumer_close(&closing, sink_commit_due_by(s, LEAVE_TENTHS, LATE_LEAVE_MS, LEAVE_MS));
     s->consumer = NULL;
+    s->stopped_delivery = false;
+    s->sent_count = 0;
     note_member(s, "");
 }

@@ -216,7 +216,7 @@ static void deliver(struct sink_task *s, size_t count)
             sink_task_batch_done(s, batch);
             return;
         }
-        more = put(s, batch) && !ending(s);
+        more = put(s, batch) && !ending(s) && task_lease_held(s->task);
         msgs += done;
         count -= done;
     }
@@ -254,12 +254,75 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
     return until > now_ms ? until - now_ms : 0;
 }
 
-static void turn(struct sink_task *s)
+/* Read them again from the ledger's positions, when delivery goes on. */
+static void pass_over(struct sink_task *s, size_t count)
+{
+    stage(s, s->msgs, count);
+    ledger_reject(s->ledger);
+}
+
+/* A poll by itself does nothing that others see but keep the place in the group, so the task rests in it. What the lease does not
+ * allow is not taken up after it, nor in the callbacks. */
+static void poll_consumer(struct sink_task *s, int64_t timeout_ms)
 {
     struct mr_error err = {0};
-    int64_t now_ms = clock_ms();
     int n;
 
+    task_lease_rest(s->task);
+    n = consumer_poll(s->consumer, s->msgs, s->max_poll, timeout_ms, &err);
+    s->polled_ms = clock_ms();
+    if (n < 0)
+        poll_failed(s, n, &err);
+    else if (n == 0)
+        batch_pool_trim(s->pool); /* a quiet topic: cached memory goes back */
+    else
+        trouble_is_over(s);
+    if (n > 0 && !task_lease_act(s->task))
+        pass_over(s, (size_t)n);
+    else if (n > 0 && !ending(s))
+        deliver(s, (size_t)n);
+    consumer_release(s->consumer);
+}
+
+/* The lease is lost: no put, no flush, no commit. The group is left when the lease's hard end comes: another worker may then start
+ * this task, and must get its partitions. */
+static void turn_quiet(struct sink_task *s)
+{
+    int64_t left_ms = task_lease_hard_boot_ms(s->task) - clock_boot_ms();
+
+    if (s->consumer != NULL && left_ms <= 0)
+        sink_consumer_close(s);
+    if (s->consumer != NULL)
+        sink_consumer_settle(s);
+    task_lease_rest(s->task);
+    if (s->task->failed)
+        return;
+    if (s->consumer != NULL)
+        poll_consumer(s, left_ms);
+    else
+        task_wait(s->task, NULL, 0, INT64_MAX);
+}
+
+static bool join_again(struct sink_task *s)
+{
+    struct mr_error err = {0};
+
+    if (sink_consumer_open(s, &err) == MR_OK && sink_consumer_subscribe(s, &err) == MR_OK)
+        return true;
+    sink_task_fail(s, &err, NULL);
+    return false;
+}
+
+static void turn(struct sink_task *s)
+{
+    int64_t now_ms = clock_ms();
+
+    if (!task_lease_act(s->task)) {
+        turn_quiet(s);
+        return;
+    }
+    if (s->consumer == NULL && !join_again(s))
+        return;
     sink_commit_take_result(s);
     if (now_ms >= s->commit_due_ms) {
         s->commit_due_ms = now_ms + s->times.flush_interval_ms;
@@ -271,17 +334,7 @@ static void turn(struct sink_task *s)
     if (s->task->failed)
         return;
     task_report(s->task, task_paused(s->task) ? STATE_PAUSED : STATE_RUNNING);
-    n = consumer_poll(s->consumer, s->msgs, s->max_poll, poll_timeout(s, clock_ms()), &err);
-    s->polled_ms = clock_ms();
-    if (n < 0)
-        poll_failed(s, n, &err);
-    else if (n == 0)
-        batch_pool_trim(s->pool); /* a quiet topic: cached memory goes back */
-    else
-        trouble_is_over(s);
-    if (n > 0 && !ending(s))
-        deliver(s, (size_t)n);
-    consumer_release(s->consumer);
+    poll_consumer(s, poll_timeout(s, clock_ms()));
 }
 
 /* --- start and end --------------------------------------------------------------------------------------------------- */

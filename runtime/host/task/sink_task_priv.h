@@ -14,7 +14,7 @@ enum lend { LEND_NONE, LEND_OFFERED, LEND_LENT };
 struct sink_task {
     struct task *task;
     struct pipeline *pipeline;
-    struct consumer *consumer;
+    struct consumer *consumer; /* NULL: the group was left */
     struct batch_pool *pool;
     struct ledger *ledger;
     struct consumer_msg *msgs; /* max_poll of them */
@@ -70,7 +70,7 @@ int sink_consumer_subscribe(struct sink_task *s,
                             struct mr_error *err); /* from here on control may serve it */
 /* Leaving the group revokes everything: what is done is flushed and committed in there. */
 void sink_consumer_close(struct sink_task *s);
-/* Nothing is to be delivered while the task is paused or a batch waits to be put again. It holds for partitions that come
+/* Nothing is to be delivered while the task is paused, the lease is lost or a batch waits to be put again. It holds for partitions that come
  * meanwhile, too. */
 void sink_consumer_settle(struct sink_task *s);
 

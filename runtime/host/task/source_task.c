@@ -290,7 +290,7 @@ static void turn(struct source_task *s)
     struct batch *batch;
 
     if (s->sender.sending != NULL) {
-        if (sender_go_on(&s->sender) == MR_ERR_FULL)
+        if (sender_go_on(&s->sender) == MR_ERR_FULL && task_lease_held(s->task))
             wait_for(s, false, INT64_MAX);
         return;
     }
@@ -320,9 +320,26 @@ static void serve(struct source_task *s)
     sender_look_for_trouble(&s->sender, clock_ms());
 }
 
+/* The lease is lost. What poll has handed over waits in the window; offsets, and answers about them, wait too. */
+static void rest(struct source_task *s)
+{
+    bool renewed;
+
+    sender_take_back(&s->sender);
+    task_lease_rest(s->task);
+    while (!(renewed = task_lease_act(s->task)) && !ending(s))
+        task_wait(s->task, NULL, 0, INT64_MAX);
+    if (renewed && !ending(s))
+        sender_send_again(&s->sender);
+}
+
 static void loop(struct source_task *s)
 {
     while (!ending(s)) {
+        if (!task_lease_held(s->task)) {
+            rest(s);
+            continue;
+        }
         serve(s);
         if (s->sender.too_large > 0)
             sender_isolate(&s->sender);
@@ -340,7 +357,7 @@ static void finish_sending(struct source_task *s, int64_t deadline_ms)
         if (sender_may_go_on(&s->sender))
             sender_go_on(&s->sender);
         if ((!sender_may_go_on(&s->sender) && producer_in_flight(s->sender.producer) == 0) ||
-            clock_ms() >= deadline_ms)
+            clock_ms() >= deadline_ms || !task_lease_held(s->task))
             break;
         wait_for(s, false, deadline_ms);
         sender_walk_reports(&s->sender);
@@ -357,7 +374,7 @@ static void finish_offsets(struct source_task *s, int64_t deadline_ms)
 {
     bool again = true;
 
-    while (again && clock_ms() < deadline_ms) {
+    while (again && clock_ms() < deadline_ms && task_lease_held(s->task)) {
         again = false;
         offset_writer_flush(&s->writer, clock_ms());
         while (offset_writer_busy(&s->writer) && clock_ms() < deadline_ms) {
@@ -377,7 +394,7 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
 }
 
 /* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop. What a poll hands over that
- * came back late still gets a moment for both. */
+ * came back late still gets a moment for both. Without a lease nothing is sent and nothing stored. */
 static void finish(struct source_task *s)
 {
     int64_t from_ms = task_stopping(s->task) ? task_stop_since(s->task) : s->task->failed_ms;
@@ -385,8 +402,13 @@ static void finish(struct source_task *s)
     int64_t store_ms = from_ms + s->graceful_ms * 9 / 10;
     int64_t over_ms = from_ms + s->graceful_ms;
 
+    if (s->sender.producer == NULL)
+        return;
     finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
-    finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
+    if (!task_lease_held(s->task))
+        sender_take_back(&s->sender);
+    else
+        finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
 }
 
 static bool open_all(struct source_task *s)

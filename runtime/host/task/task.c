@@ -151,6 +151,9 @@ static int fill(struct task *task, const struct task_spec *spec, struct mr_error
     task->worker = spec->worker;
     task->converters = spec->converters;
     task->target = spec->target;
+    task->lease_lost = spec->lease_lost;
+    task->lease_hard_boot_ms = spec->lease_hard_boot_ms;
+    task->resting = true;
     task->box = spec->box;
     task->box_slot = spec->box_slot;
     task->events = spec->events;
@@ -205,7 +208,7 @@ void task_free(struct task **task)
 /* --- control's side: words to the task ---------------------------------------------------------------------------- */
 
 /* With the lock held, so that the waker's object still lives. Wakers never block. */
-static void wake_locked(struct task *task)
+void task_wake_locked(struct task *task)
 {
     wake_fd_write(task->command_fd);
     if (task->waker != NULL)
@@ -216,7 +219,7 @@ void task_set_target(struct task *task, enum target_state target)
 {
     pthread_mutex_lock(&task->lock);
     task->target = target;
-    wake_locked(task);
+    task_wake_locked(task);
     pthread_mutex_unlock(&task->lock);
 }
 
@@ -251,7 +254,7 @@ void task_stop(struct task *task)
         task->stop_ms = clock_ms();
     task->stopping = true;
     wake_fd_write(task->stop_fd);
-    wake_locked(task);
+    task_wake_locked(task);
     pthread_mutex_unlock(&task->lock);
     interrupt_plugin(task);
     task_nudge(task);
@@ -481,6 +484,18 @@ static bool start_check(struct task *task)
     return ok;
 }
 
+/* Its answer is worth as much as the lease: asked again when that was lost meanwhile. */
+static bool may_begin(struct task *task)
+{
+    do {
+        while (!task_lease_held(task) && !task_stopping(task))
+            task_wait(task, NULL, 0, INT64_MAX);
+        if (task_stopping(task) || !start_check(task))
+            return false;
+    } while (!task_lease_act(task));
+    return true;
+}
+
 bool task_begin(struct task *task)
 {
     struct mr_error err = {0};
@@ -489,7 +504,7 @@ bool task_begin(struct task *task)
         task_report(task, STATE_PAUSED);
         task_wait(task, NULL, 0, INT64_MAX);
     }
-    if (task_stopping(task) || !start_check(task))
+    if (!may_begin(task))
         return false;
     if (instance_init(&task->inst, task->plugin, &task->config, &err) != MR_OK) {
         task_fail(task, &err, NULL);
@@ -538,6 +553,7 @@ void task_stop_plugin(struct task *task)
         return;
     task->started = false;
     set_interruptible(task, false);
+    task_lease_end(task);
     if (stop == NULL)
         return;
     task_enter(task, "stop", false);

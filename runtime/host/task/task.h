@@ -31,6 +31,8 @@ struct task_events {
                            json_t *partitions); /* taken; gives the id */
     int64_t (*put_offsets)(void *arg, struct task *task, json_t *entries);
     int64_t (*ask_start)(void *arg, struct task *task);
+    /* The lease is lost, and nothing is under way any more: ask task_lease_quiet. */
+    void (*quiet)(void *arg, struct task *task);
     void (*ended)(void *arg,
                   struct task *task); /* the thread's last act: task_free may be called */
 };
@@ -44,6 +46,8 @@ struct task_spec {
     const struct props *worker;            /* borrowed for the process's life */
     const struct plugin_place *converters; /* by enum plugin_role; borrowed for the task's life */
     enum target_state target;
+    bool lease_lost; /* it begins resting */
+    int64_t lease_hard_boot_ms;
     struct black_box *box;
     size_t box_slot;
     const struct task_events *events;
@@ -63,6 +67,17 @@ void task_answer_take(struct task *task,
                       struct task_answer *answer); /* malloc'ed; any order of ids */
 void task_serve(
     struct task *task); /* control, each 200 ms: serves a lent consumer during a long put */
+
+/* The host's lease, on which all of them run (task_lease.c). Lost: what the task does now it may end (a call of the plugin, the
+ * way out of it), then it is quiet: no poll, no put, no flush, no commit; records that were handed over and not delivered are
+ * taken back from the producer. Its status stays. A sink leaves its group at hard_boot_ms (CLOCK_BOOTTIME), when another member
+ * may be given its work; until then it keeps its place. A task that is stopped meanwhile ends without sending or committing.
+ * Renewed: it goes on in place; records that were taken back are sent again, in order. */
+void task_lease_lost(struct task *task, int64_t hard_boot_ms);
+void task_lease_renewed(struct task *task);
+bool task_lease_quiet(
+    struct task *task); /* it does nothing, and will not before the lease is renewed */
+
 void task_free(struct task **task); /* after `ended`: joins */
 
 #endif

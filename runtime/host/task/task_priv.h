@@ -37,6 +37,9 @@ struct task {
     bool stopping;
     int64_t stop_ms; /* when it was asked to stop, monotonic */
     enum target_state target;
+    bool lease_lost;
+    int64_t lease_hard_boot_ms;
+    bool resting; /* see task_lease.c */
     void (*waker)(
         void *arg); /* ends a wait of the task's own kind (the consumer); NULL none; never blocks */
     void *waker_arg;
@@ -103,6 +106,18 @@ void task_answer_free(struct task_answer *answer);
  * them away: none of them runs any more when this returns. */
 void task_set_waker(struct task *task, void (*waker)(void *arg), void *arg);
 void task_set_server(struct task *task, void (*server)(void *arg), void *arg);
+
+void task_wake_locked(struct task *task); /* end its wait; with task->lock held */
+
+/* --- task_lease.c: the host's lease; all on the task's thread ------------------------------------------------------- */
+
+bool task_lease_held(struct task *task);
+int64_t task_lease_hard_boot_ms(struct task *task); /* when it is lost */
+/* Nothing that others could see is under way: from here on only task_lease_act leads on. */
+void task_lease_rest(struct task *task);
+/* false: the lease is lost, and the task, if it was resting, still is. */
+bool task_lease_act(struct task *task);
+void task_lease_end(struct task *task); /* the plugin's stop is called, lease or not */
 
 void task_client_warning(void *task, const char *key,
                          const char *text); /* client_conf_warn: logs it */

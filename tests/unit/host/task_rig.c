@@ -116,6 +116,16 @@ static void on_status(void *arg, struct task *task, enum state state, const char
     pthread_mutex_unlock(&rig->lock);
 }
 
+static void on_quiet(void *arg, struct task *task)
+{
+    struct rig *rig = arg;
+
+    pthread_mutex_lock(&rig->lock);
+    rig->quiets++;
+    pthread_cond_broadcast(&rig->changed);
+    pthread_mutex_unlock(&rig->lock);
+}
+
 static void on_ended(void *arg, struct task *task)
 {
     struct rig *rig = arg;
@@ -222,6 +232,7 @@ static const struct task_events events = {
     .ask_offsets = ask_offsets,
     .put_offsets = put_offsets,
     .ask_start = ask_start,
+    .quiet = on_quiet,
     .ended = on_ended,
 };
 
@@ -311,6 +322,8 @@ void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state t
         .worker = &rig->worker,
         .converters = rig->converters,
         .target = target,
+        .lease_lost = rig->lease_lost,
+        .lease_hard_boot_ms = INT64_MAX,
         .box = &rig->box,
         .box_slot = 1,
         .events = &events,
@@ -403,6 +416,17 @@ void rig_wait_true(struct rig *rig, bool (*fn)(struct rig *rig, int64_t n), int6
     if (!fn(rig, n))
         print_error("did not happen; trace: %s\n", rig->trace);
     assert_true(fn(rig, n));
+}
+
+static bool is_quiet(struct rig *rig, int64_t n)
+{
+    return task_lease_quiet(rig->task);
+}
+
+void rig_lose_lease(struct rig *rig, int64_t hard_in_ms)
+{
+    task_lease_lost(rig->task, clock_boot_ms() + hard_in_ms);
+    rig_wait_true(rig, is_quiet, 0);
 }
 
 void rig_wait_end(struct rig *rig)
@@ -521,6 +545,16 @@ json_t *rig_read_topic(struct rig *rig, const char *topic, size_t expected)
     rd_kafka_consumer_close(rk);
     rd_kafka_destroy(rk);
     return values;
+}
+
+int64_t rig_topic_end(struct rig *rig, const char *topic)
+{
+    rd_kafka_t *rk = client(rig, RD_KAFKA_CONSUMER);
+    int64_t low = 0, high = 0;
+
+    assert_int_equal(rd_kafka_query_watermark_offsets(rk, topic, 0, &low, &high, 5000), 0);
+    rd_kafka_destroy(rk);
+    return high;
 }
 
 void rig_write_topic(struct rig *rig, const char *topic, int partitions, int from, int count)

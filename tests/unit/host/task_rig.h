@@ -37,6 +37,8 @@ struct rig {
     int64_t held_id;
     json_t *held_entries;
     bool not_ours;    /* START_CHECK answers no */
+    bool lease_lost;  /* rig_start begins without a lease */
+    size_t quiets;    /* how often it said that it is quiet */
     pthread_t ticker; /* control's timer: serve each 20 ms, nudge while stopping */
     bool ticking;
     bool nudging;
@@ -50,9 +52,10 @@ void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state t
 /* Bounded waits: the test fails when it does not happen. */
 void rig_wait_state(struct rig *rig, enum state state);
 void rig_wait_true(struct rig *rig, bool (*fn)(struct rig *rig, int64_t n), int64_t n);
-int64_t rig_stop(struct rig *rig);  /* stops and frees the task; ms that it took */
-void rig_wait_end(struct rig *rig); /* the task ends by itself; frees it */
-size_t rig_puts(struct rig *rig);   /* requests to store offsets so far */
+int64_t rig_stop(struct rig *rig); /* stops and frees the task; ms that it took */
+void rig_lose_lease(struct rig *rig, int64_t hard_in_ms); /* and waits until the task is quiet */
+void rig_wait_end(struct rig *rig);                       /* the task ends by itself; frees it */
+size_t rig_puts(struct rig *rig);                         /* requests to store offsets so far */
 void rig_refuse_puts(struct rig *rig, bool refuse);
 bool rig_saw(struct rig *rig, enum state state);
 int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* -1: nothing */
@@ -67,6 +70,8 @@ struct plugin_place rig_place(const char *name);
 
 /* All values of a topic in offset order per partition, as one JSON array of texts, read by a client of its own. */
 json_t *rig_read_topic(struct rig *rig, const char *topic, size_t expected);
+int64_t rig_topic_end(struct rig *rig,
+                      const char *topic); /* of its partition 0: how many records */
 /* Write count records "0" … to a topic, partition by number. */
 void rig_write_topic(struct rig *rig, const char *topic, int partitions, int from, int count);
 int64_t rig_committed(struct rig *rig, const char *group, const char *topic, int32_t partition);

@@ -1,212 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink loop against librdkafka's mock cluster: delivery, ledger and commits, redelivery, pause, flush, long puts. */
-#include "task_rig.h"
+#include "keep_sink.h"
 
 #include "base/clock.h"
 #include "support/unit/side_by_side.h"
 
 #include <setjmp.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-#define GROUP "connect-conn"
-
-/* What the plugin saw; written by the task's thread under lock. */
-static struct {
-    pthread_mutex_t lock;
-    char *got; /* every value put, accepted or not, each with a blank behind it */
-    size_t got_len;
-    size_t accepted; /* records */
-    size_t durable;  /* accepted before the last good flush */
-    size_t puts;
-    char first_try[65536]; /* the batch that was put first with a retry */
-    char second_try[65536];
-} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct {
-    atomic_int retries; /* puts that ask for a retry */
-    atomic_int retry_after;
-    atomic_int fail_put;
-    atomic_int flush_code;
-    atomic_int slow_put_ms; /* the next put takes so long */
-    atomic_int each_put_ms; /* and each one at least so long */
-    atomic_int flushes;
-    atomic_int stopped;
-    atomic_int headers; /* seen */
-} script;
-
-static void batch_text(struct mr_batch *in, char *out, size_t size)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; i < mr_batch_count(in); i++) {
-        struct mr_record *rec = mr_record_at(in, i);
-        struct mr_value v = mr_value(rec);
-
-        used += (size_t)snprintf(out + used, size - used, "%s-%d@%lld=%.*s ", rec->topic,
-                                 rec->partition, (long long)rec->offset, (int)v.len,
-                                 (const char *)v.u.p);
-    }
-}
-
-static void take(struct mr_batch *in)
-{
-    for (size_t i = 0; i < mr_batch_count(in); i++) {
-        struct mr_record *rec = mr_record_at(in, i);
-        struct mr_value v = mr_value(rec);
-
-        seen.got = realloc(seen.got, seen.got_len + v.len + 2);
-        memcpy(seen.got + seen.got_len, v.u.p, v.len);
-        seen.got_len += v.len;
-        seen.got[seen.got_len++] = ' ';
-        seen.got[seen.got_len] = '\0';
-        script.headers += (int)rec->header_count;
-    }
-    seen.accepted += mr_batch_count(in);
-}
-
-static int keep_put(void *self, struct mr_batch *in, struct mr_error *err)
-{
-    int slow = atomic_exchange(&script.slow_put_ms, 0);
-    int rc = MR_OK;
-
-    if (slow < script.each_put_ms)
-        slow = script.each_put_ms;
-    if (slow > 0)
-        usleep((useconds_t)slow * 1000);
-    pthread_mutex_lock(&seen.lock);
-    seen.puts++;
-    assert_true(mr_batch_count(in) > 0);
-    if (script.fail_put != 0) {
-        rc = mr_fail(err, script.fail_put, "the target is broken");
-    } else if (script.retries > 0) {
-        script.retries--;
-        batch_text(in, seen.first_try, sizeof(seen.first_try));
-        mr_fail(err, MR_ERR_RETRY, "the target is busy");
-        rc = mr_retry_after(err, script.retry_after);
-    } else {
-        if (seen.first_try[0] != '\0' && seen.second_try[0] == '\0')
-            batch_text(in, seen.second_try, sizeof(seen.second_try));
-        take(in);
-    }
-    pthread_mutex_unlock(&seen.lock);
-    return rc;
-}
-
-static int keep_flush(void *self, struct mr_error *err)
-{
-    script.flushes++;
-    if (script.flush_code != 0)
-        return mr_fail(err, script.flush_code, "the disk is full");
-    pthread_mutex_lock(&seen.lock);
-    seen.durable = seen.accepted;
-    pthread_mutex_unlock(&seen.lock);
-    return MR_OK;
-}
-
-static void keep_stop(void *self)
-{
-    script.stopped++;
-}
-
-static const char *const aliases[] = {NULL};
-static struct mr_config_key keys[] = {{0}};
-static const struct plugin keep_plugin = {
-    .kind = MR_PLUGIN_SINK,
-    .name = "Keep",
-    .version = "1.0",
-    .library = "test",
-    .aliases = aliases,
-    .keys = keys,
-    .sink = {.put = keep_put, .flush = keep_flush, .stop = keep_stop},
-};
-
-static int setup(void **state)
-{
-    memset(&script, 0, sizeof(script));
-    script.retry_after = 300;
-    rig_dense_bytes = 0;
-    free(seen.got);
-    seen.got = NULL;
-    seen.got_len = seen.accepted = seen.durable = seen.puts = 0;
-    seen.first_try[0] = seen.second_try[0] = '\0';
-    *state = calloc(1, sizeof(struct rig));
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct rig *rig = *state;
-
-    rig_deinit(rig);
-    free(rig);
-    return 0;
-}
-
-#define QUICK \
-    "consumer.override.heartbeat.interval.ms", "300", "consumer.override.session.timeout.ms", "6000"
-
-static bool accepted_is(struct rig *rig, int64_t n)
-{
-    bool yes;
-
-    pthread_mutex_lock(&seen.lock);
-    yes = (int64_t)seen.accepted == n;
-    pthread_mutex_unlock(&seen.lock);
-    return yes;
-}
-
-static bool accepted_at_least(struct rig *rig, int64_t n)
-{
-    bool yes;
-
-    pthread_mutex_lock(&seen.lock);
-    yes = (int64_t)seen.accepted >= n;
-    pthread_mutex_unlock(&seen.lock);
-    return yes;
-}
-
-static bool puts_at_least(struct rig *rig, int64_t n)
-{
-    bool yes;
-
-    pthread_mutex_lock(&seen.lock);
-    yes = (int64_t)seen.puts >= n;
-    pthread_mutex_unlock(&seen.lock);
-    return yes;
-}
-
-static bool committed_is(struct rig *rig, int64_t n)
-{
-    return rig_committed(rig, GROUP, "in", 0) == n;
-}
-
-static bool flushes_at_least(struct rig *rig, int64_t n)
-{
-    return script.flushes >= n;
-}
-
-/* Every number of 0..count-1 exactly once, in order within each of the partitions. */
-static void check_got(int count, int partitions)
-{
-    int next[8];
-    int n = 0;
-    char *save = NULL;
-
-    for (int p = 0; p < partitions; p++)
-        next[p] = p;
-    for (char *word = strtok_r(seen.got, " ", &save); word != NULL;
-         word = strtok_r(NULL, " ", &save), n++) {
-        int value = (int)strtol(word, NULL, 10);
-
-        assert_int_equal(value, next[value % partitions]);
-        next[value % partitions] += partitions;
-    }
-    assert_int_equal(n, count);
-}
 
 static void records_arrive_once_in_order_and_are_committed_after_flush(void **state)
 {
@@ -218,11 +21,11 @@ static void records_arrive_once_in_order_and_are_committed_after_flush(void **st
     rig_wait_state(rig, STATE_RUNNING);
     rig_wait_true(rig, accepted_is, 3000);
     rig_wait_true(rig, committed_is, 1000);
-    assert_int_equal(seen.durable, 3000);
+    assert_int_equal(keep_seen.durable, 3000);
     assert_true(rig_stop(rig) < 5000);
     assert_int_equal(rig_committed(rig, GROUP, "in", 1), 1000);
     assert_int_equal(rig_committed(rig, GROUP, "in", 2), 1000);
-    assert_int_equal(script.stopped, 1);
+    assert_int_equal(keep_script.stopped, 1);
     check_got(3000, 3);
 }
 
@@ -250,7 +53,7 @@ static void a_put_that_asks_for_a_retry_gets_the_same_batch_again(void **state)
     struct rig *rig = *state;
     int64_t began;
 
-    script.retries = 3;
+    keep_script.retries = 3;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 2, 0, 3000); /* several batches: none may overtake */
     rig_start(rig, &keep_plugin, TARGET_STARTED);
@@ -260,7 +63,7 @@ static void a_put_that_asks_for_a_retry_gets_the_same_batch_again(void **state)
     assert_true(clock_ms() - began >= 600);
     assert_true(clock_ms() - began < 3000);
     rig_wait_true(rig, accepted_is, 3000);
-    assert_string_equal(seen.first_try, seen.second_try);
+    assert_string_equal(keep_seen.first_try, keep_seen.second_try);
     rig_stop(rig);
     check_got(3000, 2);
 }
@@ -270,12 +73,12 @@ static void a_batch_that_waits_lives_in_memory_of_its_own(void **state)
 {
     struct rig *rig = *state;
 
-    script.retries = 2;
+    keep_script.retries = 2;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 300);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, accepted_is, 300);
-    assert_string_equal(seen.first_try, seen.second_try);
+    assert_string_equal(keep_seen.first_try, keep_seen.second_try);
     rig_stop(rig);
     check_got(300, 1);
 }
@@ -284,8 +87,8 @@ static void offsets_of_a_batch_that_waits_are_not_committed(void **state)
 {
     struct rig *rig = *state;
 
-    script.retries = 1000;
-    script.retry_after = 50;
+    keep_script.retries = 1000;
+    keep_script.retry_after = 50;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 100);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
@@ -304,7 +107,7 @@ static void a_put_that_fails_ends_the_task_and_commits_only_what_came_before(voi
     rig_write_topic(rig, "in", 1, 0, 100);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, accepted_is, 100);
-    script.fail_put = MR_ERR_IO;
+    keep_script.fail_put = MR_ERR_IO;
     rig_write_topic(rig, "in", 1, 100, 50);
     rig_wait_end(rig);
     assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
@@ -317,14 +120,14 @@ static void a_flush_that_asks_for_a_retry_keeps_the_offsets_back(void **state)
 {
     struct rig *rig = *state;
 
-    script.flush_code = MR_ERR_RETRY;
+    keep_script.flush_code = MR_ERR_RETRY;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 100);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, accepted_is, 100);
     rig_wait_true(rig, flushes_at_least, 3);
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
-    script.flush_code = 0;
+    keep_script.flush_code = 0;
     rig_wait_true(rig, committed_is, 100);
 }
 
@@ -332,7 +135,7 @@ static void a_flush_that_fails_ends_the_task_and_commits_nothing(void **state)
 {
     struct rig *rig = *state;
 
-    script.flush_code = MR_ERR_IO;
+    keep_script.flush_code = MR_ERR_IO;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 100);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
@@ -346,7 +149,7 @@ static void a_flush_that_fails_at_the_stop_commits_nothing(void **state)
 {
     struct rig *rig = *state;
 
-    script.flush_code = MR_ERR_IO;
+    keep_script.flush_code = MR_ERR_IO;
     rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 100);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
@@ -355,32 +158,12 @@ static void a_flush_that_fails_at_the_stop_commits_nothing(void **state)
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
 }
 
-/* Another member of the group, as long as the test wants one. */
-static rd_kafka_t *join(struct rig *rig)
-{
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
-    char why[256];
-    rd_kafka_t *rk;
-
-    rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
-    rd_kafka_conf_set(conf, "group.id", GROUP, why, sizeof(why));
-    rd_kafka_conf_set(conf, "session.timeout.ms", "6000", why, sizeof(why));
-    rd_kafka_conf_set(conf, "heartbeat.interval.ms", "300", why, sizeof(why));
-    rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
-    assert_non_null(rk);
-    rd_kafka_topic_partition_list_add(topics, "in", RD_KAFKA_PARTITION_UA);
-    assert_int_equal(rd_kafka_subscribe(rk, topics), 0);
-    rd_kafka_topic_partition_list_destroy(topics);
-    return rk;
-}
-
 static void a_flush_that_fails_in_a_revocation_ends_the_task_too(void **state)
 {
     struct rig *rig = *state;
     rd_kafka_t *other;
 
-    script.flush_code = MR_ERR_IO;
+    keep_script.flush_code = MR_ERR_IO;
     rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
     rig_write_topic(rig, "in", 2, 0, 100);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
@@ -405,10 +188,10 @@ static void pause_stops_delivery_and_resume_loses_nothing(void **state)
     for (int i = 1; i <= 3; i++) {
         task_set_target(rig->task, TARGET_PAUSED);
         rig_wait_state(rig, STATE_PAUSED);
-        puts = seen.puts;
+        puts = keep_seen.puts;
         rig_write_topic(rig, "in", 2, i * 1000, 1000);
         usleep(300000);
-        assert_int_equal(seen.puts, puts);
+        assert_int_equal(keep_seen.puts, puts);
         task_set_target(rig->task, TARGET_STARTED);
         rig_wait_state(rig, STATE_RUNNING);
         rig_wait_true(rig, accepted_is, (i + 1) * 1000);
@@ -445,15 +228,15 @@ static void a_bad_record_fails_the_task_before_anything_of_its_poll_is_put(void 
                            "Tolerance exceeded in error handler\nCaused by: "
                            "org.apache.kafka.connect.errors.DataException: this value is bad"));
     assert_non_null(strstr(rig->trace, "VALUE_CONVERTER of RigString, record in-0@7"));
-    assert_int_equal(seen.puts, 0);
+    assert_int_equal(keep_seen.puts, 0);
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
 
     props_set(&rig->config, "errors.tolerance", "all");
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, committed_is, 10);
     rig_stop(rig);
-    assert_int_equal(seen.accepted, 9);
-    assert_int_equal(script.headers, 9);
+    assert_int_equal(keep_seen.accepted, 9);
+    assert_int_equal(keep_script.headers, 9);
 }
 
 /* 400 MB of converted records in one poll, where a batch may have 256. No partition has a committed offset, so what waits behind
@@ -463,12 +246,12 @@ static void a_poll_of_large_records_is_put_in_several_batches(void **state)
     struct rig *rig = *state;
 
     rig_dense_bytes = 1 << 20;
-    script.retries = 1;
+    keep_script.retries = 1;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 4, 0, 400);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, accepted_is, 400);
-    assert_true(seen.puts > 400 / 33);
+    assert_true(keep_seen.puts > 400 / 33);
     rig_wait_true(rig, committed_is, 100);
     rig_stop(rig);
     check_got(400, 4);
@@ -480,7 +263,7 @@ static void many_puts_of_one_poll_keep_the_place_in_the_group(void **state)
     struct rig *rig = *state;
 
     rig_dense_bytes = 1 << 20;
-    script.each_put_ms = 350;
+    keep_script.each_put_ms = 350;
     rig_init(rig, 1, "topics", "in", "consumer.override.max.poll.interval.ms", "6000", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 400);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
@@ -539,7 +322,7 @@ static void a_stop_with_the_broker_away_ends_in_time_with_the_plugins_stop(void 
     rig_wait_true(rig, accepted_is, 100);
     rd_kafka_mock_broker_set_down(rig->cluster, 1);
     assert_true(rig_stop(rig) < 2300);
-    assert_int_equal(script.stopped, 1);
+    assert_int_equal(keep_script.stopped, 1);
 }
 
 static void topics_can_be_named_by_a_pattern(void **state)
@@ -563,7 +346,7 @@ static void a_long_put_keeps_its_place_in_the_group(void **state)
 
     rig_init(rig, 1, "topics", "in", "consumer.override.max.poll.interval.ms", "6000", QUICK, NULL);
     rig_write_topic(rig, "in", 2, 0, 400);
-    script.slow_put_ms = 9000;
+    keep_script.slow_put_ms = 9000;
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, accepted_at_least, 1);
     rig_wait_true(rig, accepted_is, 400);
@@ -589,7 +372,7 @@ static void the_members_id_stands_in_the_black_box_until_it_leaves(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, keep_setup, keep_teardown)
     const struct CMUnitTest tests[] = {
         T(many_puts_of_one_poll_keep_the_place_in_the_group), /* the longest begin first */
         T(a_long_put_keeps_its_place_in_the_group),

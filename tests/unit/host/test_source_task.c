@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source loop against librdkafka's mock cluster: delivery, order, offsets behind delivery, pause, stop, failures. */
-#include "task_rig.h"
+#include "counter_source.h"
 
 #include "base/clock.h"
 #include "support/unit/side_by_side.h"
@@ -8,246 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-/* --- a source that counts --------------------------------------------------------------------------------------------- */
-
-struct counter {
-    struct mr_task *task;
-    int64_t next;
-};
-
-/* What the next calls do; set by tests, read by the task's thread. */
-static struct {
-    atomic_int limit; /* numbers to give */
-    atomic_int per_poll;
-    atomic_int bad_at;   /* this number gives a value that the converter refuses; -1 none */
-    atomic_int large_at; /* this one has large_bytes */
-    atomic_int large_bytes;
-    atomic_int fail_at; /* poll fails for good before giving this one */
-    atomic_int retries; /* polls that ask for a retry, after they added records */
-    atomic_int fault;   /* enum fault */
-    atomic_int polls;
-    atomic_int committed;
-    atomic_int started;
-    atomic_int stopped;
-    atomic_int interrupted;
-    atomic_int again_ms; /* wait at the end of the numbers; 0: give empty polls */
-    atomic_int fd;       /* wait for it instead; -1 none */
-    atomic_int start_code;
-    atomic_int many_topics;  /* each record has its own */
-    atomic_int slow_poll_ms; /* each poll takes so long, whatever interrupts it */
-    _Atomic(struct mr_task *) handle;
-} script;
-
-enum fault {
-    FAULT_NONE,
-    FAULT_NO_TOPIC,
-    FAULT_TIMESTAMP,
-    FAULT_BLOCK,
-    FAULT_BAD_FD,
-    FAULT_UNDECLARED,
-    FAULT_NAME,
-    FAULT_KEY,
-    FAULT_HUGE
-};
-
-static int counter_start(void *self, struct mr_task *task, struct mr_error *err)
-{
-    struct counter *c = self;
-
-    c->task = task;
-    script.started++;
-    script.handle = task;
-    if (script.start_code != 0)
-        return mr_fail(err, script.start_code, "the origin is not there");
-    return mr_offset_long(task, "numbers", "next", 0, &c->next, err);
-}
-
-static int block_for_ever(struct mr_error *err)
-{
-    int fds[2];
-    char byte;
-    ssize_t n;
-
-    if (pipe(fds) != 0)
-        return MR_OK;
-    n = read(fds[0], &byte, 1);
-    close(fds[0]);
-    close(fds[1]);
-    return n < 0 ? mr_fail(err, MR_ERR_RETRY, "interrupted: %s", strerror(errno)) : MR_OK;
-}
-
-static int misbehave(struct counter *c, struct mr_batch *out, struct mr_error *err)
-{
-    struct mr_record *rec;
-
-    switch (script.fault) {
-    case FAULT_NO_TOPIC:
-        mr_batch_add(out, NULL);
-        return MR_OK;
-    case FAULT_TIMESTAMP:
-        rec = mr_batch_add(out, "numbers");
-        rec->timestamp = -5;
-        return MR_OK;
-    case FAULT_BLOCK:
-        return block_for_ever(err);
-    case FAULT_BAD_FD:
-        return mr_again_on_fd(out, 999, -1);
-    case FAULT_NAME:
-        mr_record_offset(mr_batch_add(out, "numbers"), "caf\xe9", "next", 1);
-        return MR_OK;
-    case FAULT_KEY:
-        mr_record_offset(mr_batch_add(out, "numbers"), "numbers", "n\xff", 1);
-        return MR_OK;
-    case FAULT_UNDECLARED:
-        mr_config_str(c->task, "nonsense");
-        return MR_OK;
-    default:
-        mr_record_value(mr_batch_add(out, "numbers"),
-                        mr_bytes(mr_alloc(out->arena, (size_t)1 << 34), 5));
-        return MR_OK;
-    }
-}
-
-static void give_large(struct mr_record *rec, struct mr_arena *arena, uint32_t size)
-{
-    mr_record_value(rec, mr_bytes(memset(mr_alloc(arena, size), 'x', size), size));
-}
-
-static void give(struct counter *c, struct mr_batch *out, int64_t n)
-{
-    char topic[32] = "numbers";
-    struct mr_record *rec;
-    char text[32];
-
-    if (script.many_topics)
-        snprintf(topic, sizeof(topic), "numbers-%lld", (long long)n);
-    rec = mr_batch_add(out, topic);
-    if (n == script.bad_at)
-        mr_record_value(rec, mr_str("bad"));
-    else if (n == script.large_at)
-        give_large(rec, out->arena, (uint32_t)script.large_bytes);
-    else
-        mr_record_value(rec,
-                        mr_text(text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)n)));
-    mr_record_offset(rec, "numbers", "next", n + 1);
-}
-
-static int counter_poll(void *self, struct mr_batch *out, struct mr_error *err)
-{
-    struct counter *c = self;
-    int64_t next = c->next;
-
-    script.polls++;
-    for (int64_t until = clock_ms() + script.slow_poll_ms; clock_ms() < until;)
-        usleep(1000);
-    if (script.fault != FAULT_NONE)
-        return misbehave(c, out, err);
-    for (int i = 0; i < script.per_poll && next < script.limit; i++) {
-        if (next == script.fail_at)
-            return mr_fail(err, MR_ERR_IO, "the origin broke");
-        give(c, out, next++);
-    }
-    if (script.retries > 0) {
-        script.retries--;
-        mr_fail(err, MR_ERR_RETRY, "not just now");
-        return mr_retry_after(err, 20);
-    }
-    c->next = next;
-    if (next < script.limit)
-        return MR_OK;
-    if (script.fd >= 0)
-        return mr_again_on_fd(out, script.fd, -1);
-    return script.again_ms > 0 ? mr_again_in(out, script.again_ms) : MR_OK;
-}
-
-static int counter_committed(void *self, struct mr_error *err)
-{
-    script.committed++;
-    return MR_OK;
-}
-
-static void counter_interrupt(void *self)
-{
-    script.interrupted++;
-}
-
-static void counter_stop(void *self)
-{
-    script.stopped++;
-}
-
-static const char *const aliases[] = {NULL};
-static struct mr_config_key keys[] = {{0}};
-static const struct plugin counter_plugin = {
-    .kind = MR_PLUGIN_SOURCE,
-    .name = "Counter",
-    .version = "1.0",
-    .library = "test",
-    .aliases = aliases,
-    .keys = keys,
-    .state_size = sizeof(struct counter),
-    .source = {.start = counter_start,
-               .poll = counter_poll,
-               .committed = counter_committed,
-               .interrupt = counter_interrupt,
-               .stop = counter_stop},
-};
-
-#define PART "{\"name\":\"numbers\"}"
-
-static int setup(void **state)
-{
-    struct rig *rig = calloc(1, sizeof(*rig));
-
-    memset(&script, 0, sizeof(script));
-    script.limit = 1000;
-    script.per_poll = 100;
-    script.bad_at = script.large_at = script.fail_at = script.fd = -1;
-    script.large_bytes = 2000000; /* above max.request.size */
-    script.again_ms = 10000;
-    *state = rig;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct rig *rig = *state;
-
-    rig_deinit(rig);
-    free(rig);
-    return 0;
-}
-
-static bool stored_is(struct rig *rig, int64_t n)
-{
-    return rig_stored(rig, PART, "next") == n;
-}
-
-static bool polls_are(struct rig *rig, int64_t n)
-{
-    return script.polls >= n;
-}
-
-/* The topic holds exactly from..to-1 in order. */
-static void check_topic(struct rig *rig, int from, int to)
-{
-    json_t *values = rig_read_topic(rig, "numbers", (size_t)(to - from));
-
-    assert_int_equal(json_array_size(values), to - from);
-    for (int i = from; i < to; i++) {
-        char text[16];
-
-        snprintf(text, sizeof(text), "%d", i);
-        assert_string_equal(json_string_value(json_array_get(values, (size_t)(i - from))), text);
-    }
-    json_decref(values);
-}
 
 /* --- delivery and offsets --------------------------------------------------------------------------------------------- */
 
@@ -262,8 +26,8 @@ static void records_arrive_in_order_and_their_offset_is_stored(void **state)
     rig_wait_true(rig, stored_is, 1000);
     assert_true(rig_stop(rig) < 2000);
     assert_true(rig_saw(rig, STATE_UNASSIGNED));
-    assert_true(script.committed > 0);
-    assert_int_equal(script.stopped, 1);
+    assert_true(counter_script.committed > 0);
+    assert_int_equal(counter_script.stopped, 1);
     check_topic(rig, 0, 1000);
 }
 
@@ -280,18 +44,13 @@ static void a_task_goes_on_where_the_stored_offset_stands(void **state)
     check_topic(rig, 900, 1000);
 }
 
-static bool delivered_some(struct rig *rig, int64_t n)
-{
-    return rig_stored(rig, PART, "next") > n;
-}
-
 static void a_stop_under_load_loses_nothing_and_stores_what_was_delivered(void **state)
 {
     struct rig *rig = *state;
     int64_t stored;
 
-    script.limit = 1000000;
-    script.per_poll = 7;
+    counter_script.limit = 1000000;
+    counter_script.per_poll = 7;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -328,14 +87,14 @@ static void offsets_that_could_not_be_stored_are_stored_later(void **state)
     for (int64_t until = clock_ms() + 10000; rig_puts(rig) < 3 && clock_ms() < until;)
         usleep(1000);
     assert_int_equal(rig_stored(rig, PART, "next"), -1);
-    assert_int_equal(script.committed, 0);
+    assert_int_equal(counter_script.committed, 0);
     rig_refuse_puts(rig, false);
     rig_wait_true(rig, stored_is, 1000);
 }
 
 static bool was_told(struct rig *rig, int64_t n)
 {
-    return script.committed >= n;
+    return counter_script.committed >= n;
 }
 
 static void a_busy_source_stores_at_each_interval_and_hears_of_it(void **state)
@@ -343,8 +102,8 @@ static void a_busy_source_stores_at_each_interval_and_hears_of_it(void **state)
     struct rig *rig = *state;
     int64_t began;
 
-    script.limit = INT32_MAX;
-    script.per_poll = 7;
+    counter_script.limit = INT32_MAX;
+    counter_script.per_poll = 7;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     began = clock_ms();
@@ -357,8 +116,8 @@ static void a_broker_that_goes_and_comes_loses_nothing(void **state)
 {
     struct rig *rig = *state;
 
-    script.limit = 20000;
-    script.per_poll = 50;
+    counter_script.limit = 20000;
+    counter_script.per_poll = 50;
     rig_init(rig, 1, "producer.override.reconnect.backoff.ms", "50",
              "producer.override.reconnect.backoff.max.ms", "100", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
@@ -389,8 +148,8 @@ static void a_small_memory_budget_slows_the_source_and_loses_nothing(void **stat
 {
     struct rig *rig = *state;
 
-    script.limit = 30000;
-    script.per_poll = 1000;
+    counter_script.limit = 30000;
+    counter_script.per_poll = 1000;
     rig_init(rig, 1, "producer.override.buffer.memory", "300000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -407,7 +166,7 @@ a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered(void
     struct rig *rig = *state;
     int64_t stored;
 
-    script.limit = 1000000;
+    counter_script.limit = 1000000;
     rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "2000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -430,14 +189,14 @@ static void what_a_late_poll_hands_over_is_delivered_and_stored(void **state)
 {
     struct rig *rig = *state;
 
-    script.slow_poll_ms = 850;
+    counter_script.slow_poll_ms = 850;
     rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "1000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 20);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 1);
     assert_true(rig_stop(rig) < 1500);
-    assert_int_equal(script.polls, 1);
+    assert_int_equal(counter_script.polls, 1);
     assert_int_equal(rig_stored(rig, PART, "next"), 100);
     check_topic(rig, 0, 100);
 }
@@ -446,20 +205,20 @@ static void reports_that_arrive_while_offsets_are_stored_count(void **state)
 {
     struct rig *rig = *state;
 
-    script.per_poll = 1;
-    script.limit = 100;
+    counter_script.per_poll = 1;
+    counter_script.limit = 100;
     rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "1000",
              "worker:offset.flush.interval.ms", "60000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 100);
     usleep(100000); /* delivered, not stored */
-    script.limit = 101;
+    counter_script.limit = 101;
     rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 700); /* its report comes at 7/10 */
     pthread_mutex_lock(&rig->lock);
     rig->hold_puts = true; /* the first answer at 8/10 */
     pthread_mutex_unlock(&rig->lock);
-    mr_wake(script.handle);
+    mr_wake(counter_script.handle);
     rig_wait_true(rig, polls_are, 101);
     task_stop(rig->task);
     usleep(800000);
@@ -472,7 +231,7 @@ static void a_stop_within_a_batch_of_many_new_topics_ends_in_time(void **state)
 {
     struct rig *rig = *state;
 
-    script.many_topics = 1;
+    counter_script.many_topics = 1;
     rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "2000", NULL);
     rd_kafka_mock_broker_set_down(rig->cluster, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -485,17 +244,17 @@ static void a_paused_task_does_not_poll_and_goes_on_after(void **state)
     struct rig *rig = *state;
     int polls;
 
-    script.limit = 1000000;
-    script.per_poll = 10;
+    counter_script.limit = 1000000;
+    counter_script.per_poll = 10;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, delivered_some, 100);
     task_set_target(rig->task, TARGET_PAUSED);
     rig_wait_state(rig, STATE_PAUSED);
-    polls = script.polls;
+    polls = counter_script.polls;
     usleep(200000);
-    assert_int_equal(script.polls, polls);
+    assert_int_equal(counter_script.polls, polls);
     assert_int_equal(rig_stored(rig, PART, "next"), polls * 10); /* flushed */
     task_set_target(rig->task, TARGET_STARTED);
     rig_wait_state(rig, STATE_RUNNING);
@@ -512,10 +271,10 @@ static void a_task_that_begins_paused_is_not_started(void **state)
     rig_start(rig, &counter_plugin, TARGET_PAUSED);
     rig_wait_state(rig, STATE_PAUSED);
     usleep(50000);
-    assert_int_equal(script.started, 0);
+    assert_int_equal(counter_script.started, 0);
     task_set_target(rig->task, TARGET_STARTED);
     rig_wait_state(rig, STATE_RUNNING);
-    assert_int_equal(script.started, 1);
+    assert_int_equal(counter_script.started, 1);
 }
 
 static void a_task_that_is_not_ours_ends_in_silence(void **state)
@@ -526,7 +285,7 @@ static void a_task_that_is_not_ours_ends_in_silence(void **state)
     rig->not_ours = true;
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_end(rig);
-    assert_int_equal(script.started, 0);
+    assert_int_equal(counter_script.started, 0);
     assert_int_equal(rig->state_count, 1);
     assert_int_equal(rig->states[0], STATE_UNASSIGNED);
 }
@@ -535,20 +294,20 @@ static void a_wait_for_the_next_poll_ends_at_once_on_stop(void **state)
 {
     struct rig *rig = *state;
 
-    script.limit = 0;
-    script.again_ms = 100000;
+    counter_script.limit = 0;
+    counter_script.again_ms = 100000;
     rig_init(rig, 1, NULL);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 1);
     assert_true(rig_stop(rig) < 1000);
-    assert_true(script.interrupted <= 1); /* not at all when the stop was quicker */
+    assert_true(counter_script.interrupted <= 1); /* not at all when the stop was quicker */
 }
 
 static void a_poll_that_blocks_in_read_is_interrupted(void **state)
 {
     struct rig *rig = *state;
 
-    script.fault = FAULT_BLOCK;
+    counter_script.fault = FAULT_BLOCK;
     rig_init(rig, 1, NULL);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 1);
@@ -562,13 +321,13 @@ static void wake_ends_the_wait(void **state)
     struct rig *rig = *state;
     int64_t began;
 
-    script.limit = 0;
-    script.again_ms = 100000;
+    counter_script.limit = 0;
+    counter_script.again_ms = 100000;
     rig_init(rig, 1, NULL);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 1);
     began = clock_ms();
-    mr_wake(script.handle);
+    mr_wake(counter_script.handle);
     rig_wait_true(rig, polls_are, 2);
     assert_true(clock_ms() - began < 1000);
 }
@@ -579,13 +338,13 @@ static void a_readable_descriptor_ends_the_wait(void **state)
     int fds[2];
 
     assert_int_equal(pipe(fds), 0);
-    script.limit = 0;
-    script.fd = fds[0];
+    counter_script.limit = 0;
+    counter_script.fd = fds[0];
     rig_init(rig, 1, NULL);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 1);
     usleep(50000);
-    assert_int_equal(script.polls, 1);
+    assert_int_equal(counter_script.polls, 1);
     assert_int_equal(write(fds[1], "x", 1), 1);
     rig_wait_true(rig, polls_are, 3);
     rig_stop(rig);
@@ -598,15 +357,15 @@ static void a_poll_that_gives_nothing_and_does_not_wait_takes_no_core(void **sta
     struct rig *rig = *state;
     int polls;
 
-    script.limit = 0;
-    script.again_ms = 0;
+    counter_script.limit = 0;
+    counter_script.again_ms = 0;
     rig_init(rig, 1, NULL);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 20);
     usleep(300000);
-    polls = script.polls;
+    polls = counter_script.polls;
     usleep(500000);
-    assert_true(script.polls - polls < 100);
+    assert_true(counter_script.polls - polls < 100);
 }
 
 /* --- retries and failures --------------------------------------------------------------------------------------------- */
@@ -615,7 +374,7 @@ static void a_poll_that_asks_for_a_retry_has_its_records_dropped_and_is_called_a
 {
     struct rig *rig = *state;
 
-    script.retries = 3;
+    counter_script.retries = 3;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -628,7 +387,7 @@ static void a_poll_that_fails_leaves_what_was_delivered_stored(void **state)
 {
     struct rig *rig = *state;
 
-    script.fail_at = 500;
+    counter_script.fail_at = 500;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -638,7 +397,7 @@ static void a_poll_that_fails_leaves_what_was_delivered_stored(void **state)
         strstr(rig->trace, "org.apache.kafka.connect.errors.ConnectException: the origin broke"));
     assert_non_null(strstr(rig->trace, "in poll() of plugin Counter 1.0"));
     assert_int_equal(rig_stored(rig, PART, "next"), 500);
-    assert_int_equal(script.stopped, 1);
+    assert_int_equal(counter_script.stopped, 1);
     check_topic(rig, 0, 500);
 }
 
@@ -646,21 +405,21 @@ static void a_start_that_fails_is_shown_and_stop_is_called(void **state)
 {
     struct rig *rig = *state;
 
-    script.start_code = MR_ERR_CONFIG;
+    counter_script.start_code = MR_ERR_CONFIG;
     rig_init(rig, 1, NULL);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_end(rig);
     assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
     assert_false(rig_saw(rig, STATE_RUNNING));
     assert_non_null(strstr(rig->trace, "ConfigException: the origin is not there"));
-    assert_int_equal(script.stopped, 1);
+    assert_int_equal(counter_script.stopped, 1);
 }
 
 static void a_bad_record_fails_the_task_with_what_precedes_it_stored(void **state)
 {
     struct rig *rig = *state;
 
-    script.bad_at = 350;
+    counter_script.bad_at = 350;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -678,7 +437,7 @@ static void a_bad_record_is_skipped_by_tolerance_and_its_offset_stored(void **st
     struct rig *rig = *state;
     json_t *values;
 
-    script.bad_at = 999; /* the last one */
+    counter_script.bad_at = 999; /* the last one */
     rig_init(rig, 1, "errors.tolerance", "all", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -693,7 +452,7 @@ static void a_record_above_max_request_size_fails_the_task_at_that_record(void *
 {
     struct rig *rig = *state;
 
-    script.large_at = 120;
+    counter_script.large_at = 120;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -709,7 +468,7 @@ static void a_record_above_max_request_size_is_skipped_by_tolerance(void **state
 {
     struct rig *rig = *state;
 
-    script.large_at = 120;
+    counter_script.large_at = 120;
     rig_init(rig, 1, "errors.tolerance", "all", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -720,7 +479,7 @@ static void a_record_above_buffer_memory_fails_the_task_by_name(void **state)
 {
     struct rig *rig = *state;
 
-    script.large_at = 120;
+    counter_script.large_at = 120;
     rig_init(rig, 1, "producer.override.max.request.size", "10000000",
              "producer.override.buffer.memory", "300000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
@@ -737,7 +496,7 @@ static void a_record_above_buffer_memory_is_skipped_by_tolerance(void **state)
 {
     struct rig *rig = *state;
 
-    script.large_at = 120;
+    counter_script.large_at = 120;
     rig_init(rig, 1, "errors.tolerance", "all", "producer.override.max.request.size", "10000000",
              "producer.override.buffer.memory", "300000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
@@ -777,9 +536,9 @@ static void a_leader_that_moves_changes_no_order(void **state)
 {
     struct rig *rig = *state;
 
-    script.per_poll = 1;
-    script.slow_poll_ms = 30;
-    script.limit = 20;
+    counter_script.per_poll = 1;
+    counter_script.slow_poll_ms = 30;
+    counter_script.limit = 20;
     rig_init(rig, 1, NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 200);
@@ -798,7 +557,7 @@ static void what_tolerance_dropped_is_not_sent_again_behind_a_refused_request(vo
     struct rig *rig = *state;
     json_t *values;
 
-    script.large_at = 50;
+    counter_script.large_at = 50;
     rig_init(rig, 1, "errors.tolerance", "all", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rd_kafka_mock_push_request_errors(rig->cluster, 0, 2, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
@@ -817,7 +576,7 @@ static void after_a_refusal_at_the_stop_nothing_more_is_sent(void **state)
     struct rig *rig = *state;
     json_t *values;
 
-    script.per_poll = script.limit = 2000;
+    counter_script.per_poll = counter_script.limit = 2000;
     rig_init(rig, 1, "producer.override.buffer.memory", "300000",
              "worker:task.shutdown.graceful.timeout.ms", "3000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
@@ -867,7 +626,7 @@ static void mistakes_of_the_plugin_are_named(void **state)
 
     rig_init(rig, 1, NULL);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        script.fault = cases[i].fault;
+        counter_script.fault = cases[i].fault;
         rig_start(rig, &counter_plugin, TARGET_STARTED);
         rig_wait_end(rig);
         assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
@@ -884,7 +643,7 @@ static void settings_that_cannot_work_fail_the_task(void **state)
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_end(rig);
     assert_non_null(strstr(rig->trace, "value.converter: no converter called NoSuch"));
-    assert_int_equal(script.started, 0);
+    assert_int_equal(counter_script.started, 0);
     props_set(&rig->config, "value.converter", "RigString");
     props_set(&rig->config, "producer.override.acks", "seven");
     rig_start(rig, &counter_plugin, TARGET_STARTED);
@@ -895,7 +654,7 @@ static void settings_that_cannot_work_fail_the_task(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, counter_setup, counter_teardown)
     const struct CMUnitTest tests[] = {
         T(records_arrive_in_order_and_their_offset_is_stored),
         T(a_task_goes_on_where_the_stored_offset_stands),

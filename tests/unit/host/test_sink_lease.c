@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sink tasks whose host loses its lease: quiet in their place in the group, out of it after the hard end, and on again,
+ * against librdkafka's mock cluster. */
+#include "keep_sink.h"
+
+#include "base/clock.h"
+#include "support/unit/side_by_side.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static size_t puts_now(void)
+{
+    size_t puts;
+
+    pthread_mutex_lock(&keep_seen.lock);
+    puts = keep_seen.puts;
+    pthread_mutex_unlock(&keep_seen.lock);
+    return puts;
+}
+
+/* Every number of 0..count-1 at least once, none before those that precede it in its partition. */
+static void check_got_all(int count, int partitions)
+{
+    int highest[8];
+    char *save = NULL;
+
+    for (int p = 0; p < partitions; p++)
+        highest[p] = p - partitions;
+    for (char *word = strtok_r(keep_seen.got, " ", &save); word != NULL;
+         word = strtok_r(NULL, " ", &save)) {
+        int value = (int)strtol(word, NULL, 10);
+        int *high = &highest[value % partitions];
+
+        assert_true(value <= *high + partitions);
+        *high = value > *high ? value : *high;
+    }
+    for (int p = 0; p < partitions; p++)
+        assert_true(highest[p] >= count - partitions);
+}
+
+static void without_a_lease_nothing_is_put_flushed_or_committed(void **state)
+{
+    struct rig *rig = *state;
+    char member[512];
+    size_t puts, states;
+    int flushes;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 2, 0, 1000);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 1000);
+    rig_wait_true(rig, committed_is, 500);
+    snprintf(member, sizeof(member), "%s", rig->box.slots[1].member_id);
+    states = rig->state_count;
+    rig_lose_lease(rig, 100000);
+    puts = puts_now();
+    flushes = keep_script.flushes;
+    rig_write_topic(rig, "in", 2, 1000, 1000);
+    usleep(400000);
+    assert_int_equal(puts_now(), puts);
+    assert_int_equal(keep_script.flushes, flushes);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), 500);
+    assert_true(task_lease_quiet(rig->task));
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, accepted_is, 2000);
+    rig_wait_true(rig, committed_is, 1000);
+    assert_string_equal(rig->box.slots[1].member_id, member); /* it went on in its place */
+    assert_int_equal(rig->state_count, states);
+    rig_stop(rig);
+    check_got(2000, 2);
+}
+
+static void what_was_put_before_the_lease_was_lost_is_committed_after(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 500);
+    keep_script.slow_put_ms = 500;
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    while (rig->box.slots[1].call[0] != 'p')
+        usleep(1000);
+    task_lease_lost(rig->task, INT64_MAX);
+    assert_false(task_lease_quiet(rig->task)); /* the call is waited for */
+    rig_lose_lease(rig, 100000);
+    assert_int_equal(puts_now(), 1);
+    usleep(300000);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, committed_is, 500);
+    rig_stop(rig);
+    check_got(500, 1);
+}
+
+/* Several batches of one poll: those behind the first are read again. */
+static void a_poll_that_outlasts_the_lease_is_put_no_further(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_dense_bytes = 1 << 20;
+    keep_script.each_put_ms = 50;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 4, 0, 400);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, puts_at_least, 2);
+    rig_lose_lease(rig, 100000);
+    assert_in_range(puts_now(), 2, 4);
+    usleep(200000);
+    assert_in_range(puts_now(), 2, 4);
+    keep_script.each_put_ms = 0;
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, accepted_is, 400);
+    rig_stop(rig);
+    check_got(400, 4);
+}
+
+static void a_batch_that_waits_to_be_put_again_waits_for_the_lease(void **state)
+{
+    struct rig *rig = *state;
+    size_t puts;
+
+    keep_script.retries = 1000;
+    keep_script.retry_after = 20;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 300);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, puts_at_least, 2);
+    rig_lose_lease(rig, 100000);
+    puts = puts_now();
+    usleep(200000);
+    assert_int_equal(puts_now(), puts);
+    keep_script.retries = 0;
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, accepted_is, 300);
+    rig_stop(rig);
+    check_got(300, 1);
+}
+
+static bool has_both(rd_kafka_t *other)
+{
+    rd_kafka_topic_partition_list_t *parts = NULL;
+    bool both = rd_kafka_assignment(other, &parts) == 0 && parts->cnt == 2;
+
+    rd_kafka_topic_partition_list_destroy(parts);
+    return both;
+}
+
+/* Another member comes while it is quiet: it gives way without a commit, and leaves all to it at the hard end. */
+static void a_quiet_sink_leaves_its_group_at_the_hard_end(void **state)
+{
+    struct rig *rig = *state;
+    int64_t from = clock_ms();
+    rd_kafka_t *other;
+
+    rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
+    rig_write_topic(rig, "in", 2, 0, 1000);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 1000);
+    rig_lose_lease(rig, 1500);
+    other = join(rig);
+    rd_kafka_poll_set_consumer(other);
+    for (from = clock_ms(); !has_both(other) && clock_ms() - from < 20000;) {
+        rd_kafka_message_t *msg = rd_kafka_consumer_poll(other, 20);
+
+        if (msg != NULL)
+            rd_kafka_message_destroy(msg);
+    }
+    assert_true(has_both(other));
+    assert_true(task_lease_quiet(rig->task));
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+    assert_string_equal(rig->box.slots[1].member_id, "");
+    rd_kafka_consumer_close(other);
+    rd_kafka_destroy(other);
+    rig_write_topic(rig, "in", 2, 1000, 1000);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, accepted_at_least, 3000); /* from the beginning: nothing was committed */
+    assert_false(rig_saw(rig, STATE_UNASSIGNED));
+    rig_stop(rig);
+    check_got_all(2000, 2);
+}
+
+static void a_sink_stopped_without_a_lease_commits_nothing(void **state)
+{
+    struct rig *rig = *state;
+    int flushes;
+
+    rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 100);
+    rig_lose_lease(rig, 100000);
+    flushes = keep_script.flushes;
+    assert_true(rig_stop(rig) < 4000);
+    assert_int_equal(keep_script.stopped, 1);
+    assert_int_equal(keep_script.flushes, flushes);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+}
+
+static bool all_committed(struct rig *rig, int64_t each)
+{
+    for (int p = 0; p < 3; p++)
+        if (rig_committed(rig, GROUP, "in", p) != each)
+            return false;
+    return true;
+}
+
+static void a_sink_whose_lease_comes_and_goes_loses_nothing(void **state)
+{
+    struct rig *rig = *state;
+    unsigned seed = (unsigned)clock_wall_ms();
+
+    print_message("seed %u\n", seed);
+    srand(seed);
+    keep_script.each_put_ms = 3;
+    rig_init(rig, 1, "topics", "in", "consumer.override.max.poll.records", "20", QUICK, NULL);
+    rig_write_topic(rig, "in", 3, 0, 6000);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_at_least, 1);
+    for (int i = 0; i < 40; i++) {
+        usleep((useconds_t)rand() % 20000);
+        if (i == 20 || rand() % 2 == 0)
+            rig_lose_lease(rig, i == 20 ? 0 : 100000);
+        else
+            task_lease_lost(rig->task, INT64_MAX); /* renewed before it got around to it */
+        usleep((useconds_t)rand() % 3000);
+        task_lease_renewed(rig->task);
+    }
+    rig_wait_true(rig, all_committed, 2000);
+    rig_stop(rig);
+    check_got_all(6000, 3);
+}
+
+int main(int argc, char **argv)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, keep_setup, keep_teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_sink_whose_lease_comes_and_goes_loses_nothing), /* the longest begin first */
+        T(a_quiet_sink_leaves_its_group_at_the_hard_end),
+        T(without_a_lease_nothing_is_put_flushed_or_committed),
+        T(what_was_put_before_the_lease_was_lost_is_committed_after),
+        T(a_poll_that_outlasts_the_lease_is_put_no_further),
+        T(a_batch_that_waits_to_be_put_again_waits_for_the_lease),
+        T(a_sink_stopped_without_a_lease_commits_nothing),
+    };
+
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            NULL, NULL);
+}

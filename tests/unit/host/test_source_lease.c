@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Source tasks whose host loses its lease: quiet, and on again in place, against librdkafka's mock cluster. */
+#include "counter_source.h"
+
+#include "base/clock.h"
+#include "support/unit/side_by_side.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* Everything from 0 to n - 1 is there; what comes twice follows what it was sent after. Gives how many there are in all. */
+static size_t check_no_gap(struct rig *rig, int n)
+{
+    json_t *values = rig_read_topic(rig, "numbers", (size_t)n);
+    size_t count = json_array_size(values);
+    int highest = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        int value = (int)strtol(json_string_value(json_array_get(values, i)), NULL, 10);
+
+        assert_true(value <= highest + 1);
+        highest = value > highest ? value : highest;
+    }
+    assert_true(highest >= n - 1);
+    json_decref(values);
+    return count;
+}
+
+static void without_a_lease_nothing_is_polled_sent_or_stored(void **state)
+{
+    struct rig *rig = *state;
+    size_t puts, states;
+    int64_t count;
+    int polls;
+
+    counter_script.limit = 1000000;
+    counter_script.per_poll = 7;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, delivered_some, 2000);
+    states = rig->state_count;
+    rig_lose_lease(rig, 100000);
+    polls = counter_script.polls;
+    puts = rig_puts(rig);
+    count = rig_topic_end(rig, "numbers");
+    usleep(300000); /* three times the interval of storing */
+    assert_int_equal(rig_topic_end(rig, "numbers"), count);
+    assert_int_equal(counter_script.polls, polls);
+    assert_int_equal(rig_puts(rig), puts);
+    assert_int_equal(rig->state_count, states);
+    counter_script.limit = counter_script.polls * 7 + 700;
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, counter_script.limit);
+    assert_int_equal(rig->state_count, states); /* it went on in place */
+    assert_int_equal(counter_script.started, 1);
+    rig_stop(rig);
+    check_no_gap(rig, counter_script.limit);
+}
+
+/* Much is under way when the lease is lost: it is taken back, and sent again in order. */
+static void what_was_under_way_without_a_lease_is_sent_again_in_order(void **state)
+{
+    struct rig *rig = *state;
+    int64_t count;
+
+    counter_script.limit = 3000;
+    counter_script.per_poll = 50;
+    rig_init(rig, 1, "producer.override.batch.size", "1000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 50);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, delivered_some, 200);
+    assert_true(delivered_some(rig, 0) && !stored_is(rig, 3000));
+    rig_lose_lease(rig, 100000);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    usleep(100000); /* what lay in the socket */
+    count = rig_topic_end(rig, "numbers");
+    assert_true(count < 3000);
+    usleep(200000);
+    assert_int_equal(rig_topic_end(rig, "numbers"), count);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, 3000);
+    rig_stop(rig);
+    check_no_gap(rig, 3000);
+}
+
+static void a_lease_that_comes_and_goes_loses_nothing(void **state)
+{
+    struct rig *rig = *state;
+    unsigned seed = (unsigned)clock_wall_ms();
+
+    print_message("seed %u\n", seed);
+    srand(seed);
+    counter_script.limit = 20000;
+    counter_script.per_poll = 23;
+    rig_init(rig, 1, "producer.override.batch.size", "500", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    for (int i = 0; i < 30; i++) {
+        usleep((useconds_t)rand() % 30000);
+        if (rand() % 2 == 0)
+            rig_lose_lease(rig, 100000);
+        else
+            task_lease_lost(rig->task, INT64_MAX); /* renewed before it got around to it */
+        task_lease_renewed(rig->task);
+    }
+    rig_wait_true(rig, stored_is, 20000);
+    rig_stop(rig);
+    check_no_gap(rig, 20000);
+}
+
+static void a_lease_lost_with_the_broker_away_makes_quiet_soon(void **state)
+{
+    struct rig *rig = *state;
+    int64_t began;
+
+    counter_script.limit = 5000;
+    rig_init(rig, 1, "producer.override.reconnect.backoff.ms", "50",
+             "producer.override.reconnect.backoff.max.ms", "100", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 5);
+    rd_kafka_mock_broker_set_down(rig->cluster, 1);
+    rig_wait_true(rig, polls_are, 50);
+    began = clock_ms();
+    rig_lose_lease(rig, 100000);
+    assert_true(clock_ms() - began < 1500);
+    rd_kafka_mock_broker_set_up(rig->cluster, 1);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, 5000);
+    rig_stop(rig);
+    check_no_gap(rig, 5000);
+}
+
+static void a_poll_that_outlasts_the_lease_is_waited_for_and_its_records_kept(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.slow_poll_ms = 400;
+    counter_script.limit = 100;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    task_lease_lost(rig->task, INT64_MAX);
+    assert_false(task_lease_quiet(rig->task));
+    rig_lose_lease(rig, 100000);
+    assert_int_equal(rig->quiets, 1);
+    assert_int_equal(counter_script.polls, 1);
+    assert_int_equal(rig_topic_end(rig, "numbers"), 0);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, 100);
+    rig_stop(rig);
+    check_topic(rig, 0, 100);
+}
+
+static void a_stop_without_a_lease_sends_and_stores_nothing(void **state)
+{
+    struct rig *rig = *state;
+    size_t puts;
+
+    counter_script.slow_poll_ms = 200;
+    rig_init(rig, 1, "worker:offset.flush.interval.ms", "60000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    task_lease_lost(rig->task, INT64_MAX);
+    puts = rig_puts(rig);
+    assert_true(rig_stop(rig) < 2000);
+    assert_int_equal(counter_script.stopped, 1);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_UNASSIGNED);
+    assert_int_equal(rig_puts(rig), puts);
+    assert_int_equal(rig_topic_end(rig, "numbers"), 0);
+}
+
+static void a_lease_lost_while_the_task_stops_ends_sending(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.limit = 1000;
+    rig_init(rig, 1, "worker:offset.flush.interval.ms", "60000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 2000);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 10);
+    task_stop(rig->task);
+    usleep(50000);
+    task_lease_lost(rig->task, INT64_MAX);
+    assert_true(rig_stop(rig) < 1500); /* not the 3 s that deliveries may take */
+    assert_int_equal(rig_puts(rig), 0);
+}
+
+static void a_task_that_begins_without_a_lease_waits_for_it(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig->lease_lost = true;
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    usleep(100000);
+    assert_int_equal(counter_script.started, 0);
+    assert_true(task_lease_quiet(rig->task));
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    assert_true(rig_stop(rig) < 1000);
+    assert_int_equal(counter_script.started, 1);
+}
+
+int main(int argc, char **argv)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, counter_setup, counter_teardown)
+    const struct CMUnitTest tests[] = {
+        T(without_a_lease_nothing_is_polled_sent_or_stored),
+        T(what_was_under_way_without_a_lease_is_sent_again_in_order),
+        T(a_lease_that_comes_and_goes_loses_nothing),
+        T(a_lease_lost_with_the_broker_away_makes_quiet_soon),
+        T(a_poll_that_outlasts_the_lease_is_waited_for_and_its_records_kept),
+        T(a_stop_without_a_lease_sends_and_stores_nothing),
+        T(a_lease_lost_while_the_task_stops_ends_sending),
+        T(a_task_that_begins_without_a_lease_waits_for_it),
+    };
+
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            NULL, NULL);
+}
