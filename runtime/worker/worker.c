@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "worker/herder/connector_file.h"
 #include "worker/herder/herder.h"
+#include "worker/herder/standalone.h"
 #include "worker/herder/validate.h"
 #include "worker/herder/view.h"
 #include "worker/rest/server.h"
@@ -240,7 +241,11 @@ static int open_herder(struct worker *worker, struct mr_error *err)
 {
     if (validate_worker(&worker->config, worker->catalog, err) != 0)
         return -1;
-    worker->herder = herder_new(worker->loop, &worker->config, worker->catalog, err);
+    worker->herder = herder_new(&(struct herder_options){.loop = worker->loop,
+                                                         .config = &worker->config,
+                                                         .catalog = worker->catalog,
+                                                         .open = standalone_open},
+                                err);
     if (worker->herder == NULL)
         return -1;
     server_open(worker->server, worker->herder);

@@ -1,51 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where configurations, target states and assignments come from: all that the herder knows of it. A standalone worker has
- * its memory (standalone.c); a cluster has the config topic and the group, behind the same table and above the same
- * connectors.h. Owner: the worker's loop. */
+/* Where configurations, target states, assignments and states come from, and who carries out a change: all that the herder
+ * knows of it. A standalone worker has its memory (standalone.c); a cluster has the config topic, the status topic and the
+ * group (distributed.c), behind the same table and above the same connectors.h. Owner: the worker's loop. */
 #ifndef WORKER_CONN_SOURCE_H
 #define WORKER_CONN_SOURCE_H
 
 #include "worker/herder/connectors.h"
+#include "worker/store/offset_store.h"
+#include "worker/worker_config.h"
 
-/* A connector that is known, whether it runs here or not. */
+/* A connector that is known, whether it runs here or not. Borrowed until the source changes.
+ * plugin   NULL: its class is not installed on this worker
+ * tasks    as made by the connector, with what Connect adds */
 struct source_conn {
-    char *name;
+    const char *name;
     const struct catalog_plugin *plugin;
-    struct props config; /* as given */
+    const struct props *config; /* as given */
     enum target_state target;
-    uint64_t serial;     /* of the configuration: another one with each put */
-    struct props *tasks; /* as made by the connector, with what Connect adds */
+    const struct props *const *tasks;
     size_t task_count;
 };
 
-/* A valid configuration to be stored. target: of a new connector; a known one keeps its own. */
+/* How a connector or task stands, wherever it runs. Borrowed likewise; trace, version: NULL none. */
+struct source_state {
+    enum state state;
+    const char *worker_id;
+    const char *trace;
+    const char *version;
+};
+
+/* A valid configuration to be stored. target: of a new connector, NULL the usual one; a known one keeps its own. */
 struct source_put {
     const char *name;
     const struct catalog_plugin *plugin;
     const struct props *config;
-    enum target_state target;
+    const enum target_state *target;
+};
+
+/* Whose business a change is: the leader's, the leader's while no round is open, or that of whoever has the connector (task -1)
+ * or the task, likewise. */
+enum source_deed { SOURCE_LEADS, SOURCE_LEADS_SETTLED, SOURCE_OWNS };
+
+/* What a source is made with. Borrowed for its life. failed: it can't go on, the worker is to end; never from inside a call. */
+struct source_parts {
+    struct loop *loop;
+    const struct worker_config *config;
+    const struct catalog *catalog;
+    struct supervisor *sup;
+    void (*failed)(void *arg, const struct mr_error *err);
+    void *arg;
 };
 
 /* Begins what implements it.
  *
- * run_on    once, before the first change: what is to run here is told to these
- * find      NULL: unknown
- * next      for (size_t i = 0; (conn = next(source, &i)) != NULL;), oldest first
- * put, remove, target   stored, then run; done as in connectors.h. Refused (MR_ERR_CLOSED, MR_ERR_FULL, through done) before
- *           anything is stored. A new connector whose first start fails is forgotten again: who was told that it failed finds
- *           nothing left behind
- * made      a connector made the configurations of its tasks: answered by connectors_run, now or later */
+ * run_on     once, before the first change: what is to run here is told to these
+ * find       false: unknown
+ * next       for (size_t i = 0; next(source, &i, &conn);), oldest first
+ * state      task -1: of the connector. false: none is known
+ * next_task  for (int t = -1; (t = next_task(source, name, t)) >= 0;): tasks that have a state
+ * who        may this be done now, and here? 0 and url NULL: yes; 0 and a URL (borrowed): there; or MR_ERR_STATE with a text for
+ *            the client. NULL: everything is done here
+ * put, remove, target, restart, restart_task
+ *            stored, then run; done as in connectors.h. Refused (MR_ERR_CLOSED, MR_ERR_FULL, through done) before anything is
+ *            stored. Standalone, a new connector whose first start fails is forgotten again: who was told that it failed finds
+ *            nothing left behind
+ * made       a connector made the configurations of its tasks: answered by connectors_run or connectors_keep, now or later
+ * told, share, shared
+ *            as in connectors.h; NULL where nothing is shared
+ * may_start  is this task, started with this generation, still to run here?
+ * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it serves, as does a NULL function
+ * shutdown   connectors have ended: let go of what is held outside; then fn. NULL: nothing is
+ * marks      after a restart that was asked for by parts `state` shows these as RESTARTING at once */
 struct conn_source {
     void (*run_on)(struct conn_source *source, struct connectors *connectors);
-    const struct source_conn *(*find)(const struct conn_source *source, const char *name);
-    const struct source_conn *(*next)(const struct conn_source *source, size_t *cursor);
+    bool (*find)(const struct conn_source *source, const char *name, struct source_conn *out);
+    bool (*next)(const struct conn_source *source, size_t *cursor, struct source_conn *out);
+    bool (*state)(const struct conn_source *source, const char *name, int task,
+                  struct source_state *out);
+    int (*next_task)(const struct conn_source *source, const char *name, int after);
+    int (*who)(const struct conn_source *source, enum source_deed deed, const char *name, int task,
+               const char **url, struct mr_error *err);
     void (*put)(struct conn_source *source, const struct source_put *put, connectors_done done,
                 void *arg);
     void (*remove)(struct conn_source *source, const char *name, connectors_done done, void *arg);
     void (*target)(struct conn_source *source, const char *name, enum target_state target,
                    connectors_done done, void *arg);
+    void (*restart)(struct conn_source *source, const char *name,
+                    const struct connectors_plan *plan, connectors_done done, void *arg);
+    void (*restart_task)(struct conn_source *source, const char *name, int task,
+                         connectors_done done, void *arg);
     void (*made)(struct conn_source *source, const char *conn, struct props *configs, size_t count);
+    void (*told)(struct conn_source *source, const char *conn, int task, enum state state,
+                 const char *trace);
+    void (*share)(struct conn_source *source, const char *conn, struct share *out);
+    void (*shared)(struct conn_source *source, const char *conn);
+    bool (*may_start)(const struct conn_source *source, const char *conn, int task,
+                      int64_t generation);
+    const char *(*stage)(const struct conn_source *source);
+    void (*shutdown)(struct conn_source *source, loop_fn fn, void *arg);
     void (*free)(struct conn_source *source);
+    struct offset_store offsets; /* of hosts */
+    bool marks;
 };
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The herder: REST's and the command line's door to everything that runs. It validates, hands changes to the source of
- * configurations (conn_source.h; standalone.c here), and answers reads from memory, in any state.
+ * configurations (conn_source.h: standalone.c or distributed.c), and answers reads from memory, in any state.
  *
  *   rest ──► herder ──► validate
- *              │  └──► standalone (what should run) ──► connectors (in order) ──► lifecycle (state machine) ──► supervisor
+ *              │  └──► source (what should run)     ──► connectors (in order) ──► lifecycle (state machine) ──► supervisor
  *              │                                             ▲                                                     │ events
  *              └──► offset_desk ◄──► store thread            └─────────────────────────────────────────────────────┘
  *
@@ -14,10 +14,9 @@
 #include "base/log.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/offset_desk.h"
-#include "worker/herder/standalone.h"
+#include "worker/herder/conn_source.h"
 #include "worker/herder/validate.h"
 #include "worker/herder/view.h"
-#include "worker/store/local_store.h"
 
 #define MESSAGE_MAX ((size_t)16 << 20)
 #define SHUTDOWN_SPARE_MS \
@@ -31,7 +30,6 @@ struct herder {
     const struct worker_config *config;
     const struct catalog *catalog;
     struct supervisor *sup;
-    struct local_store *store;
     struct offset_desk desk;
     struct connectors *connectors;
     struct conn_source *source;
@@ -42,6 +40,8 @@ struct herder {
     loop_fn stopped_fn;
     void *stopped_arg;
     struct loop_timer stop_guard;
+    void (*failed)(void *arg, const struct mr_error *err);
+    void *failed_arg;
 };
 
 /* A change under way. */
@@ -115,9 +115,31 @@ static void on_put(void *arg, const struct mr_error *err)
     json_decref(info);
 }
 
-static const struct source_conn *known(const struct herder *herder, const char *conn)
+static bool known(const struct herder *herder, const char *conn)
 {
-    return herder->source->find(herder->source, conn);
+    struct source_conn out;
+
+    return herder->source->find(herder->source, conn, &out);
+}
+
+/* Is this change done by another worker, or not now by anybody? Then that is answered. */
+static bool elsewhere(const struct herder *herder, enum source_deed deed, const char *conn,
+                      int task, herder_done done, void *arg)
+{
+    struct herder_answer answer = {0};
+    struct mr_error err = {0};
+    const char *url = NULL;
+
+    if (herder->source->who == NULL)
+        return false;
+    if (herder->source->who(herder->source, deed, conn, task, &url, &err) != 0) {
+        refuse_with(done, arg, &err, NULL);
+        return true;
+    }
+    answer.elsewhere = url;
+    if (url != NULL)
+        done(arg, &answer);
+    return url != NULL;
 }
 
 /* --- changes ---------------------------------------------------------------------------------------------------------- */
@@ -158,40 +180,54 @@ valid_plugin(struct herder *herder, const struct herder_put *put, herder_done do
 void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
 {
     const struct catalog_plugin *plugin = valid_plugin(herder, put, done, arg);
-    struct source_put store = {
-        .name = put->conn, .plugin = plugin, .config = put->config, .target = put->initial};
+    struct source_put store = {.name = put->conn,
+                               .plugin = plugin,
+                               .config = put->config,
+                               .target = put->no_initial ? NULL : &put->initial};
+    struct source_conn before = {.name = put->conn, .plugin = plugin, .config = put->config};
     struct pending *pending;
+    bool created;
 
-    if (plugin == NULL)
+    if (plugin == NULL || elsewhere(herder, SOURCE_LEADS, put->conn, -1, done, arg))
         return;
-    if (put->create_only && known(herder, put->conn) != NULL) {
+    created = !herder->source->find(herder->source, put->conn, &before);
+    if (put->create_only && !created) {
         refuse(done, arg, MR_ERR_EXISTS, "Connector %s already exists", put->conn);
         return;
     }
     pending = pending_new(herder, put->conn, done, arg);
-    pending->created = known(herder, put->conn) == NULL;
-    pending->info = view_info(put->conn, put->config, plugin, 0);
+    pending->created = created;
+    before.config = put->config;
+    before.plugin = plugin;
+    pending->info = view_info(&before);
     herder->source->put(herder->source, &store, on_put, pending);
+}
+
+static void merge(struct props *config, const struct props *changes)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        if (changes->entries[i].value == NULL)
+            props_remove(config, changes->entries[i].key);
+        else
+            mr_assert(props_set(config, changes->entries[i].key, changes->entries[i].value) == 0);
+    }
 }
 
 void herder_patch(struct herder *herder, const char *conn, const struct props *changes,
                   herder_done done, void *arg)
 {
-    const struct source_conn *stored = known(herder, conn);
-    struct herder_put put = {.conn = conn};
+    struct herder_put put = {.conn = conn, .no_initial = true};
+    struct source_conn stored;
     struct props merged;
 
-    if (stored == NULL) {
+    if (elsewhere(herder, SOURCE_LEADS, conn, -1, done, arg))
+        return;
+    if (!herder->source->find(herder->source, conn, &stored)) {
         refuse(done, arg, MR_ERR_NOT_FOUND, "Connector %s not found", conn);
         return;
     }
-    mr_assert(props_copy(&merged, &stored->config) == 0);
-    for (size_t i = 0; i < changes->count; i++) {
-        if (changes->entries[i].value == NULL)
-            props_remove(&merged, changes->entries[i].key);
-        else
-            mr_assert(props_set(&merged, changes->entries[i].key, changes->entries[i].value) == 0);
-    }
+    mr_assert(props_copy(&merged, stored.config) == 0);
+    merge(&merged, changes);
     put.config = &merged;
     herder_put(herder, &put, done, arg);
     props_deinit(&merged);
@@ -199,7 +235,9 @@ void herder_patch(struct herder *herder, const char *conn, const struct props *c
 
 void herder_delete(struct herder *herder, const char *conn, herder_done done, void *arg)
 {
-    if (known(herder, conn) == NULL)
+    if (elsewhere(herder, SOURCE_LEADS, conn, -1, done, arg))
+        return;
+    if (!known(herder, conn))
         refuse(done, arg, MR_ERR_NOT_FOUND, "Connector %s not found", conn);
     else
         herder->source->remove(herder->source, conn, on_done, pending_new(herder, conn, done, arg));
@@ -208,11 +246,34 @@ void herder_delete(struct herder *herder, const char *conn, herder_done done, vo
 void herder_set_target(struct herder *herder, const char *conn, enum target_state target,
                        herder_done done, void *arg)
 {
-    if (known(herder, conn) == NULL)
+    if (!known(herder, conn))
         refuse(done, arg, MR_ERR_NOT_FOUND, "Unknown connector %s", conn);
-    else
+    else if (target != TARGET_STOPPED || !elsewhere(herder, SOURCE_LEADS, conn, -1, done, arg))
         herder->source->target(herder->source, conn, target, on_done,
                                pending_new(herder, conn, done, arg));
+}
+
+/* The state of a connector with those parts of it that a restart means shown as RESTARTING. */
+static json_t *marked_status(const struct herder *herder, const char *conn,
+                             const struct connectors_plan *plan)
+{
+    struct source_conn stored;
+    struct source_state state;
+    json_t *status;
+
+    if (!herder->source->find(herder->source, conn, &stored) ||
+        !herder->source->state(herder->source, conn, -1, &state))
+        return NULL;
+    if (plan->connector && (!plan->only_failed || state.state == STATE_FAILED))
+        state.state = STATE_RESTARTING;
+    status = view_status(conn, &state, stored.plugin);
+    for (int t = -1; (t = herder->source->next_task(herder->source, conn, t)) >= 0;) {
+        herder->source->state(herder->source, conn, t, &state);
+        if (plan->tasks && (!plan->only_failed || state.state == STATE_FAILED))
+            state.state = STATE_RESTARTING;
+        view_add_task(status, t, &state);
+    }
+    return status;
 }
 
 /* A restart by plan is answered with the states as they are marked, before anything restarts. */
@@ -220,11 +281,29 @@ static void on_plan(void *arg, const struct mr_error *err)
 {
     struct pending *pending = arg;
     struct herder_answer answer = {.err = err, .message = err != NULL ? err->text : NULL};
-    json_t *status = err == NULL ? herder_status(pending->herder, pending->conn) : NULL;
+    json_t *status = NULL;
 
+    if (err == NULL)
+        status = pending->info != NULL ? json_incref(pending->info)
+                                       : herder_status(pending->herder, pending->conn);
     answer.body = status;
     pending_end(pending, &answer);
     json_decref(status);
+}
+
+static void restart_by_plan(struct herder *herder, const char *conn,
+                            const struct connectors_plan *plan, herder_done done, void *arg)
+{
+    json_t *marked = herder->source->marks ? NULL : marked_status(herder, conn, plan);
+    struct pending *pending;
+
+    if (marked == NULL && !herder->source->marks) {
+        refuse(done, arg, MR_ERR_NOT_FOUND, "Status for connector %s not found", conn);
+        return;
+    }
+    pending = pending_new(herder, conn, done, arg);
+    pending->info = marked;
+    herder->source->restart(herder->source, conn, plan, on_plan, pending);
 }
 
 void herder_restart(struct herder *herder, const char *conn, bool include_tasks, bool only_failed,
@@ -234,30 +313,40 @@ void herder_restart(struct herder *herder, const char *conn, bool include_tasks,
         .connector = true, .tasks = include_tasks, .only_failed = only_failed};
     bool flagged = include_tasks || only_failed;
 
-    if (known(herder, conn) == NULL) {
+    if (!known(herder, conn)) {
         refuse(done, arg, MR_ERR_NOT_FOUND,
-               flagged ? "Unknown connector: %s" : "Connector %s not found", conn);
+               flagged || herder->source->who != NULL ? "Unknown connector: %s"
+                                                      : "Connector %s not found",
+               conn);
         return;
     }
+    if (elsewhere(herder, flagged ? SOURCE_LEADS_SETTLED : SOURCE_OWNS, conn, -1, done, arg))
+        return;
     say(conn, -1, "restart of the connector%s%s", include_tasks ? " and its tasks" : "",
         only_failed ? ", of what is FAILED" : "");
-    connectors_restart(herder->connectors, conn, &plan, flagged ? on_plan : on_done,
-                       pending_new(herder, conn, done, arg));
+    if (flagged)
+        restart_by_plan(herder, conn, &plan, done, arg);
+    else
+        herder->source->restart(herder->source, conn, &plan, on_done,
+                                pending_new(herder, conn, done, arg));
 }
 
 void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done,
                          void *arg)
 {
-    const struct source_conn *stored = known(herder, conn);
+    bool cluster = herder->source->who != NULL;
+    struct source_conn stored;
 
-    if (stored == NULL) {
-        refuse(done, arg, MR_ERR_NOT_FOUND, "Connector %s not found", conn);
-    } else if (task < 0 || (size_t)task >= stored->task_count) {
-        refuse(done, arg, MR_ERR_NOT_FOUND, "Task %s-%d not found", conn, task);
-    } else {
+    if (!herder->source->find(herder->source, conn, &stored)) {
+        refuse(done, arg, MR_ERR_NOT_FOUND,
+               cluster ? "Unknown connector: %s" : "Connector %s not found", conn);
+    } else if (task < 0 || (size_t)task >= stored.task_count) {
+        refuse(done, arg, MR_ERR_NOT_FOUND,
+               cluster ? "Unknown task: %s-%d" : "Task %s-%d not found", conn, task);
+    } else if (!elsewhere(herder, SOURCE_OWNS, conn, task, done, arg)) {
         say(conn, task, "restart of the task");
-        connectors_restart_task(herder->connectors, conn, task, on_done,
-                                pending_new(herder, conn, done, arg));
+        herder->source->restart_task(herder->source, conn, task, on_done,
+                                     pending_new(herder, conn, done, arg));
     }
 }
 
@@ -268,9 +357,15 @@ json_t *herder_root(struct herder *herder)
     return view_root(herder->cluster_id);
 }
 
+static const char *source_stage(const struct herder *herder)
+{
+    return herder->source->stage != NULL ? herder->source->stage(herder->source) : NULL;
+}
+
 bool herder_ready(const struct herder *herder)
 {
-    return herder->started && herder->cluster_id != NULL && !herder->stopping;
+    return herder->started && herder->cluster_id != NULL && !herder->stopping &&
+           source_stage(herder) == NULL;
 }
 
 const char *herder_stage(const struct herder *herder)
@@ -279,6 +374,8 @@ const char *herder_stage(const struct herder *herder)
         return "ending connectors and tasks";
     if (!herder->started)
         return "creating the connectors of the command line";
+    if (source_stage(herder) != NULL)
+        return source_stage(herder);
     return herder->cluster_id == NULL ? "waiting for the Kafka cluster to answer"
                                       : "waiting for requests and events";
 }
@@ -286,54 +383,48 @@ const char *herder_stage(const struct herder *herder)
 json_t *herder_names(struct herder *herder)
 {
     json_t *names = json_array();
-    const struct source_conn *conn;
+    struct source_conn conn;
 
-    for (size_t i = 0; (conn = herder->source->next(herder->source, &i)) != NULL;)
-        json_array_append_new(names, json_string(conn->name));
+    for (size_t i = 0; herder->source->next(herder->source, &i, &conn);)
+        json_array_append_new(names, json_string(conn.name));
     return names;
 }
 
 json_t *herder_info(struct herder *herder, const char *name)
 {
-    const struct source_conn *conn = known(herder, name);
+    struct source_conn conn;
 
-    return conn != NULL ? view_info(conn->name, &conn->config, conn->plugin, conn->task_count)
-                        : NULL;
+    return herder->source->find(herder->source, name, &conn) ? view_info(&conn) : NULL;
 }
 
 json_t *herder_config(struct herder *herder, const char *name)
 {
-    const struct source_conn *conn = known(herder, name);
+    struct source_conn conn;
 
-    return conn != NULL ? json_from_props(&conn->config) : NULL;
-}
-
-static const struct lifecycle *lifecycle_of(const struct herder *herder, const char *name)
-{
-    return known(herder, name) != NULL ? connectors_find(herder->connectors, name) : NULL;
+    return herder->source->find(herder->source, name, &conn) ? json_from_props(conn.config) : NULL;
 }
 
 json_t *herder_status(struct herder *herder, const char *name)
 {
-    const struct lifecycle *lc = lifecycle_of(herder, name);
+    static const struct connectors_plan nothing = {.connector = false};
 
-    return lc != NULL
-               ? view_status(name, lc, known(herder, name)->plugin, herder->config->worker_id)
-               : NULL;
+    return marked_status(herder, name, &nothing);
 }
 
 json_t *herder_tasks(struct herder *herder, const char *name)
 {
-    const struct source_conn *conn = known(herder, name);
+    struct source_conn conn;
 
-    return conn != NULL ? view_tasks(name, conn->tasks, conn->task_count) : NULL;
+    return herder->source->find(herder->source, name, &conn) ? view_tasks(&conn) : NULL;
 }
 
 json_t *herder_task_status(struct herder *herder, const char *name, int task)
 {
-    const struct lifecycle *lc = lifecycle_of(herder, name);
+    struct source_state state;
 
-    return lc != NULL ? view_task_status(lc, task, herder->config->worker_id) : NULL;
+    return task >= 0 && herder->source->state(herder->source, name, task, &state)
+               ? view_task(task, &state)
+               : NULL;
 }
 
 json_t *herder_plugins(struct herder *herder, bool connectors_only)
@@ -343,7 +434,7 @@ json_t *herder_plugins(struct herder *herder, bool connectors_only)
 
 bool herder_knows(struct herder *herder, const char *conn)
 {
-    return known(herder, conn) != NULL;
+    return known(herder, conn);
 }
 
 /* --- events ----------------------------------------------------------------------------------------------------------- */
@@ -366,6 +457,27 @@ static void on_made(void *arg, const char *conn, struct props *configs, size_t c
     herder->source->made(herder->source, conn, configs, count);
 }
 
+static void on_told(void *arg, const char *conn, int task, enum state state, const char *trace)
+{
+    struct herder *herder = arg;
+
+    herder->source->told(herder->source, conn, task, state, trace);
+}
+
+static void on_share(void *arg, const char *conn, struct share *out)
+{
+    struct herder *herder = arg;
+
+    herder->source->share(herder->source, conn, out);
+}
+
+static void on_shared(void *arg, const char *conn)
+{
+    struct herder *herder = arg;
+
+    herder->source->shared(herder->source, conn);
+}
+
 static void on_task(void *arg, const char *conn, int task, enum state state, const char *trace)
 {
     connectors_on_task(((struct herder *)arg)->connectors, conn, task, state, trace);
@@ -381,14 +493,12 @@ static void on_offsets_put(void *arg, const char *conn, int64_t id, const json_t
     offset_desk_put(&((struct herder *)arg)->desk, conn, id, entries);
 }
 
-/* Everything is assigned to a standalone worker: what it knows is what holds. */
 static void on_start_check(void *arg, const char *conn, int64_t id, int task, int64_t generation)
 {
     struct herder *herder = arg;
 
-    (void)generation;
     supervisor_start_checked(herder->sup, conn, id,
-                             connectors_may_start(herder->connectors, conn, task));
+                             herder->source->may_start(herder->source, conn, task, generation));
 }
 
 static void on_fence(void *arg, const char *conn, int64_t id)
@@ -458,6 +568,17 @@ static void on_stop_guard(void *arg)
     on_stopped(herder);
 }
 
+/* Nothing runs any more: a cluster is told that we leave. */
+static void on_connectors_ended(void *arg)
+{
+    struct herder *herder = arg;
+
+    if (herder->source->shutdown != NULL)
+        herder->source->shutdown(herder->source, on_stopped, herder);
+    else
+        on_stopped(herder);
+}
+
 void herder_shutdown(struct herder *herder, loop_fn fn, void *arg)
 {
     herder->stopping = true;
@@ -466,51 +587,71 @@ void herder_shutdown(struct herder *herder, loop_fn fn, void *arg)
     cluster_probe_stop(herder->probe);
     loop_timer_start(herder->loop, &herder->stop_guard,
                      herder->config->graceful_ms + SHUTDOWN_SPARE_MS, on_stop_guard, herder);
-    connectors_shutdown(herder->connectors, on_stopped, herder);
+    connectors_shutdown(herder->connectors, on_connectors_ended, herder);
 }
 
-static int open_parts(struct herder *herder, struct mr_error *err)
+static void on_source_failed(void *arg, const struct mr_error *err)
 {
-    struct supervisor_options options = {.exe = "/proc/self/exe",
-                                         .run_dir = herder->config->run_dir,
-                                         .worker_props = &herder->config->props,
-                                         .catalog = herder->catalog,
-                                         .graceful_ms = herder->config->graceful_ms,
-                                         .hello_ms = HELLO_MS};
+    struct herder *herder = arg;
 
-    herder->store = local_store_open(herder->config->offset_file, herder->loop, err);
-    if (herder->store == NULL) {
-        err_prefix(err, "offset.storage.file.filename");
-        return -1;
-    }
-    herder->sup = supervisor_new(herder->loop, &options, &supervisor_events, herder, err);
-    if (herder->sup == NULL)
+    herder->failed(herder->failed_arg, err);
+}
+
+static int open_parts(struct herder *herder, const struct herder_options *options,
+                      struct mr_error *err)
+{
+    struct supervisor_options sup = {.exe = "/proc/self/exe",
+                                     .run_dir = herder->config->run_dir,
+                                     .worker_props = &herder->config->props,
+                                     .catalog = herder->catalog,
+                                     .graceful_ms = herder->config->graceful_ms,
+                                     .hello_ms = HELLO_MS};
+    struct source_parts parts = {.loop = herder->loop,
+                                 .config = herder->config,
+                                 .catalog = herder->catalog,
+                                 .failed = on_source_failed,
+                                 .arg = herder};
+
+    herder->sup = supervisor_new(herder->loop, &sup, &supervisor_events, herder, err);
+    parts.sup = herder->sup;
+    if (herder->sup == NULL || (herder->source = options->open(&parts, err)) == NULL)
         return -1;
     herder->probe = cluster_probe_start(herder->loop, herder->config, on_cluster_id, herder, err);
     return herder->probe != NULL ? 0 : -1;
 }
 
-struct herder *herder_new(struct loop *loop, const struct worker_config *config,
-                          const struct catalog *catalog, struct mr_error *err)
+static void open_connectors(struct herder *herder)
+{
+    bool shares = herder->source->share != NULL;
+    struct connectors_options options = {.loop = herder->loop,
+                                         .sup = herder->sup,
+                                         .restart_max = herder->config->restart_max,
+                                         .made = on_made,
+                                         .told = shares ? on_told : NULL,
+                                         .share = shares ? on_share : NULL,
+                                         .shared = shares ? on_shared : NULL,
+                                         .arg = herder};
+
+    herder->connectors = connectors_new(&options);
+    herder->source->run_on(herder->source, herder->connectors);
+}
+
+struct herder *herder_new(const struct herder_options *options, struct mr_error *err)
 {
     struct herder *herder = calloc(1, sizeof(*herder));
-    struct connectors_options options = {
-        .loop = loop, .restart_max = config->restart_max, .made = on_made};
 
     mr_assert(herder != NULL);
-    herder->loop = loop;
-    herder->config = config;
-    herder->catalog = catalog;
-    if (open_parts(herder, err) != 0) {
+    herder->loop = options->loop;
+    herder->config = options->config;
+    herder->catalog = options->catalog;
+    herder->failed = options->failed;
+    herder->failed_arg = options->arg;
+    if (open_parts(herder, options, err) != 0) {
         herder_free(&herder);
         return NULL;
     }
-    herder->desk = (struct offset_desk){herder->sup, local_store_offsets(herder->store)};
-    herder->source = standalone_new();
-    options.sup = herder->sup;
-    options.arg = herder;
-    herder->connectors = connectors_new(&options);
-    herder->source->run_on(herder->source, herder->connectors);
+    herder->desk = (struct offset_desk){herder->sup, herder->source->offsets};
+    open_connectors(herder);
     return herder;
 }
 
@@ -525,10 +666,9 @@ void herder_free(struct herder **herderp)
     loop_timer_cancel(&herder->stop_guard);
     cluster_probe_free(&herder->probe);
     connectors_free(&herder->connectors);
-    local_store_close(&herder->store); /* its last answers go to hosts */
-    supervisor_free(&herder->sup);
     if (herder->source != NULL)
-        herder->source->free(herder->source);
+        herder->source->free(herder->source); /* its last answers go to hosts */
+    supervisor_free(&herder->sup);
     free(herder->cluster_id);
     free(herder);
 }

@@ -15,20 +15,34 @@ struct herder;
 
 /* How a change ended. body: what REST shows (borrowed, may be NULL). err: set when it failed; its code gives the status
  * (rest/entities has the table). message: what the client reads when err is set, never cut (a list of problems may be
- * longer than err->text). created: the connector is new. */
+ * longer than err->text). created: the connector is new. elsewhere: nothing was done: it is that worker's to do, by the URL that it
+ * advertises; "": whose is not known at the moment. */
 struct herder_answer {
     const struct mr_error *err;
     const char *message;
     const json_t *body;
     bool created;
+    const char *elsewhere;
 };
 typedef void (*herder_done)(void *arg, const struct herder_answer *answer);
 
-/* Opens the offset file, begins to ask Kafka for its cluster id (answers do not wait for that). config, catalog: borrowed
- * for life; config->worker_id may still be NULL until the first connector is put. NULL with err: MR_ERR_CONFIG, MR_ERR_IO,
- * MR_ERR_PROTOCOL (a damaged offset file). */
-struct herder *herder_new(struct loop *loop, const struct worker_config *config,
-                          const struct catalog *catalog, struct mr_error *err);
+struct conn_source;
+struct source_parts;
+
+/* loop, config, catalog: borrowed for life. open: standalone_open, distributed_open. failed: the worker can't go on (a cluster's
+ * topics or its group): it is to be ended; may be NULL where that cannot be. */
+struct herder_options {
+    struct loop *loop;
+    const struct worker_config *config;
+    const struct catalog *catalog;
+    struct conn_source *(*open)(const struct source_parts *parts, struct mr_error *err);
+    void (*failed)(void *arg, const struct mr_error *err);
+    void *arg;
+};
+
+/* Opens where configurations and offsets are, begins to ask Kafka for its cluster id (answers do not wait for that). NULL with
+ * err. */
+struct herder *herder_new(const struct herder_options *options, struct mr_error *err);
 void herder_free(
     struct herder *
         *herder); /* what waits is answered MR_ERR_CLOSED, hosts that are left are killed */
@@ -58,6 +72,7 @@ struct herder_put {
     const char *conn;           /* "" is refused by validation */
     const struct props *config; /* copied */
     enum target_state initial;  /* for a new connector */
+    bool no_initial;            /* none was asked for: STARTED */
     bool create_only;           /* POST: MR_ERR_EXISTS when it exists */
 };
 void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg);

@@ -7,11 +7,26 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "worker/herder/task_config.h"
+#include "worker/store/local_store.h"
 
 #define say(name, ...) log_write_for(LOG_INFO, LOGGER, name, -1, __VA_ARGS__)
 
+/* serial: of the configuration: another one with each put */
+struct stored {
+    char *name;
+    const struct catalog_plugin *plugin;
+    struct props config;
+    enum target_state target;
+    uint64_t serial;
+    struct props **tasks;
+    size_t task_count;
+};
+
 struct standalone {
     struct conn_source source;
+    const struct worker_config *config;
+    struct local_store *store;
     struct map *conns;
     uint64_t serial;
     struct connectors *connectors;
@@ -26,10 +41,12 @@ struct birth {
     void *arg;
 };
 
-static void forget_tasks(struct source_conn *conn)
+static void forget_tasks(struct stored *conn)
 {
-    for (size_t i = 0; i < conn->task_count; i++)
-        props_deinit(&conn->tasks[i]);
+    for (size_t i = 0; i < conn->task_count; i++) {
+        props_deinit(conn->tasks[i]);
+        free(conn->tasks[i]);
+    }
     free(conn->tasks);
     conn->tasks = NULL;
     conn->task_count = 0;
@@ -37,7 +54,7 @@ static void forget_tasks(struct source_conn *conn)
 
 static void free_conn(void *value)
 {
-    struct source_conn *conn = value;
+    struct stored *conn = value;
 
     forget_tasks(conn);
     props_deinit(&conn->config);
@@ -50,9 +67,9 @@ static struct standalone *self_of(struct conn_source *source)
     return (struct standalone *)source;
 }
 
-static struct source_conn *add(struct standalone *sa, const char *name)
+static struct stored *add(struct standalone *sa, const char *name)
 {
-    struct source_conn *conn = calloc(1, sizeof(*conn));
+    struct stored *conn = calloc(1, sizeof(*conn));
 
     mr_assert(conn != NULL);
     conn->name = strdup(name);
@@ -64,7 +81,7 @@ static struct source_conn *add(struct standalone *sa, const char *name)
 
 static void forget(struct standalone *sa, const char *name)
 {
-    struct source_conn *conn = map_remove(sa->conns, name);
+    struct stored *conn = map_remove(sa->conns, name);
 
     if (conn != NULL)
         free_conn(conn);
@@ -79,7 +96,7 @@ static void birth_free(struct birth *birth)
 static void on_born(void *arg, const struct mr_error *err)
 {
     struct birth *birth = arg;
-    const struct source_conn *conn = map_get(birth->sa->conns, birth->name);
+    const struct stored *conn = map_get(birth->sa->conns, birth->name);
 
     if (err != NULL && conn != NULL && conn->serial == birth->serial) {
         log_write_for(LOG_ERROR, LOGGER, birth->name, -1, "not created, since its start failed: %s",
@@ -117,7 +134,7 @@ static void on_put(struct conn_source *source, const struct source_put *put, con
                    void *arg)
 {
     struct standalone *sa = self_of(source);
-    struct source_conn *conn = map_get(sa->conns, put->name);
+    struct stored *conn = map_get(sa->conns, put->name);
     struct birth *birth = NULL;
     struct lifecycle_work work;
 
@@ -126,7 +143,7 @@ static void on_put(struct conn_source *source, const struct source_put *put, con
     sa->serial++;
     if (conn == NULL) {
         conn = add(sa, put->name);
-        conn->target = put->target;
+        conn->target = put->target != NULL ? *put->target : TARGET_STARTED;
         birth = birth_new(sa, put->name, done, arg);
     }
     say(put->name, "%s: %s %s, target state %s", birth != NULL ? "created" : "new configuration",
@@ -159,7 +176,7 @@ static void on_target(struct conn_source *source, const char *name, enum target_
                       connectors_done done, void *arg)
 {
     struct standalone *sa = self_of(source);
-    struct source_conn *conn = map_get(sa->conns, name);
+    struct stored *conn = map_get(sa->conns, name);
 
     if (refused(sa, name, done, arg))
         return;
@@ -172,64 +189,116 @@ static void on_target(struct conn_source *source, const char *name, enum target_
     connectors_target(sa->connectors, name, target, done, arg);
 }
 
-/* The class of its tasks, as Connect writes it into their configurations. */
-static void add_task_class(const struct catalog_plugin *plugin, struct props *config)
-{
-    static const char suffix[] = "Connector";
-    size_t len = strlen(plugin->java_class), end = sizeof(suffix) - 1;
-    char *name = NULL;
-
-    if (len > end && strcmp(plugin->java_class + len - end, suffix) == 0)
-        len -= end;
-    mr_assert(asprintf(&name, "%.*sTask", (int)len, plugin->java_class) > 0);
-    mr_assert(props_set(config, "task.class", name) == 0);
-    free(name);
-}
-
-static void add_topics(const struct source_conn *conn, struct props *config)
-{
-    static const char *const keys[] = {"topics", "topics.regex"};
-
-    for (size_t i = 0; i < 2; i++) {
-        const char *value = props_get(&conn->config, keys[i]);
-
-        if (value != NULL)
-            mr_assert(props_set(config, keys[i], value) == 0);
-    }
-}
-
 static void on_made(struct conn_source *source, const char *name, struct props *configs,
                     size_t count)
 {
     struct standalone *sa = self_of(source);
-    struct source_conn *conn = map_get(sa->conns, name);
+    struct stored *conn = map_get(sa->conns, name);
 
     if (conn == NULL)
         return; /* deleted meanwhile: its host is about to end */
-    for (size_t i = 0; i < count; i++) {
-        add_task_class(conn->plugin, &configs[i]);
-        if (conn->plugin->kind == MR_PLUGIN_SINK)
-            add_topics(conn, &configs[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        task_config_complete(&configs[i], conn->plugin, &conn->config);
     forget_tasks(conn);
     conn->tasks = calloc(count + 1, sizeof(*conn->tasks));
     mr_assert(conn->tasks != NULL);
-    for (size_t i = 0; i < count; i++)
-        mr_assert(props_copy(&conn->tasks[conn->task_count++], &configs[i]) == 0);
+    for (size_t i = 0; i < count; i++) {
+        conn->tasks[i] = malloc(sizeof(*conn->tasks[i]));
+        mr_assert(conn->tasks[i] != NULL && props_copy(conn->tasks[i], &configs[i]) == 0);
+        conn->task_count++;
+    }
     connectors_run(sa->connectors, name, configs, count);
 }
 
-static const struct source_conn *find(const struct conn_source *source, const char *name)
+static void show(const struct stored *conn, struct source_conn *out)
 {
-    return map_get(((const struct standalone *)source)->conns, name);
+    *out = (struct source_conn){.name = conn->name,
+                                .plugin = conn->plugin,
+                                .config = &conn->config,
+                                .target = conn->target,
+                                .tasks = (const struct props *const *)conn->tasks,
+                                .task_count = conn->task_count};
 }
 
-static const struct source_conn *next(const struct conn_source *source, size_t *cursor)
+static bool find(const struct conn_source *source, const char *name, struct source_conn *out)
+{
+    const struct stored *conn = map_get(((const struct standalone *)source)->conns, name);
+
+    if (conn != NULL)
+        show(conn, out);
+    return conn != NULL;
+}
+
+static bool next(const struct conn_source *source, size_t *cursor, struct source_conn *out)
 {
     void *value = NULL;
 
-    return map_next(((const struct standalone *)source)->conns, cursor, NULL, &value) ? value
-                                                                                      : NULL;
+    if (!map_next(((const struct standalone *)source)->conns, cursor, NULL, &value))
+        return false;
+    show(value, out);
+    return true;
+}
+
+/* A connector that was deleted may still be ending: it has no state any more. */
+static const struct lifecycle *running(const struct conn_source *source, const char *name)
+{
+    const struct standalone *sa = (const struct standalone *)source;
+
+    return map_get(sa->conns, name) != NULL ? connectors_find(sa->connectors, name) : NULL;
+}
+
+static bool on_state(const struct conn_source *source, const char *name, int task,
+                     struct source_state *out)
+{
+    const struct lifecycle *lc = running(source, name);
+    const struct task_life *it = NULL;
+    struct lifecycle_view view;
+
+    if (lc == NULL)
+        return false;
+    lifecycle_view(lc, &view);
+    if (task >= 0 && (it = task_life_find(view.tasks, task)) == NULL)
+        return false;
+    *out =
+        (struct source_state){.state = it != NULL ? it->state : view.state,
+                              .worker_id = ((const struct standalone *)source)->config->worker_id,
+                              .trace = it != NULL ? it->trace : view.trace,
+                              .version = view.version};
+    return true;
+}
+
+static int next_task(const struct conn_source *source, const char *name, int after)
+{
+    const struct lifecycle *lc = running(source, name);
+    struct lifecycle_view view;
+
+    if (lc == NULL)
+        return -1;
+    lifecycle_view(lc, &view);
+    for (size_t i = 0; i < view.tasks->count; i++)
+        if (view.tasks->list[i].number > after)
+            return view.tasks->list[i].number;
+    return -1;
+}
+
+static void on_restart(struct conn_source *source, const char *name,
+                       const struct connectors_plan *plan, connectors_done done, void *arg)
+{
+    connectors_restart(self_of(source)->connectors, name, plan, done, arg);
+}
+
+static void on_restart_task(struct conn_source *source, const char *name, int task,
+                            connectors_done done, void *arg)
+{
+    connectors_restart_task(self_of(source)->connectors, name, task, done, arg);
+}
+
+/* Everything is assigned here: what is known is what holds. */
+static bool may_start(const struct conn_source *source, const char *name, int task,
+                      int64_t generation)
+{
+    (void)generation;
+    return connectors_may_start(((const struct standalone *)source)->connectors, name, task);
 }
 
 static void run_on(struct conn_source *source, struct connectors *connectors)
@@ -241,11 +310,12 @@ static void on_free(struct conn_source *source)
 {
     struct standalone *sa = self_of(source);
 
+    local_store_close(&sa->store);
     map_free(&sa->conns, free_conn);
     free(sa);
 }
 
-struct conn_source *standalone_new(void)
+struct conn_source *standalone_open(const struct source_parts *parts, struct mr_error *err)
 {
     struct standalone *sa = calloc(1, sizeof(*sa));
 
@@ -253,11 +323,25 @@ struct conn_source *standalone_new(void)
     sa->source = (struct conn_source){.run_on = run_on,
                                       .find = find,
                                       .next = next,
+                                      .state = on_state,
+                                      .next_task = next_task,
                                       .put = on_put,
                                       .remove = on_remove,
                                       .target = on_target,
+                                      .restart = on_restart,
+                                      .restart_task = on_restart_task,
                                       .made = on_made,
-                                      .free = on_free};
+                                      .may_start = may_start,
+                                      .free = on_free,
+                                      .marks = true};
+    sa->config = parts->config;
     sa->conns = map_new();
+    sa->store = local_store_open(parts->config->offset_file, parts->loop, err);
+    if (sa->store == NULL) {
+        err_prefix(err, "offset.storage.file.filename");
+        on_free(&sa->source);
+        return NULL;
+    }
+    sa->source.offsets = local_store_offsets(sa->store);
     return &sa->source;
 }

@@ -7,6 +7,7 @@
 
 #include "worker/herder/conn_source.h"
 
-struct conn_source *standalone_new(void);
+/* Opens the offset file. NULL with err: MR_ERR_CONFIG, MR_ERR_IO, MR_ERR_PROTOCOL (a damaged file). */
+struct conn_source *standalone_open(const struct source_parts *parts, struct mr_error *err);
 
 #endif

@@ -10,6 +10,8 @@
 
 static const char *type_name(const struct catalog_plugin *plugin)
 {
+    if (plugin == NULL)
+        return "unknown"; /* what is not installed is neither */
     return plugin->kind == MR_PLUGIN_SINK ? "sink" : "source";
 }
 
@@ -25,24 +27,24 @@ static json_t *task_id(const char *conn, size_t task)
     return json_pack("{s:s, s:I}", "connector", conn, "task", (json_int_t)task);
 }
 
-json_t *view_info(const char *conn, const struct props *config, const struct catalog_plugin *plugin,
-                  size_t task_count)
+json_t *view_info(const struct source_conn *conn)
 {
     json_t *tasks = json_array();
 
-    for (size_t i = 0; i < task_count; i++)
-        json_array_append_new(tasks, task_id(conn, i));
-    return json_pack("{s:s, s:o, s:o, s:s}", "name", conn, "config", json_from_props(config),
-                     "tasks", tasks, "type", type_name(plugin));
+    for (size_t i = 0; i < conn->task_count; i++)
+        json_array_append_new(tasks, task_id(conn->name, i));
+    return json_pack("{s:s, s:o, s:o, s:s}", "name", conn->name, "config",
+                     json_from_props(conn->config), "tasks", tasks, "type",
+                     type_name(conn->plugin));
 }
 
-json_t *view_tasks(const char *conn, const struct props *tasks, size_t count)
+json_t *view_tasks(const struct source_conn *conn)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{s:o, s:o}", "id", task_id(conn, i), "config",
-                                              json_from_props(&tasks[i])));
+    for (size_t i = 0; i < conn->task_count; i++)
+        json_array_append_new(list, json_pack("{s:o, s:o}", "id", task_id(conn->name, i), "config",
+                                              json_from_props(conn->tasks[i])));
     return list;
 }
 
@@ -64,48 +66,38 @@ static json_t *any_text(const char *text)
     return value;
 }
 
-static void add_state(json_t *to, enum state state, const char *worker_id, const char *version,
-                      const char *trace)
+static void add_state(json_t *to, const struct source_state *state)
 {
-    json_object_set_new(to, "state", json_string(state_name(state)));
-    json_object_set_new(to, "worker_id", json_string(worker_id != NULL ? worker_id : ""));
-    if (version != NULL)
-        json_object_set_new(to, "version", any_text(version));
-    if (trace != NULL && trace[0] != '\0')
-        json_object_set_new(to, "trace", any_text(trace));
+    json_object_set_new(to, "state", json_string(state_name(state->state)));
+    json_object_set_new(to, "worker_id",
+                        any_text(state->worker_id != NULL ? state->worker_id : ""));
+    if (state->version != NULL)
+        json_object_set_new(to, "version", any_text(state->version));
+    if (state->trace != NULL && state->trace[0] != '\0')
+        json_object_set_new(to, "trace", any_text(state->trace));
 }
 
-static json_t *task_state(const struct lifecycle_view *view, const struct task_life *task,
-                          const char *worker_id)
+json_t *view_task(int task, const struct source_state *state)
 {
-    json_t *object = json_pack("{s:i}", "id", task->number);
+    json_t *object = json_pack("{s:i}", "id", task);
 
-    add_state(object, task->state, worker_id, view->version, task->trace);
+    add_state(object, state);
     return object;
 }
 
-json_t *view_status(const char *conn, const struct lifecycle *lc,
-                    const struct catalog_plugin *plugin, const char *worker_id)
+json_t *view_status(const char *conn, const struct source_state *state,
+                    const struct catalog_plugin *plugin)
 {
-    json_t *connector = json_object(), *tasks = json_array();
-    struct lifecycle_view view;
+    json_t *connector = json_object();
 
-    lifecycle_view(lc, &view);
-    add_state(connector, view.state, worker_id, view.version, view.trace);
-    for (size_t i = 0; i < view.tasks->count; i++)
-        json_array_append_new(tasks, task_state(&view, &view.tasks->list[i], worker_id));
-    return json_pack("{s:s, s:o, s:o, s:s}", "name", conn, "connector", connector, "tasks", tasks,
-                     "type", type_name(plugin));
+    add_state(connector, state);
+    return json_pack("{s:s, s:o, s:[], s:s}", "name", conn, "connector", connector, "tasks", "type",
+                     type_name(plugin));
 }
 
-json_t *view_task_status(const struct lifecycle *lc, int number, const char *worker_id)
+void view_add_task(json_t *status, int task, const struct source_state *state)
 {
-    struct lifecycle_view view;
-    const struct task_life *task;
-
-    lifecycle_view(lc, &view);
-    task = task_life_find(view.tasks, number);
-    return task != NULL ? task_state(&view, task, worker_id) : NULL;
+    json_array_append_new(json_object_get(status, "tasks"), view_task(task, state));
 }
 
 static void add_plugins(json_t *list, const struct catalog *catalog, uint32_t kind,

@@ -4,18 +4,19 @@
 #ifndef WORKER_VIEW_H
 #define WORKER_VIEW_H
 
-#include "worker/herder/lifecycle.h"
+#include "base/json.h"
+#include "worker/herder/conn_source.h"
 
 #define VIEW_CONNECT_VERSION "4.3.1" /* the Connect that we answer as */
 
 json_t *view_root(const char *cluster_id); /* NULL: not known yet */
-json_t *view_info(const char *conn, const struct props *config, const struct catalog_plugin *plugin,
-                  size_t task_count);
-json_t *view_tasks(const char *conn, const struct props *tasks, size_t count);
-json_t *view_status(const char *conn, const struct lifecycle *lc,
-                    const struct catalog_plugin *plugin, const char *worker_id);
-json_t *view_task_status(const struct lifecycle *lc, int task,
-                         const char *worker_id); /* NULL: no such task */
+json_t *view_info(const struct source_conn *conn);
+json_t *view_tasks(const struct source_conn *conn);
+/* The states of a connector and its tasks; each begins with nothing of the tasks. */
+json_t *view_status(const char *conn, const struct source_state *state,
+                    const struct catalog_plugin *plugin);
+void view_add_task(json_t *status, int task, const struct source_state *state);
+json_t *view_task(int task, const struct source_state *state);
 json_t *view_plugins(const struct catalog *catalog, bool connectors_only);
 
 #endif

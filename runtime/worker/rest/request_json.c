@@ -376,6 +376,7 @@ static int create_initial_state(struct cursor *c, struct request_create *out)
     if (rc != 0)
         return rc;
     out->initial = TARGET_STARTED;
+    out->has_initial = false;
     if (is_null || c->text.len == 0)
         return 0;
     if (strlen(c->text.data) != c->text.len ||
@@ -383,6 +384,7 @@ static int create_initial_state(struct cursor *c, struct request_create *out)
         return mr_fail(c->err, MR_ERR_PROTOCOL,
                        "Invalid initial_state '%.100s': it must be RUNNING, PAUSED or STOPPED",
                        c->text.data);
+    out->has_initial = true;
     return 0;
 }
 

@@ -15,7 +15,8 @@ struct request_create {
     char *name; /* "" when absent or null; trimmed as Java's String.trim does */
     bool has_config;
     struct props config;
-    enum target_state initial;
+    bool has_initial;
+    enum target_state initial; /* STARTED without one */
 };
 
 /* Both read one whole document: UTF-8, a byte order mark allowed, nothing but white space after it, duplicate keys: the

@@ -134,6 +134,7 @@ void res_connectors_create(struct call *call)
     struct herder_put request = {.conn = input->name,
                                  .config = &input->config,
                                  .initial = input->initial,
+                                 .no_initial = !input->has_initial,
                                  .create_only = true};
 
     if (!input->has_config)
@@ -148,8 +149,7 @@ void res_connectors_put_config(struct call *call)
 {
     struct exchange *exchange = call_exchange(call);
     struct props *config = &exchange->input.config;
-    struct herder_put request = {
-        .conn = call_var(call, 0), .config = config, .initial = TARGET_STARTED};
+    struct herder_put request = {.conn = call_var(call, 0), .config = config, .no_initial = true};
 
     if (exchange->input_absent)
         call_reply_error(call, 400,

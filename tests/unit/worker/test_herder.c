@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "herder_world.h"
 #include "worker/herder/herder.h"
+#include "worker/herder/standalone.h"
 
 /* --- the fixture ---------------------------------------------------------------------------------------------------------- */
 
@@ -34,7 +35,11 @@ static struct fixture *new_fixture(int restart_max)
     f->config.restart_max = restart_max;
     f->config.worker_id = strdup("me:8083");
     f->config.path = "w";
-    f->herder = herder_new(&world.loop, &f->config, (const struct catalog *)&world, &err);
+    f->herder = herder_new(&(struct herder_options){.loop = &world.loop,
+                                                    .config = &f->config,
+                                                    .catalog = (const struct catalog *)&world,
+                                                    .open = standalone_open},
+                           &err);
     assert_non_null(f->herder);
     return f;
 }
