@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 
 #define DEFAULT_SERVERS "localhost:9092"
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define STORED(field) offsetof(struct worker_config, field) + 1
 #define CHECKED 0 /* a known key: typed and checked, read elsewhere or later */
 
@@ -90,14 +91,65 @@ static const struct setting {
     TEXT("response.http.headers.config", ""),
     {{"ssl.client.auth", MR_CFG_STRING, .fallback = "none", .choices = "required|requested|none"},
      CHECKED},
-    {{"offset.storage.file.filename", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
-      .fallback = NULL},
-     STORED(offset_file)},
     NUMBER("millrace.restart.max", MR_CFG_INT, "5", 0, 100, STORED(restart_max)),
     {{"millrace.log.level", MR_CFG_STRING, .fallback = "INFO",
       .choices = "~TRACE|DEBUG|INFO|WARN|ERROR|FATAL|OFF"},
      STORED(log_level)},
     {{"millrace.run.dir", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = NULL}, STORED(run_dir)},
+};
+
+static const struct setting standalone_settings[] = {
+    {{"offset.storage.file.filename", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
+      .fallback = NULL},
+     STORED(offset_file)},
+};
+
+#define TOPIC(name) \
+    { \
+        {name, MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .fallback = NULL}, CHECKED \
+    }
+#define REPLICATION(name) \
+    { \
+        {name, MR_CFG_SHORT, .fallback = "3", .has_range = true, .min = -1, .max = INT16_MAX}, \
+            CHECKED \
+    }
+
+static const struct setting cluster_settings[] = {
+    {{"group.id", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .fallback = NULL},
+     STORED(cluster.group_id)},
+    NUMBER("session.timeout.ms", MR_CFG_INT, "10000", 1, INT32_MAX, STORED(cluster.session_ms)),
+    NUMBER("heartbeat.interval.ms", MR_CFG_INT, "3000", 1, INT32_MAX, STORED(cluster.heartbeat_ms)),
+    NUMBER("rebalance.timeout.ms", MR_CFG_INT, "60000", 1, INT32_MAX, STORED(cluster.rebalance_ms)),
+    NUMBER("worker.sync.timeout.ms", MR_CFG_INT, "3000", 1, INT32_MAX, STORED(cluster.sync_ms)),
+    NUMBER("worker.unsync.backoff.ms", MR_CFG_INT, "300000", 0, INT32_MAX, CHECKED),
+    NUMBER("scheduled.rebalance.max.delay.ms", MR_CFG_INT, "300000", 0, INT32_MAX,
+           STORED(cluster.max_delay_ms)),
+    NUMBER("retry.backoff.ms", MR_CFG_LONG, "100", 0, INT32_MAX, STORED(cluster.retry_backoff_ms)),
+    {{"connect.protocol", MR_CFG_STRING, .fallback = "sessioned",
+      .choices = "~EAGER|COMPATIBLE|SESSIONED"},
+     STORED(cluster.protocol)},
+    {{"client.id", MR_CFG_STRING, .fallback = ""}, STORED(cluster.client_id)},
+    NUMBER("inter.worker.key.ttl.ms", MR_CFG_INT, "3600000", 0, INT32_MAX,
+           STORED(cluster.key_ttl_ms)),
+    {{"inter.worker.key.size", MR_CFG_INT, .fallback = NULL}, STORED(cluster.key_bits)},
+    {{"inter.worker.key.generation.algorithm", MR_CFG_STRING, .fallback = "HmacSHA256"},
+     STORED(cluster.key_algorithm)},
+    {{"inter.worker.signature.algorithm", MR_CFG_STRING, .fallback = "HmacSHA256"},
+     STORED(cluster.signature_algorithm)},
+    {{"inter.worker.verification.algorithms", MR_CFG_LIST, MR_CFG_NON_EMPTY,
+      .fallback = "HmacSHA256"},
+     CHECKED},
+    TOPIC("config.storage.topic"),
+    REPLICATION("config.storage.replication.factor"),
+    TOPIC("offset.storage.topic"),
+    NUMBER("offset.storage.partitions", MR_CFG_INT, "25", -1, INT32_MAX, CHECKED),
+    REPLICATION("offset.storage.replication.factor"),
+    TOPIC("status.storage.topic"),
+    NUMBER("status.storage.partitions", MR_CFG_INT, "5", -1, INT32_MAX, CHECKED),
+    REPLICATION("status.storage.replication.factor"),
+    {{"exactly.once.source.support", MR_CFG_STRING, .fallback = "disabled",
+      .choices = "~DISABLED|PREPARING|ENABLED"},
+     CHECKED},
 };
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
@@ -134,32 +186,6 @@ static const struct {
      "it to disabled"},
 };
 
-/* Keys of distributed workers: known by name, meaningless here. */
-static const char *const distributed[] = {
-    "group.id",
-    "session.timeout.ms",
-    "heartbeat.interval.ms",
-    "rebalance.timeout.ms",
-    "config.storage.topic",
-    "config.storage.replication.factor",
-    "offset.storage.topic",
-    "offset.storage.partitions",
-    "offset.storage.replication.factor",
-    "status.storage.topic",
-    "status.storage.partitions",
-    "status.storage.replication.factor",
-    "connect.protocol",
-    "scheduled.rebalance.max.delay.ms",
-    "worker.sync.timeout.ms",
-    "worker.unsync.backoff.ms",
-    "inter.worker.key.generation.algorithm",
-    "inter.worker.key.size",
-    "inter.worker.key.ttl.ms",
-    "inter.worker.signature.algorithm",
-    "inter.worker.verification.algorithms",
-    "exactly.once.source.support",
-};
-
 static const char *const prefixes[] = {
     "producer.",
     "consumer.",
@@ -175,10 +201,8 @@ static const char *const prefixes[] = {
 };
 
 /* The same for keys below these: settings of internal topics. */
-static const char *const distributed_prefixes[] = {"config.storage.", "offset.storage.",
-                                                   "status.storage."};
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+static const char *const topic_prefixes[] = {"config.storage.", "offset.storage.",
+                                             "status.storage."};
 
 /* --- what is wrong ------------------------------------------------------------------------------------------------ */
 
@@ -186,6 +210,7 @@ struct problems {
     const struct worker_config *config;
     struct buf text;
     const char *told; /* key of the setting that was found wrong last */
+    bool cluster;
 };
 
 void worker_config_where(const struct worker_config *config, const char *key, char *out,
@@ -256,17 +281,27 @@ static void setting_problem(void *arg, const char *key, const char *text)
     problems->told = key;
 }
 
-static void check_settings(struct worker_config *config, struct problems *problems)
+static void check_table(struct worker_config *config, const struct setting *table, size_t count,
+                        struct problems *problems)
 {
-    for (size_t i = 0; i < SETTINGS; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct config_value value = {0};
 
-        if (config_def_check(&settings[i].key, &config->props, &value, setting_problem, problems) ==
+        if (config_def_check(&table[i].key, &config->props, &value, setting_problem, problems) ==
                 0 &&
-            settings[i].place != CHECKED)
-            store(config, &settings[i], &value);
+            table[i].place != CHECKED)
+            store(config, &table[i], &value);
         config_value_deinit(&value);
     }
+}
+
+static void check_settings(struct worker_config *config, struct problems *problems)
+{
+    check_table(config, settings, SETTINGS, problems);
+    if (problems->cluster)
+        check_table(config, cluster_settings, COUNT(cluster_settings), problems);
+    else
+        check_table(config, standalone_settings, COUNT(standalone_settings), problems);
 }
 
 static bool is_blank(const char *text)
@@ -339,7 +374,12 @@ static void read_listeners(struct worker_config *config, struct problems *proble
     static const struct mr_config_key key = {"listeners", MR_CFG_LIST, .flags = 0};
     struct config_value list = {0};
 
-    if (props_get(&config->props, "listeners") == NULL) {
+    if (props_get(&config->props, "listeners") == NULL && problems->cluster) {
+        add_listener(config, "http://:8083", problems);
+        log_warn("listeners is not set: REST is served on every address of this machine, port "
+                 "8083, to anybody who reaches it; set listeners to the address that the other "
+                 "workers and clients use");
+    } else if (props_get(&config->props, "listeners") == NULL) {
         add_listener(config, "http://localhost:8083", problems);
         log_info("listeners is not set: REST is served on localhost:8083 only");
     } else if (config_def_check(&key, &config->props, &list, NULL, NULL) == 0 &&
@@ -548,13 +588,16 @@ static const char **known_names(void)
 
     while (client[clients] != NULL)
         clients++;
-    names =
-        calloc(SETTINGS + COUNT(distributed) + COUNT(without_effect) + clients + 1, sizeof(*names));
+    names = calloc(SETTINGS + COUNT(cluster_settings) + COUNT(standalone_settings) +
+                       COUNT(without_effect) + clients + 1,
+                   sizeof(*names));
     mr_assert(names != NULL);
     for (size_t i = 0; i < SETTINGS; i++)
         names[n++] = settings[i].key.name;
-    for (size_t i = 0; i < COUNT(distributed); i++)
-        names[n++] = distributed[i];
+    for (size_t i = 0; i < COUNT(cluster_settings); i++)
+        names[n++] = cluster_settings[i].key.name;
+    for (size_t i = 0; i < COUNT(standalone_settings); i++)
+        names[n++] = standalone_settings[i].key.name;
     for (size_t i = 0; i < COUNT(without_effect); i++)
         names[n++] = without_effect[i].key;
     for (size_t i = 0; i < clients; i++)
@@ -578,11 +621,34 @@ static bool contains(const char *const *names, size_t count, const char *key)
     return false;
 }
 
+static bool in_table(const struct setting *table, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i].key.name, key) == 0)
+            return true;
+    return false;
+}
+
+/* A setting of the other kind of worker, or one of an internal topic where there is none. Keys that clients know too have their
+ * effect there. */
+static const char *other_mode(const char *key, bool cluster, const char *const *names)
+{
+    if (cluster)
+        return in_table(standalone_settings, COUNT(standalone_settings), key) ? "standalone" : NULL;
+    if (contains(client_conf_names(CLIENT_ADMIN), SIZE_MAX, key))
+        return NULL;
+    return in_table(cluster_settings, COUNT(cluster_settings), key) ||
+                   (has_prefix(topic_prefixes, COUNT(topic_prefixes), key) &&
+                    !contains(names, SIZE_MAX, key))
+               ? "distributed"
+               : NULL;
+}
+
 static void warn_about(const struct worker_config *config, const char *key,
-                       const char *const *names)
+                       const char *const *names, bool cluster)
 {
     char where[512];
-    const char *near;
+    const char *near, *other;
 
     worker_config_where(config, key, where, sizeof(where));
     for (size_t i = 0; i < COUNT(without_effect); i++)
@@ -592,17 +658,94 @@ static void warn_about(const struct worker_config *config, const char *key,
         }
     if (has_prefix(prefixes, COUNT(prefixes), key))
         return;
-    if (contains(distributed, COUNT(distributed), key) ||
-        (has_prefix(distributed_prefixes, COUNT(distributed_prefixes), key) &&
-         !contains(names, SIZE_MAX, key))) {
-        log_warn("%s%s is a setting of distributed workers: it has no effect here", where, key);
+    other = other_mode(key, cluster, names);
+    if (other != NULL) {
+        log_warn("%s%s is a setting of %s workers: it has no effect here", where, key, other);
         return;
     }
-    if (contains(names, SIZE_MAX, key))
+    if (contains(names, SIZE_MAX, key) ||
+        (cluster && has_prefix(topic_prefixes, COUNT(topic_prefixes), key)))
         return;
     near = nearest_name(key, names);
     log_warn("%sunknown key %s%s%s%s", where, key, near != NULL ? ": did you mean " : "",
              near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+/* --- of a cluster -------------------------------------------------------------------------------------------------- */
+
+static bool is_mac(const char *name)
+{
+    static const char *const macs[] = {"HmacSHA1", "HmacSHA224", "HmacSHA256", "HmacSHA384",
+                                       "HmacSHA512"};
+
+    for (size_t i = 0; i < COUNT(macs); i++)
+        if (strcasecmp(macs[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void check_mac(const char *key, const char *name, struct problems *problems)
+{
+    if (name != NULL && !is_mac(name))
+        problem_of(problems, key,
+                   "Invalid value %s for configuration %s: known are HmacSHA1, HmacSHA224, "
+                   "HmacSHA256, HmacSHA384 and HmacSHA512",
+                   name, key);
+}
+
+static void check_keys(struct worker_cluster *cluster, struct problems *problems)
+{
+    bool verifies = false;
+
+    check_mac("inter.worker.key.generation.algorithm", cluster->key_algorithm, problems);
+    check_mac("inter.worker.signature.algorithm", cluster->signature_algorithm, problems);
+    for (char **name = cluster->verification_algorithms; *name != NULL; name++) {
+        check_mac("inter.worker.verification.algorithms", *name, problems);
+        verifies = verifies || cluster->signature_algorithm == NULL ||
+                   strcmp(*name, cluster->signature_algorithm) == 0;
+    }
+    if (!verifies)
+        problem(problems, "inter.worker.verification.algorithms",
+                "Signature algorithm must be present in inter.worker.verification.algorithms list");
+    if (cluster->key_bits != 0 && (cluster->key_bits < 40 || cluster->key_bits > 4096))
+        problem_of(problems, "inter.worker.key.size",
+                   "Invalid value %d for configuration inter.worker.key.size: a key has 40 to 4096 "
+                   "bits",
+                   cluster->key_bits);
+}
+
+static void check_cluster(struct worker_config *config, struct problems *problems)
+{
+    struct worker_cluster *cluster = &config->cluster;
+    size_t count;
+
+    cluster->verification_algorithms =
+        props_get(&config->props, "inter.worker.verification.algorithms") != NULL
+            ? list_of(config, "inter.worker.verification.algorithms", &count)
+            : calloc(2, sizeof(char *));
+    mr_assert(cluster->verification_algorithms != NULL);
+    if (props_get(&config->props, "inter.worker.verification.algorithms") == NULL)
+        cluster->verification_algorithms[0] = strdup("HmacSHA256");
+    if (cluster->heartbeat_ms >= cluster->session_ms && cluster->session_ms > 0)
+        problem(problems, "heartbeat.interval.ms",
+                "Heartbeat must be set lower than the session timeout");
+    check_keys(cluster, problems);
+}
+
+/* Workers of one cluster on one machine differ by where they listen. */
+static void default_run_dir(struct worker_config *config)
+{
+    const char *listeners = props_get(&config->props, "listeners");
+    char *name = NULL;
+
+    if (config->offset_file != NULL) {
+        config->run_dir = run_dir_default(config->offset_file);
+    } else if (config->cluster.group_id != NULL) {
+        mr_assert(asprintf(&name, "%s %s", config->cluster.group_id,
+                           listeners != NULL ? listeners : "") > 0);
+        config->run_dir = run_dir_default(name);
+        free(name);
+    }
 }
 
 /* --- the door ------------------------------------------------------------------------------------------------------ */
@@ -613,7 +756,7 @@ static void check_all(struct worker_config *config, struct problems *problems)
     size_t count;
 
     for (size_t i = 0; i < config->props.count; i++)
-        warn_about(config, config->props.entries[i].key, names);
+        warn_about(config, config->props.entries[i].key, names, problems->cluster);
     free(names);
     check_settings(config, problems);
     check_refused(config, problems);
@@ -624,14 +767,16 @@ static void check_all(struct worker_config *config, struct problems *problems)
     config->plugin_path = list_of(config, "plugin.path", &count);
     check_plugin_path(config, problems);
     add_bundled(config, count);
-    if (config->run_dir == NULL && config->offset_file != NULL)
-        config->run_dir = run_dir_default(config->offset_file);
+    if (problems->cluster)
+        check_cluster(config, problems);
+    if (config->run_dir == NULL)
+        default_run_dir(config);
     check_clients(config, problems);
 }
 
-int worker_config_load(struct worker_config *config, const char *path, struct mr_error *err)
+static int load(struct worker_config *config, const char *path, bool cluster, struct mr_error *err)
 {
-    struct problems problems = {.config = config};
+    struct problems problems = {.config = config, .cluster = cluster};
     int rc = 0;
 
     memset(config, 0, sizeof(*config));
@@ -649,6 +794,16 @@ int worker_config_load(struct worker_config *config, const char *path, struct mr
     if (rc != 0)
         worker_config_deinit(config);
     return rc;
+}
+
+int worker_config_load(struct worker_config *config, const char *path, struct mr_error *err)
+{
+    return load(config, path, false, err);
+}
+
+int worker_config_load_cluster(struct worker_config *config, const char *path, struct mr_error *err)
+{
+    return load(config, path, true, err);
 }
 
 static void free_list(char **list)
@@ -669,5 +824,11 @@ void worker_config_deinit(struct worker_config *config)
     free(config->offset_file);
     free_list(config->plugin_path);
     free_list(config->override_allowlist);
+    free(config->cluster.group_id);
+    free(config->cluster.protocol);
+    free(config->cluster.client_id);
+    free(config->cluster.key_algorithm);
+    free(config->cluster.signature_algorithm);
+    free_list(config->cluster.verification_algorithms);
     memset(config, 0, sizeof(*config));
 }

@@ -24,6 +24,24 @@ enum worker_override {
     WORKER_OVERRIDE_ALLOWLIST
 };
 
+/* What a worker of a cluster needs besides. Times in ms, by the properties' names. */
+struct worker_cluster {
+    char *group_id; /* NULL: the worker is standalone */
+    int session_ms;
+    int heartbeat_ms;
+    int rebalance_ms;
+    int sync_ms;
+    int max_delay_ms; /* scheduled.rebalance.max.delay.ms */
+    int64_t retry_backoff_ms;
+    char *protocol; /* connect.protocol: eager, compatible, sessioned, in any case */
+    char *client_id;
+    int key_ttl_ms;
+    int key_bits;        /* inter.worker.key.size; 0: as the algorithm has it */
+    char *key_algorithm; /* inter.worker.key.generation.algorithm */
+    char *signature_algorithm;
+    char **verification_algorithms; /* ended by NULL */
+};
+
 struct worker_config {
     const char *path;   /* of the file, for messages; borrowed */
     struct props props; /* everything, as read (hosts get it whole) */
@@ -39,12 +57,16 @@ struct worker_config {
     char **plugin_path;      /* folders, ended by NULL: plugin.path, then the bundled folder */
     enum worker_override override_policy;
     char **override_allowlist; /* keys, ended by NULL */
+    struct worker_cluster cluster;
 };
 
 /* Load and check, also that the Kafka clients can be what the file asks them to be. MR_ERR_CONFIG: "worker.properties:12:
  * Invalid value … for configuration …", several joined by "; ". Unknown keys are logged as warnings with the nearest known
  * name. path "" = no file, all defaults, as Connect has it. What is left behind on failure: config deinitialised. */
 int worker_config_load(struct worker_config *config, const char *path, struct mr_error *err);
+/* The same for a worker of a cluster. Spec: org.apache.kafka.connect.runtime.distributed.DistributedConfig. */
+int worker_config_load_cluster(struct worker_config *config, const char *path,
+                               struct mr_error *err);
 void worker_config_deinit(struct worker_config *config);
 
 /* "FILE:LINE: " of a key, or "FILE: " where it was not set: what stands before a message about it. */
