@@ -63,6 +63,51 @@ static void says_when_nobody_answers(void **state)
     assert_int_equal(http_get("http://127.0.0.1:1/").status, 0);
 }
 
+static void kafka_sh(const char *environment, const char *says)
+{
+    char *output;
+
+    assert_int_equal(
+        process_shell(scratch_text("%s tests/kafka/kafka.sh start", environment), 20000, &output),
+        1);
+    assert_string_equal(output, scratch_text("kafka.sh: %s\n", says));
+}
+
+static void a_broker_whose_port_is_taken_is_told_once_and_leaves_nothing(void **state)
+{
+    const char *port = strrchr(kafka_run_servers(), ':') + 1, *folder = scratch_path("kafka");
+
+    (void)state;
+    kafka_sh(
+        scratch_text("KAFKA_RUN='%s' KAFKA_PORT=%s", folder, port),
+        scratch_text("port %s is in use by another process: end it, or set KAFKA_PORT to another",
+                     port));
+    kafka_sh(scratch_text("KAFKA_RUN='%s' KAFKA_PORT=many", folder),
+             "KAFKA_PORT is a number from 1 to 65535, not 'many'");
+    assert_int_not_equal(access(folder, F_OK), 0);
+}
+
+/* A process of the test's stands for the broker. */
+static void a_broker_that_runs_already_is_told_with_its_address(void **state)
+{
+    const char *folder = scratch_path("kafka");
+    char *output;
+
+    (void)state;
+    assert_int_equal(
+        process_shell(
+            scratch_text("mkdir '%s' && cd '%s' && touch .millrace-kafka && echo "
+                         "127.0.0.1:9 >bootstrap.servers && echo \"%d $(sed -n 's/^[0-9]* (.*) "
+                         "//p' /proc/%d/stat | cut -d' ' -f20)\" >broker-1.pid",
+                         folder, folder, (int)getpid(), (int)getpid()),
+            5000, &output),
+        0);
+    kafka_sh(scratch_text("KAFKA_RUN='%s'", folder),
+             scratch_text("a Kafka runs in %s already, at 127.0.0.1:9: use it, end it by "
+                          "'tests/kafka/kafka.sh stop', or set KAFKA_RUN to another folder",
+                          folder));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -70,6 +115,8 @@ int main(void)
         scratch_test(finds_orphans_by_their_mark),
         scratch_test(gives_output_and_exit_code_of_a_command),
         scratch_test(says_when_nobody_answers),
+        scratch_test(a_broker_whose_port_is_taken_is_told_once_and_leaves_nothing),
+        scratch_test(a_broker_that_runs_already_is_told_with_its_address),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

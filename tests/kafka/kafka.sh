@@ -63,6 +63,8 @@ fetch() {
 # All local ports of TCP sockets in any state, as hexadecimal words.
 ports_in_use() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | sed -n 's/^ *[0-9]*: [0-9A-F]*:\([0-9A-F]\{4\}\) .*/\1/p'; }
 
+ports_listened_on() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | sed -n 's/^ *[0-9]*: [0-9A-F]*:\([0-9A-F]\{4\}\) [0-9A-F]*:0000 0A .*/\1/p'; }
+
 # Below the range that the kernel gives to outgoing connections, so that none of these takes it before the server does.
 free_ports() { # count
     local used found=() port hex
@@ -115,12 +117,14 @@ wait_until_gone() { # name
     done
 }
 
+lost_port() { grep -qs 'Address already in use' "$run"/$1.log; } # name, or a pattern
+
 # The command succeeds in time, or the process has died, or the time is over.
 wait_ready() { # name command...
     local name=$1 left=$((ready_seconds * 20))
     shift
     until "$@" >/dev/null 2>&1; do
-        alive "$name" || { tail -n 5 "$run/$name.log" >&2; return 1; }
+        alive "$name" || { lost_port "$name" || tail -n 5 "$run/$name.log" >&2; return 1; }
         [ $((left--)) -gt 0 ] || { echo "kafka.sh: $name is not ready after $ready_seconds s" >&2; return 1; }
         sleep 0.05
     done
@@ -213,23 +217,48 @@ try_start() { # count
     echo "$servers" >"$run/bootstrap.servers"
 }
 
+not_running() {
+    local node
+    for node in 1 2 3; do
+        alive "broker-$node" || continue
+        [ -e "$run/bootstrap.servers" ] || die "a Kafka is being started in $run: wait for it, or set KAFKA_RUN to another folder"
+        die "a Kafka runs in $run already, at $(cat "$run/bootstrap.servers"): use it, end it by '$0 stop', or set KAFKA_RUN to another folder"
+    done
+}
+
+# A folder of our own. What a Kafka left there that was killed, or did not start, is removed.
+take_folder() {
+    if [ -e "$run" ] && [ -n "$(ls -A "$run")" ] && [ ! -e "$run/.millrace-kafka" ]; then
+        die "$run is not a folder of mine: KAFKA_RUN names another"
+    fi
+    stop
+    mkdir -p "$run"
+    touch "$run/.millrace-kafka"
+}
+
+port_is_free() {
+    local hex
+    [[ "$1" =~ ^[0-9]+$ ]] && [ "$1" -ge 1 ] && [ "$1" -le 65535 ] || die "KAFKA_PORT is a number from 1 to 65535, not '$1'"
+    printf -v hex '%04X' "$1"
+    [[ " $(ports_listened_on | tr '\n' ' ') " != *" $hex "* ]] || die "port $1 is in use by another process: end it, or set KAFKA_PORT to another"
+}
+
 start() {
     local count=${1:-1} try node
     [ "$count" = 1 ] || [ "$count" = 3 ] || die "start: 1 or 3 brokers, not $count"
     fetch
-    [ -e "$run/bootstrap.servers" ] && die "already started in $run (kafka.sh stop ends it)"
-    [ -e "$run" ] && [ -n "$(ls -A "$run")" ] && [ ! -e "$run/.millrace-kafka" ] && die "$run is not a folder of mine: KAFKA_RUN names another"
-    mkdir -p "$run"
-    touch "$run/.millrace-kafka"
-    log_config
+    not_running
+    [ -z "${KAFKA_PORT:-}" ] || port_is_free "$KAFKA_PORT"
+    take_folder
     for try in 1 2 3; do
+        log_config
         if try_start "$count"; then bootstrap; return; fi
         for ((node = 1; node <= count; node++)); do end "broker-$node"; done
         # Somebody took a port between the look and the bind: look again. Anything else would fail again.
-        grep -qs 'Address already in use' "$run"/broker-*.log || break
-        rm -rf "$run"/data-* "$run"/broker-*
+        lost_port 'broker-*' || die "Kafka did not start: see $run/broker-1.log"
+        rm -rf "$run"/*
     done
-    die "Kafka did not start (try $try): see $run/broker-1.log"
+    die "others took the ports of Kafka in each of $try tries"
 }
 
 restart() {
