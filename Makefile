@@ -19,17 +19,18 @@ endif
 # --- what must be installed -------------------------------------------------------------------------------------------
 
 # One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI the third.
-DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev
+DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev libssl-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
 DEPS_CHECK := libcmocka-dev libcurl4-openssl-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
 DEPS_BENCH := python3
 DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
-PKGS := rdkafka libmicrohttpd jansson
+PKGS := rdkafka libmicrohttpd jansson openssl
 TEST_PKGS := cmocka libcurl
 DEBIAN_rdkafka := librdkafka-dev
 DEBIAN_libmicrohttpd := libmicrohttpd-dev
 DEBIAN_jansson := libjansson-dev
+DEBIAN_openssl := libssl-dev
 DEBIAN_cmocka := libcmocka-dev
 DEBIAN_libcurl := libcurl4-openssl-dev
 
@@ -228,6 +229,8 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT))
 	$$(Q)$$(LINK_TEST)
 endef
 $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
+# The room itself against a real broker, without a worker.
+$(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire))
 
 $(BENCH): %: %.o
 	@echo "  LD    $@"

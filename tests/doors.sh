@@ -11,7 +11,7 @@ include/millrace/           : millrace/
 runtime/main.c              : base/ worker/worker.h host/host.h millrace/error.h millrace/plugin.h
 runtime/base/               : base/ jansson.h millrace/error.h
 runtime/kafka/              : base/ kafka/ librdkafka/
-runtime/wire/               : base/ wire/ openssl/ sasl/
+runtime/wire/               : base/ wire/ openssl/
 runtime/model/              : base/ model/ millrace/config.h
 runtime/link/               : base/ model/ link/
 runtime/worker/             : base/ kafka/ wire/ model/ link/ worker/ millrace/config.h millrace/plugin.h

@@ -35,13 +35,14 @@ int64_t codec_get_i64(struct codec_reader *r);
  * NULL, without a fault. "" after a fault, so that nobody trips over NULL. */
 const char *codec_get_text(struct codec_reader *r);
 const char *codec_get_null_text(struct codec_reader *r);
+void codec_skip_text(struct codec_reader *r); /* whatever is in it */
 struct codec_bytes
 codec_get_bytes(struct codec_reader *r); /* borrowed from the data; null: no bytes */
 /* Count of an array whose elements take at least min_bytes (1 or more) each: one that the rest of the data cannot hold
  * is a fault, seen before anything is allocated. A null array counts 0. */
 size_t codec_get_count(struct codec_reader *r, size_t min_bytes);
-/* As codec_get_count, with zeroed room for the elements in *items (NULL when there are none). */
-size_t codec_get_array(struct codec_reader *r, size_t min_bytes, size_t item_bytes, void **items);
+/* As codec_get_count, with zeroed room for the elements; NULL when there are none. */
+void *codec_get_array(struct codec_reader *r, size_t min_bytes, size_t item_bytes, size_t *count);
 /* At the end: 0 when all was well and nothing is left over, else MR_ERR_PROTOCOL with the fault's words. */
 int codec_reader_end(const struct codec_reader *r, struct mr_error *err);
 void codec_fault(struct codec_reader *r, const char *fault); /* constant; the first one stays */

@@ -40,12 +40,13 @@ void coordinator_free(struct coordinator **c);
  * coordinator is looked for anew by the next call.
  * Calls on one lane are answered in order; a call whose time passes on a lane ends that lane's connection, and all calls on
  * it with it: a JoinGroup wants a timeout beyond the rebalance timeout.
- * MR_ERR_FULL, MR_ERR_TOO_LARGE: fn is not called. */
+ * MR_ERR_FULL, MR_ERR_TOO_LARGE, MR_ERR_UNSUPPORTED: fn is not called. */
 int coordinator_call(struct coordinator *c, enum coordinator_lane lane,
                      const struct request *request, int64_t timeout_ms, answer_fn fn, void *arg,
                      struct mr_error *err);
 
-/* Forget where it is: connections end, sent calls fail with MR_ERR_CLOSED, the next call looks anew. why: for changed. */
+/* Forget where it is: connections end, sent calls are answered with MR_ERR_CLOSED before this returns, the next call looks
+ * anew. why: for changed. */
 void coordinator_lost(struct coordinator *c, const char *why);
 bool coordinator_known(const struct coordinator *c);
 const char *coordinator_name(const struct coordinator *c); /* "host:port"; "" while unknown */

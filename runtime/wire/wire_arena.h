@@ -15,7 +15,7 @@ struct wire_arena {
 
 void wire_arena_init(struct wire_arena *arena, size_t max);
 void wire_arena_deinit(struct wire_arena *arena);
-/* count * size zeroed bytes, aligned for anything; NULL beyond the cap, on overflow, or out of memory. */
+/* count * size zeroed bytes, aligned for pointers and 64-bit numbers (size 1: not at all); NULL beyond the cap, on overflow, or out of memory. */
 void *wire_arena_get(struct wire_arena *arena, size_t count, size_t size);
 
 #endif

@@ -18,7 +18,7 @@ void wire_client_free(struct wire_client **client);
 
 /* Ask any broker (Metadata, FindCoordinator). The call waits for a connection and is sent again over another one when
  * that breaks, while its time lasts; login and certificate errors end it at once.
- * MR_ERR_FULL: too many calls wait; fn is not called. */
+ * MR_ERR_FULL (too many calls wait), MR_ERR_TOO_LARGE, MR_ERR_UNSUPPORTED: fn is not called. */
 int wire_client_call(struct wire_client *client, const struct request *request, int64_t timeout_ms,
                      answer_fn fn, void *arg, struct mr_error *err);
 
