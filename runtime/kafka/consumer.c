@@ -27,8 +27,6 @@
 #define FULL_MESSAGES (CLIENT_QUEUED_MESSAGES / 2)
 #define FULL_BYTES (CLIENT_QUEUED_KBYTES * 1024 / 2)
 
-#define PEEK_UNTIL 0x020fffff /* see count_headers */
-
 /* --- errors ----------------------------------------------------------------------------------------------------- */
 
 void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const char *text)
@@ -151,7 +149,6 @@ struct consumer *consumer_new(const struct props *java, const struct consumer_ev
     c->arg = arg;
     c->served_ms = clock_ms();
     c->reset = reset_policy(java);
-    c->peek_headers = rd_kafka_version() <= PEEK_UNTIL;
     consumer_parts_init(&c->parts);
     rc = read_limits(c, java, conf, err);
     if (rc == 0)
@@ -252,27 +249,15 @@ static struct consumer_part *part_of(struct consumer *c, struct lookup *last,
     return last->part;
 }
 
-/* Asking librdkafka whether a message has headers allocates and frees even if it has none: a third of what
- * consuming costs. But a value that is not empty lies in the fetch buffer as Kafka wrote it, the number of headers
- * right behind it: a zero there says none. Known of librdkafka's sources up to 2.15, and held against the real
- * answer for the first message of each batch. */
-static bool peeks_none(const rd_kafka_message_t *msg)
-{
-    return msg->len > 0 && ((const unsigned char *)msg->payload)[msg->len] == 0;
-}
-
-static size_t count_headers(struct consumer *c, const rd_kafka_message_t *msg, bool check)
+/* Costs a third of what consuming costs, since the library allocates to find out. There is no other way: the number of headers
+ * lies right behind a value only in Kafka's newest record format, and which one a message came in the library does not tell. */
+static size_t count_headers(const rd_kafka_message_t *msg)
 {
     rd_kafka_headers_t *headers;
-    size_t count = 0;
 
-    if (c->peek_headers && !check && peeks_none(msg))
-        return 0;
-    if (rd_kafka_message_headers(msg, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
-        count = rd_kafka_header_cnt(headers);
-    if (count > 0 && peeks_none(msg))
-        c->peek_headers = false;
-    return count;
+    return rd_kafka_message_headers(msg, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR
+               ? rd_kafka_header_cnt(headers)
+               : 0;
 }
 
 static void fill(struct consumer_msg *out, const struct consumer_part *part,
@@ -324,7 +309,7 @@ static size_t sort_out(struct consumer *c, size_t count, struct consumer_msg *ou
         part->next = msg->offset + 1;
         bytes += msg->len + msg->key_len;
         c->held[kept] = msg;
-        out[kept].header_count = count_headers(c, msg, kept == 0);
+        out[kept].header_count = count_headers(msg);
         fill(&out[kept++], part, msg);
     }
     if (kept > 0)

@@ -185,7 +185,6 @@ struct consumer {
     rd_kafka_message_t **held; /* of the batch that the owner has */
     size_t held_count;
     size_t held_cap;
-    bool peek_headers;    /* see consumer.c */
     size_t message_bytes; /* of the average message of the newest batch */
     bool fetched_full;    /* librdkafka's queue was seen so full that it stopped fetching */
 

@@ -141,6 +141,7 @@ static void counter_interrupt(void *self)
 
 static void counter_stop(void *self)
 {
+    usleep((useconds_t)counter_script.slow_stop_ms * 1000);
     counter_script.stopped++;
 }
 

@@ -23,7 +23,8 @@ struct counter_script {
     atomic_int again_ms; /* wait at the end of the numbers; 0: give empty polls */
     atomic_int fd;       /* wait for it instead; -1 none */
     atomic_int start_code;
-    atomic_int many_topics;  /* each record has its own */
+    atomic_int many_topics; /* each record has its own */
+    atomic_int slow_stop_ms;
     atomic_int slow_poll_ms; /* each poll takes so long, whatever interrupts it */
     _Atomic(struct mr_task *) handle;
 };

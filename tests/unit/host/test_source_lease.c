@@ -137,26 +137,33 @@ static void a_lease_lost_with_the_broker_away_makes_quiet_soon(void **state)
     check_no_gap(rig, 5000);
 }
 
+/* A warm producer would send at once what it is given. */
 static void a_poll_that_outlasts_the_lease_is_waited_for_and_its_records_kept(void **state)
 {
     struct rig *rig = *state;
+    int polls;
 
-    counter_script.slow_poll_ms = 400;
-    counter_script.limit = 100;
-    rig_init(rig, 1, NULL);
+    counter_script.limit = 10;
+    rig_init(rig, 1, "producer.override.batch.size", "500", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
-    rig_wait_true(rig, polls_are, 1);
+    rig_wait_true(rig, stored_is, 10);
+    counter_script.per_poll = 20000;
+    counter_script.limit = 20010;
+    counter_script.slow_poll_ms = 400;
+    polls = counter_script.polls;
+    mr_wake(counter_script.handle);
+    rig_wait_true(rig, polls_are, polls + 1);
     task_lease_lost(rig->task, INT64_MAX);
     assert_false(task_lease_quiet(rig->task));
     rig_lose_lease(rig, 100000);
     assert_int_equal(rig->quiets, 1);
-    assert_int_equal(counter_script.polls, 1);
-    assert_int_equal(rig_topic_end(rig, "numbers"), 0);
+    assert_int_equal(counter_script.polls, polls + 1);
+    assert_int_equal(rig_topic_end(rig, "numbers"), 10);
     task_lease_renewed(rig->task);
-    rig_wait_true(rig, stored_is, 100);
+    rig_wait_true(rig, stored_is, 20010);
     rig_stop(rig);
-    check_topic(rig, 0, 100);
+    check_topic(rig, 0, 20010);
 }
 
 static void a_stop_without_a_lease_sends_and_stores_nothing(void **state)
@@ -178,21 +185,25 @@ static void a_stop_without_a_lease_sends_and_stores_nothing(void **state)
     assert_int_equal(rig_topic_end(rig, "numbers"), 0);
 }
 
+/* Some 25 records a request, 100 ms each: all would be there long before the plugin's stop has returned. */
 static void a_lease_lost_while_the_task_stops_ends_sending(void **state)
 {
     struct rig *rig = *state;
 
-    counter_script.limit = 1000;
-    rig_init(rig, 1, "worker:offset.flush.interval.ms", "60000", NULL);
+    counter_script.slow_stop_ms = 1500;
+    rig_init(rig, 1, "worker:offset.flush.interval.ms", "60000", "producer.override.batch.size",
+             "500", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
-    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 2000);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 100);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 10);
     task_stop(rig->task);
     usleep(50000);
     task_lease_lost(rig->task, INT64_MAX);
-    assert_true(rig_stop(rig) < 1500); /* not the 3 s that deliveries may take */
+    assert_true(rig_stop(rig) < 2500);
     assert_int_equal(rig_puts(rig), 0);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    assert_in_range(rig_topic_end(rig, "numbers"), 0, 400);
 }
 
 static void a_task_that_begins_without_a_lease_waits_for_it(void **state)
