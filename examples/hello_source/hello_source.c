@@ -10,7 +10,8 @@ struct hello {
 static const struct mr_config_key hello_keys[] = {
     {"topic", MR_CFG_STRING, MR_CFG_REQUIRED, .doc = "Topic to write to"},
     {"whom", MR_CFG_STRING, .fallback = "world", .doc = "Whom to greet"},
-    {"pause.ms", MR_CFG_LONG, .fallback = "1000", .doc = "Milliseconds between greetings"},
+    {"pause.ms", MR_CFG_LONG, .fallback = "1000", .has_range = true, .min = 1, .max = 3600000,
+     .doc = "Milliseconds between greetings"},
     {0},
 };
 
@@ -21,8 +22,7 @@ static int hello_start(void *self, struct mr_task *task, struct mr_error *err)
     h->topic = mr_config_str(task, "topic");
     h->whom = mr_config_str(task, "whom");
     h->pause_ms = mr_config_long(task, "pause.ms");
-    /* Go on where the last run stopped. */
-    return mr_offset_long(task, h->whom, "count", 0, &h->count, err);
+    return mr_offset_long(task, h->whom, "count", 0, &h->count, err); /* where the last run was */
 }
 
 static int hello_poll(void *self, struct mr_batch *out, struct mr_error *err)

@@ -97,6 +97,7 @@ static void examples_run_as_their_readme_says(void **state)
 {
     const char *topic = scratch_name("greetings");
     struct topic_records records;
+    struct http_reply refused;
     struct worker_run *w;
 
     (void)state;
@@ -104,6 +105,12 @@ static void examples_run_as_their_readme_says(void **state)
     w = worker_run_start(&(struct worker_run_options){
         .props = scratch_text("plugin.path=%s,%s/plugins\n", scratch_path("examples/plugins"),
                               TEST_BUILD)});
+    refused = worker_run_expect(w, 400, "PUT", "/connectors/hello/config",
+                                "{\"connector.class\": \"HelloSource\", \"topic\": \"t\", "
+                                "\"pause.ms\": \"-5\"}");
+    assert_non_null(
+        strstr(http_at(refused.json, "message"),
+               "Invalid value -5 for configuration pause.ms: Value must be at least 1"));
     worker_run_put(
         w, "hello",
         scratch_text("\"connector.class\": \"HelloSource\", \"topic\": \"%s\", \"whom\": \"Ada\", "
