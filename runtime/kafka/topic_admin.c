@@ -161,7 +161,7 @@ static int next_slice(struct wait *wait)
     return left <= 0 ? 0 : (int)(left < slice ? left : slice);
 }
 
-static bool cancelled(const struct topic_admin *admin)
+bool topic_admin_cancelled(const struct topic_admin *admin)
 {
     return atomic_load(&admin->cancelled);
 }
@@ -186,7 +186,7 @@ static rd_kafka_event_t *await(struct topic_admin *admin, int64_t timeout_ms)
     int64_t until = clock_ms() + timeout_ms + SLICE_MS;
     rd_kafka_event_t *event = NULL;
 
-    while (event == NULL && !cancelled(admin) && clock_ms() < until)
+    while (event == NULL && !topic_admin_cancelled(admin) && clock_ms() < until)
         event = rd_kafka_queue_poll(admin->queue, SLICE_MS / 5);
     return event;
 }
@@ -243,7 +243,7 @@ int topic_admin_create(struct topic_admin *admin, const struct topic_admin_spec 
     rd_kafka_event_t *event;
     int rc;
 
-    if (cancelled(admin))
+    if (topic_admin_cancelled(admin))
         return closed(err);
     rc = new_topic(spec, &topic, err);
     if (rc != 0)
@@ -255,7 +255,7 @@ int topic_admin_create(struct topic_admin *admin, const struct topic_admin_spec 
     rd_kafka_NewTopic_destroy(topic);
     event = await(admin, timeout_ms);
     if (event == NULL)
-        return cancelled(admin) ? closed(err) : no_answer(admin, err);
+        return topic_admin_cancelled(admin) ? closed(err) : no_answer(admin, err);
     rc = created(admin, event, err);
     rd_kafka_event_destroy(event);
     return rc;
@@ -306,7 +306,7 @@ int topic_admin_setting(struct topic_admin *admin, const char *topic, const char
     rd_kafka_event_t *event;
     int rc;
 
-    if (cancelled(admin))
+    if (topic_admin_cancelled(admin))
         return closed(err);
     resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
     if (resource == NULL)
@@ -318,7 +318,7 @@ int topic_admin_setting(struct topic_admin *admin, const char *topic, const char
     rd_kafka_ConfigResource_destroy(resource);
     event = await(admin, timeout_ms);
     if (event == NULL)
-        return cancelled(admin) ? closed(err) : no_answer(admin, err);
+        return topic_admin_cancelled(admin) ? closed(err) : no_answer(admin, err);
     rc = described(admin, event, key, out, size, err);
     rd_kafka_event_destroy(event);
     return rc;
@@ -356,11 +356,11 @@ int topic_admin_partitions(struct topic_admin *admin, const char *topic, int64_t
 
     if (rkt == NULL)
         return mr_fail(err, MR_ERR_CONFIG, "\"%.249s\" is no topic's name", topic);
-    while (metadata == NULL && !cancelled(admin) && (slice = next_slice(&wait)) > 0)
+    while (metadata == NULL && !topic_admin_cancelled(admin) && (slice = next_slice(&wait)) > 0)
         code = rd_kafka_metadata(admin->rk, 0, rkt, &metadata, slice);
     rd_kafka_topic_destroy(rkt);
     if (metadata == NULL)
-        return cancelled(admin) ? closed(err) : failed(admin, code, NULL, err);
+        return topic_admin_cancelled(admin) ? closed(err) : failed(admin, code, NULL, err);
     rc = counted(admin, metadata, count, err);
     rd_kafka_metadata_destroy(metadata);
     return rc;
@@ -399,7 +399,7 @@ int topic_admin_ends(struct topic_admin *admin, const char *topic, int count, in
     struct mr_error last = {0};
     int slice, rc = MR_ERR_RETRY;
 
-    while (rc == MR_ERR_RETRY && !cancelled(admin) && (slice = next_slice(&wait)) > 0) {
+    while (rc == MR_ERR_RETRY && !topic_admin_cancelled(admin) && (slice = next_slice(&wait)) > 0) {
         rd_kafka_topic_partition_list_t *list = all_ends(topic, count);
         rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(admin->rk, list, slice);
 
@@ -410,7 +410,7 @@ int topic_admin_ends(struct topic_admin *admin, const char *topic, int count, in
     }
     if (rc == 0)
         return 0;
-    if (cancelled(admin))
+    if (topic_admin_cancelled(admin))
         return closed(err);
     return mr_fail(err, rc, "%s", last.text[0] != '\0' ? last.text : "no time to ask");
 }

@@ -12,8 +12,9 @@ struct topic_admin;
 struct topic_admin *topic_admin_new(const struct props *java, client_conf_warn warn, void *arg,
                                     struct mr_error *err);
 void topic_admin_free(struct topic_admin **admin);
-/* Calls that run now or later end with MR_ERR_CLOSED, within half a second. Any thread. */
+/* Calls that run now or later end with MR_ERR_CLOSED, soon; also those of topic_log that block. Any thread. */
 void topic_admin_cancel(struct topic_admin *admin);
+bool topic_admin_cancelled(const struct topic_admin *admin);
 
 struct topic_admin_spec {
     const char *topic;

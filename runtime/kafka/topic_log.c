@@ -11,7 +11,7 @@
  * included: everything confirmed before the question stands before the answer.
  *
  * Promises: records come in the order of their partition, each at least once (again only after `moved`); `done` with 0 comes
- * only when all in-sync replicas have the record. One owner thread; topic_log_cancel from any. All descriptors that matter are
+ * only when all in-sync replicas have the record. One owner thread. All descriptors that matter are
  * in one epoll set, whose descriptor the owner waits on. */
 #include "kafka/topic_log.h"
 
@@ -25,6 +25,7 @@
 #include <sys/eventfd.h>
 
 #define SERVE_MS 5      /* at a time */
+#define SLICE_MS 200    /* until a look at whether it was called off */
 #define MARK_MS 2000    /* one question for the end */
 #define CONFIRM_MS 5000 /* is the topic really gone? */
 
@@ -50,7 +51,6 @@ struct topic_log {
     int started; /* partitions */
     int rung;    /* eventfd of the queue, and for "there is more" */
     int epoll;
-    atomic_bool cancelled;
     struct producer *producer;
     struct producer_topic *producer_topic;
     size_t waiting_bytes;
@@ -391,8 +391,6 @@ int topic_log_serve(struct topic_log *log, struct mr_error *err)
     bool fatal = false;
     const char *text;
 
-    if (atomic_load(&log->cancelled))
-        return mr_fail(err, MR_ERR_CLOSED, "called off");
     while (rd_kafka_poll(log->rk, 0) > 0)
         ;
     if (log->producer != NULL) {
@@ -452,7 +450,7 @@ static int ask_mark(struct topic_log *log, int64_t deadline_ms, int64_t *mark, s
 
         err_clear(err);
         rc = topic_log_mark(log, left < MARK_MS ? left : MARK_MS, mark, err);
-        if (rc == MR_ERR_RETRY && atomic_load(&log->cancelled))
+        if (rc == MR_ERR_RETRY && topic_admin_cancelled(log->options.admin))
             rc = MR_ERR_CLOSED;
     } while (rc == MR_ERR_RETRY && left_until(deadline_ms) > 0);
     if (rc == MR_ERR_RETRY)
@@ -477,9 +475,11 @@ static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mar
             err_clear(err);
             return 0;
         }
+        if (topic_admin_cancelled(log->options.admin))
+            return mr_fail(err, MR_ERR_CLOSED, "called off");
         if (left == 0)
             break;
-        poll(&fd, 1, (int)(left < 1000 ? left : 1000));
+        poll(&fd, 1, (int)(left < SLICE_MS ? left : SLICE_MS));
     }
     err_clear(err);
     return mr_fail(err, MR_ERR_TIMEOUT, "topic %s was not read to its end in time%s%s", log->topic,
@@ -498,11 +498,4 @@ int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_
         rc = follow(log, deadline_ms, mark, &own);
     free(mark);
     return rc == 0 ? 0 : mr_fail(err, rc, "%s", own.text);
-}
-
-void topic_log_cancel(struct topic_log *log)
-{
-    atomic_store(&log->cancelled, true);
-    topic_admin_cancel(log->options.admin);
-    ring(log);
 }

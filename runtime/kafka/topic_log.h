@@ -56,14 +56,11 @@ int topic_log_serve(struct topic_log *log, struct mr_error *err);
 int topic_log_mark(struct topic_log *log, int64_t timeout_ms, int64_t *mark, struct mr_error *err);
 bool topic_log_reached(const struct topic_log *log, const int64_t *mark);
 /* Both, and serve: returns when everything that stood in the log at the call was handed out. Blocks until deadline_ms
- * (monotonic): MR_ERR_TIMEOUT with the newest trouble; MR_ERR_CLOSED when cancelled; else as topic_log_serve. */
+ * (monotonic): MR_ERR_TIMEOUT with the newest trouble; MR_ERR_CLOSED once topic_admin_cancel was called; else as topic_log_serve. */
 int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_error *err);
-/* A call that blocks ends with MR_ERR_CLOSED, and all later ones. Any thread. */
-void topic_log_cancel(struct topic_log *log);
-
 /* Append one record, by murmur2 of its key as Java does; key and value (NULL: tombstone) are copied. done runs inside
  * serve, in the order of the partition: code 0 when all in-sync replicas have it; MR_ERR_RETRY given up after
- * delivery.timeout.ms; MR_ERR_TOO_LARGE, MR_ERR_CLOSED, MR_ERR_NOT_FOUND (no such topic), MR_ERR_FATAL.
+ * delivery.timeout.ms; MR_ERR_TOO_LARGE, MR_ERR_CLOSED, MR_ERR_FATAL (no such topic, no right).
  * Gives 0, or MR_ERR_FULL (max_bytes wait), MR_ERR_TOO_LARGE, MR_ERR_FATAL: not taken, done does not run. */
 typedef void (*topic_log_done)(void *arg, int code, const char *text);
 struct topic_log_append {

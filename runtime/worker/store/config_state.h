@@ -7,19 +7,17 @@
 #include "base/map.h"
 #include "worker/store/config_records.h"
 
-/* One connector, also one that was deleted (config NULL; what outlives a deletion stays). Read only. */
+/* One connector, also one that was deleted: what outlives a deletion stays. Read only. */
 struct config_conn {
     const char *name;
-    struct props *config; /* NULL: no such connector */
-    struct props *
-        applied; /* the configuration that was in force when the task configurations were committed; NULL none */
+    struct props *config;  /* NULL: no such connector */
+    struct props *applied; /* config as it was when the tasks were committed; NULL none */
     bool has_target;
     enum target_state target; /* STARTED without a record */
-    int task_count; /* of the newest commit, 0 without. For work to hand out: config_state_tasks */
-    bool
-        inconsistent; /* the newest commit found no full set: the task list is empty until the owner writes one */
+    int task_count;        /* of the newest commit, 0 without; what may run: config_state_tasks */
+    bool inconsistent;     /* that commit found no full set: no tasks until the owner writes one */
     bool pending_fencing;  /* a commit came after the newest task-count record */
-    int task_count_record; /* -1 none; outlives deletion, as Java has it */
+    int task_count_record; /* -1 none */
     int64_t generation;   /* commits applied, as this process saw them, -1 none; never to be sent */
     struct map *tasks;    /* private: task id → props that were committed */
     struct map *deferred; /* private: task id → props that wait for their commit */
@@ -33,9 +31,9 @@ void config_state_free(struct config_state **state);
 /* What one record did. */
 enum config_change_kind {
     CONFIG_NOTHING,
-    CONFIG_UPDATED, /* a connector was created or its configuration written (perhaps an equal one) */
-    CONFIG_REMOVED,    /* a connector that was there is not any more */
-    CONFIG_TASKS,      /* a commit: task list and count are new */
+    CONFIG_UPDATED, /* a connector was created or its configuration written, perhaps an equal one */
+    CONFIG_REMOVED, /* a connector that was there is not any more */
+    CONFIG_TASKS,   /* a commit: task list and count are new */
     CONFIG_TARGETED,   /* the target state of a known connector really changed */
     CONFIG_KEYED,      /* a session key */
     CONFIG_RESTARTING, /* a restart was asked for: include_tasks, only_failed */

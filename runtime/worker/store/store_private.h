@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the two halves of cluster_store: the worker's loop asks (cluster_store.c), the store thread does (store_thread.c,
+ * store_log.c). */
+#ifndef WORKER_STORE_PRIVATE_H
+#define WORKER_STORE_PRIVATE_H
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "kafka/topic_log.h"
+#include "worker/store/config_records.h"
+#include "worker/store/internal_topics.h"
+#include "worker/store/offset_records.h"
+#include "worker/store/offset_store.h"
+#include "worker/store/status_records.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+/* --- what is asked ------------------------------------------------------------------------------------------------ */
+
+struct store_write {
+    char *key;
+    size_t key_len;
+    char *value; /* NULL: tombstone */
+    size_t value_len;
+};
+
+/* A request is done step by step: writes up to `end`, all confirmed; then, if asked, the topic is read to its end. */
+struct store_step {
+    size_t end;
+    bool read_back;
+};
+#define STORE_STEPS 3
+
+enum store_task { STORE_RECORDS, STORE_OFFSETS_GET, STORE_OFFSETS_LIST, STORE_OFFSETS_PUT };
+
+/* Made by the loop, carried out by the thread, answered on the loop. Requests of one topic about one subject (a connector) are
+ * carried out one after another. */
+struct cluster_store;
+struct store_thread;
+struct store_request {
+    struct store_request *prev; /* loop side: of the open ones, oldest first */
+    struct store_request *next;
+    struct cluster_store *owner; /* loop side; NULL: answered by the store's end */
+    struct store_thread *thread;
+    enum internal_topic_kind topic;
+    enum store_task task;
+    char *subject; /* NULL: waits for nobody */
+    int64_t deadline_ms;
+    struct store_write *writes;
+    size_t write_count;
+    struct store_step steps[STORE_STEPS];
+    size_t step_count;
+    json_t *body; /* of an offsets task: the question, then the answer's entries */
+    struct mr_error err;
+    atomic_bool finished;                      /* the thread is done with it */
+    void (*answer)(struct store_request *req); /* on the loop */
+    void (*done)(void *arg, const struct mr_error *err);
+    offset_store_read_fn read_fn;
+    offset_store_written_fn written_fn;
+    void *arg;
+};
+
+/* --- what comes of itself ------------------------------------------------------------------------------------------ */
+
+/* One record of the status or config topic. */
+struct store_item {
+    int64_t offset;
+    bool skip; /* config: only its offset counts */
+    union {
+        struct config_record config;
+        struct status_record status;
+    } rec;
+};
+#define STORE_BATCH 500
+struct store_batch {
+    enum internal_topic_kind topic;
+    size_t count;
+    size_t bytes;
+    struct store_item items[STORE_BATCH];
+};
+
+/* Runs on the loop; what arrives after the loop's half has gone is dropped by `drop`. */
+struct store_thread_events {
+    void (*batch)(void *arg, struct store_batch *batch); /* taken */
+    void (*ready)(void *arg,
+                  const struct mr_error *err); /* err NULL: all topics were read to their ends */
+    void (*lost)(void *arg, const char *topic, const struct mr_error *err);
+    void (*answer)(void *arg, struct store_request *req);
+};
+
+/* --- the thread --------------------------------------------------------------------------------------------------- */
+
+struct store_thread;
+
+/* Starts it. topics: taken, but only on success. */
+struct store_thread *store_thread_new(struct loop *loop, struct internal_topics *topics,
+                                      const struct store_thread_events *events, void *arg,
+                                      struct mr_error *err);
+void store_thread_ask(struct store_thread *thread, struct store_request *req);
+/* Wait until deadline_ms for what is under way to be confirmed, then end the thread. No event runs after this. Requests that
+ * were not answered are the loop's again, as they are. */
+void store_thread_end(struct store_thread **thread, int64_t deadline_ms);
+
+/* Frees what it holds. */
+void store_request_free(struct store_request *req);
+void store_batch_free(struct store_batch *batch);
+
+/* --- store_log.c: one topic, on the thread -------------------------------------------------------------------------- */
+
+struct store_job; /* a request under way */
+
+struct store_log;
+struct store_log_events {
+    void (*record)(struct store_log *log, const struct topic_log_record *rec);
+    void (*flush)(struct store_log *log); /* what was read goes out before an answer does */
+    void (*answer)(struct store_log *log, struct store_request *req);
+    void (*lost)(struct store_log *log, const struct mr_error *err);
+};
+
+struct store_log {
+    const struct internal_topic *topic;
+    struct topic_admin *admin;
+    struct loop *loop;            /* the thread's */
+    struct offset_table *offsets; /* TOPIC_OFFSETS */
+    const struct store_log_events *events;
+    struct store_thread *thread;
+    struct topic_log *log;
+    int partitions;
+    struct loop_fd *watch;
+    struct store_job *first; /* oldest first */
+    struct store_job *last;
+    struct loop_timer round; /* jobs are looked at soon */
+    struct loop_timer later; /* and now and then */
+    int64_t said_ms;         /* about trouble */
+    bool moved;
+    struct mr_error lost; /* code 0: it is not */
+};
+
+/* Create or verify, and read to the end; blocks. Errors as internal_topics_ensure. */
+int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *err);
+/* Follow it on the loop from now on. */
+int store_log_start(struct store_log *log, struct mr_error *err);
+void store_log_ask(struct store_log *log, struct store_request *req);
+size_t store_log_unconfirmed(const struct store_log *log);
+void store_log_close(struct store_log *log);
+
+#endif
