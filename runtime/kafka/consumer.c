@@ -51,25 +51,38 @@ static void on_error(rd_kafka_t *rk, int code, const char *text, void *opaque)
     consumer_note_trouble(opaque, (rd_kafka_resp_err_t)code, text);
 }
 
+/* "Partition t-0, offset 7", as far as it is known: librdkafka has negative numbers for what is not. */
+static void place_of(const rd_kafka_message_t *msg, const char *topic, char *out, size_t size)
+{
+    if (msg->partition < 0)
+        snprintf(out, size, "Topic %s", topic);
+    else if (msg->offset < 0)
+        snprintf(out, size, "Partition %s-%d", topic, (int)msg->partition);
+    else
+        snprintf(out, size, "Partition %s-%d, offset %lld", topic, (int)msg->partition,
+                 (long long)msg->offset);
+}
+
 /* Errors that come in the place of a message. */
 static void note_message(struct consumer *c, const rd_kafka_message_t *msg)
 {
     const char *text = rd_kafka_message_errstr(msg);
     const char *topic = msg->rkt != NULL ? rd_kafka_topic_name(msg->rkt) : NULL;
-    char line[480];
+    char line[480], place[320];
 
     if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
         return;
-    if (topic == NULL)
+    if (topic == NULL) {
         snprintf(line, sizeof(line), "%s", text);
-    else if (msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+    } else if (msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
         snprintf(
             line, sizeof(line),
             "Partition %s-%d has no valid offset to start from and auto.offset.reset is none: %s",
             topic, (int)msg->partition, text);
-    else
-        snprintf(line, sizeof(line), "Partition %s-%d, offset %lld: %s", topic, (int)msg->partition,
-                 (long long)msg->offset, text);
+    } else {
+        place_of(msg, topic, place, sizeof(place));
+        snprintf(line, sizeof(line), "%s: %s", place, text);
+    }
     consumer_note_trouble(c, msg->err, line);
 }
 

@@ -410,6 +410,32 @@ static void a_lost_broker_is_something_to_poll_on_for(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
+/* Nor is any other number told that stands for "none". */
+static void an_error_of_a_topic_names_no_offset(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_msg msg;
+    struct mr_error err = {0};
+    char topic[64];
+
+    if (kafka.cluster == NULL)
+        skip();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    rd_kafka_mock_topic_set_error(kafka.cluster, topic,
+                                  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    for (int i = 0; i < 200 && strstr(err.text, topic) == NULL; i++) {
+        err = (struct mr_error){0};
+        consumer_poll(l.c, &msg, 1, 100, &err);
+    }
+    assert_non_null(strstr(err.text, "Topic authorization failed"));
+    assert_non_null(strstr(err.text, topic));
+    assert_null(strstr(err.text, "offset"));
+    consumer_close(&l.c, INT64_MAX);
+}
+
 static void a_group_that_does_not_answer_is_left_by_the_deadline(void **state)
 {
     struct ledger_truth truth = {0};
@@ -460,6 +486,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_offset_and_no_reset_is_fatal),
         cmocka_unit_test(a_pattern_subscribes_to_what_matches_as_a_whole),
         cmocka_unit_test(a_lost_broker_is_something_to_poll_on_for),
+        cmocka_unit_test(an_error_of_a_topic_names_no_offset),
         cmocka_unit_test(a_group_that_does_not_answer_is_left_by_the_deadline),
     };
 
