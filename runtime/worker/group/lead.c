@@ -203,7 +203,7 @@ static int write_member(const struct lead *lead, const struct lead_terms *terms,
 
 int lead_make(struct lead *lead, const struct lead_terms *terms)
 {
-    bool behind = terms->snapshot->offset < lead->max_offset;
+    bool behind = terms->snapshot == NULL || terms->snapshot->offset < lead->max_offset;
     int rc = 0;
 
     lead->error = behind ? CONNECT_CONFIG_MISMATCH : CONNECT_OK;

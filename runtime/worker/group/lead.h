@@ -65,7 +65,7 @@ struct lead_terms {
     int64_t max_delay_ms;
 };
 
-/* Fill every member's bytes. A snapshot below max_offset gives everybody CONNECT_CONFIG_MISMATCH and nothing else: all read on
+/* Fill every member's bytes. No snapshot, or one below max_offset, gives everybody CONNECT_CONFIG_MISMATCH and nothing else: all read on
  * and join again; the assignor is not asked. MR_ERR_NOMEM, MR_ERR_FULL (an assignment above 4 MiB). */
 int lead_make(struct lead *lead, const struct lead_terms *terms);
 

@@ -42,13 +42,17 @@ struct member_options {
  * `assignment.assigned` alone. Revoked items need not be held, assigned ones may be held already.
  * assignment.error != 0: read the config topic up to assignment.offset, change nothing; the member joins again by itself, after
  * a back-off. assignment.delay_ms: it joins again by itself when that is over.
- * A leader that gave us no entry at all gives an empty assignment. */
+ * A leader that gave us no entry at all gives an empty assignment.
+ *
+ * lease: for supervisor_lease, after what is taken away was told to stop, before anything is started: after a loss hosts must
+ * not go on with what is no longer theirs. With an error: hard_ms 0, the lease stays as it is. */
 struct member_round {
     int64_t generation;
     enum connect_kind kind;
     const char *member_id;
     bool leads;
     const struct connect_assignment *assignment;
+    struct lease_times lease;
 };
 
 /* Called on the worker's loop, never from inside a call into this header, and never after member_free. Texts are borrowed. */
@@ -71,7 +75,7 @@ struct member_events {
     /* The group dropped us; what ran may run elsewhere by now. Hosts have been told by `lease`. We join again by ourselves and
      * report the allocation as it is: what stays here goes on. */
     void (*lost)(void *arg, const char *why);
-    /* For supervisor_lease. */
+    /* For supervisor_lease: renewed, or ended. Between `lost` and `assigned` it is not renewed. */
     void (*lease)(void *arg, struct lease_times times);
     void (*left)(void *arg); /* member_leave is done, or could not be: we are out */
     /* It will never work (rights, protocol, login): we are out. Stop everything and end the worker. */
