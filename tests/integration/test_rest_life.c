@@ -70,6 +70,24 @@ static void create_answers_as_connect_does(void **state)
                         scratch_text("127.0.0.1:%d", f.w->port));
 }
 
+/* What Connect takes in silence, and its users then search for. */
+static void what_will_surprise_is_warned_about(void **state)
+{
+    struct flow f = flow_start();
+
+    (void)state;
+    worker_run_expect(f.w, 201, "POST", "/connectors",
+                      scratch_text("{\"name\": \"a/b\", \"config\": {%s, \"tasks.maxx\": \"2\"}}",
+                                   source_config(f.file, f.topic)));
+    worker_run_expect(f.w, 400, "DELETE", "/connectors/a%2Fb", NULL);
+    assert_true(scratch_contains(
+        f.w->log, "WARN  worker.rest connector \"a/b\" can't be named in the path of a request: it "
+                  "holds an encoded slash (%2F)."));
+    assert_true(scratch_contains(f.w->log, "WARN  worker.herder [a/b] tasks.maxx has no effect: no "
+                                           "such setting is known; did you mean tasks.max?"));
+    assert_false(scratch_contains(f.w->log, "connector \"source\""));
+}
+
 static void a_paused_source_stands_still_and_a_resumed_one_goes_on(void **state)
 {
     struct flow f = flow_start();
@@ -230,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(create_answers_as_connect_does),
+        scratch_test(what_will_surprise_is_warned_about),
         scratch_test(a_paused_source_stands_still_and_a_resumed_one_goes_on),
         scratch_test(a_stopped_connector_has_no_tasks_and_resumes_where_it_was),
         scratch_test(restarts_neither_lose_nor_double),

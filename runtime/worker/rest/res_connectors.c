@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define LOGGER "worker.rest"
+#include "base/log.h"
+
 /* --- reads ------------------------------------------------------------------------------------------------------------------ */
 
 /* What ?expand= asks for about one connector; NULL when it is to be left out (a status is asked for, there is none). */
@@ -93,12 +96,26 @@ void res_connectors_status(struct call *call)
 
 /* --- configurations ----------------------------------------------------------------------------------------------------------- */
 
+/* Connect takes such names too, and its users then wonder. */
+static void tell_unreachable(const char *name)
+{
+    const char *why = router_unreachable(name);
+
+    if (why != NULL)
+        log_warn("connector \"%.200s\" can't be named in the path of a request: %s. So it can't be "
+                 "read, changed or deleted by itself, as on a Java worker: better give it another "
+                 "name",
+                 name, why);
+}
+
 static void created(void *arg, const struct herder_answer *answer)
 {
     struct call *call = arg;
 
-    if (call_came_back(call, answer))
-        call_reply_written(call, call_exchange(call)->input.name, answer);
+    if (!call_came_back(call, answer))
+        return;
+    tell_unreachable(call_exchange(call)->input.name);
+    call_reply_written(call, call_exchange(call)->input.name, answer);
 }
 
 static void put(void *arg, const struct herder_answer *answer)

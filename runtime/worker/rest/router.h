@@ -54,6 +54,9 @@ struct router_target {
 int router_parse(struct router_target *out, const char *raw, struct mr_error *err);
 void router_deinit(struct router_target *target);
 
+/* Why no target can have this text as a segment; NULL: one can. As on the Java worker, a connector may have such a name. */
+const char *router_unreachable(const char *name);
+
 /* The first value of a query parameter: "true" in any case is true, another value false, an empty or absent one takes
  * the default. */
 bool router_flag(const struct router_target *target, const char *key, bool otherwise);

@@ -297,6 +297,25 @@ static int drop_target(void **state)
     return 0;
 }
 
+static void names_that_no_path_can_hold_are_known(void **state)
+{
+    char name[ROUTER_TARGET_MAX];
+
+    (void)state;
+    assert_null(router_unreachable("my connector; ä {x} ?#[]"));
+    assert_null(router_unreachable("..."));
+    assert_non_null(strstr(router_unreachable("a/b"), "%2F"));
+    assert_non_null(strstr(router_unreachable("100%"), "%25"));
+    assert_non_null(strstr(router_unreachable("a\\b"), "backslash"));
+    assert_non_null(router_unreachable("."));
+    assert_non_null(router_unreachable(".."));
+    memset(name, 'a', 8100);
+    name[8100] = '\0';
+    assert_null(router_unreachable(name));
+    memset(name, ' ', 8100); /* three bytes each in a path */
+    assert_string_equal(router_unreachable(name), "it is too long");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +334,7 @@ int main(void)
         cmocka_unit_test(accept_headers_are_lists_of_ranges),
         cmocka_unit_test(headers_are_checked_as_jersey_orders_them),
         cmocka_unit_test(task_ids_are_32_bit_integers),
+        cmocka_unit_test(names_that_no_path_can_hold_are_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, drop_target);
