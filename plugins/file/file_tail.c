@@ -69,6 +69,44 @@ static int open_stream(struct file_source *s, int fd, mode_t mode, struct mr_err
     return MR_OK;
 }
 
+/* What was read before is not what the file begins with now. */
+static int begin_again(struct file_source *s, const char *why, struct mr_error *err)
+{
+    if (!s->restart)
+        return mr_fail(err, MR_ERR_FATAL,
+                       "%s %s: it was truncated, written anew or replaced. Reset the connector's "
+                       "offsets or give it another name, or set millrace.file.truncated=restart "
+                       "to read such a file from its beginning",
+                       s->path, why);
+    mr_log(s->task, MR_LOG_WARN, "%s %s: reading it from its beginning", s->path, why);
+    s->tail.position = s->tail.seen = 0;
+    return MR_OK;
+}
+
+static int truncated(struct file_source *s, int64_t size, struct mr_error *err)
+{
+    char why[128];
+
+    snprintf(why, sizeof(why), "has %" PRId64 " bytes, but %" PRId64 " of it were read before",
+             size, s->tail.position);
+    return begin_again(s, why, err);
+}
+
+/* Every position is behind the end of a line. Where none ends, another file has the name: as one that was rotated while
+ * nobody looked, and has grown as long as the old one. */
+static int check_place(struct file_source *s, struct mr_error *err)
+{
+    struct file_tail *tail = &s->tail;
+    char why[128], last;
+
+    if (tail->position == 0 || pread(tail->fd, &last, 1, tail->position - 1) != 1 || last == '\n' ||
+        last == '\r')
+        return MR_OK;
+    snprintf(why, sizeof(why), "was read up to byte %" PRId64 ", but no line ends there now",
+             tail->position);
+    return begin_again(s, why, err);
+}
+
 static int open_file(struct file_source *s, struct mr_error *err)
 {
     struct file_tail *tail = &s->tail;
@@ -96,6 +134,8 @@ static int open_file(struct file_source *s, struct mr_error *err)
     tail->fd = fd;
     tail->replaced_ms = 0;
     tail->seen = tail->position;
+    if (check_place(s, err) != MR_OK)
+        return MR_ERR_FATAL;
     file_watch_file(&s->watch, fd);
     mr_log(s->task, MR_LOG_INFO, "Opened %s for reading, from byte %" PRId64, s->path,
            tail->position);
@@ -115,24 +155,6 @@ static int fail_long(const struct file_source *s, struct mr_error *err)
                    "The line at byte %" PRId64
                    " of %s is longer than %zu bytes: end it, or raise millrace.file.line.max.bytes",
                    s->tail.position, s->path, s->line_max);
-}
-
-static int truncated(struct file_source *s, int64_t size, struct mr_error *err)
-{
-    if (!s->restart)
-        return mr_fail(err, MR_ERR_FATAL,
-                       "%s has %" PRId64 " bytes, but %" PRId64
-                       " of it were read before: it was truncated, written anew or replaced. "
-                       "Reset the connector's offsets or give it another name, or set "
-                       "millrace.file.truncated=restart to "
-                       "read such a file from its beginning",
-                       s->path, size, s->tail.position);
-    mr_log(s->task, MR_LOG_WARN,
-           "%s shrank from at least %" PRId64 " to %" PRId64
-           " bytes: reading it from its beginning",
-           s->path, s->tail.position, size);
-    s->tail.position = s->tail.seen = 0;
-    return MR_OK;
 }
 
 /* Look through the middle of a line for its end. *end: behind it, or 0 when the file has no more. */

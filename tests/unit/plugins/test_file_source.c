@@ -421,6 +421,42 @@ static void a_stored_position_behind_the_end_fails_and_says_so(void **state)
     assert_non_null(strstr(rig->h.err.text, "millrace.file.truncated=restart"));
 }
 
+/* Rotated while nobody looked, and as long as the old one by now. */
+static void another_file_under_the_name_fails_and_says_so(void **state)
+{
+    struct rig *rig = *state;
+
+    append(rig->file, "a new line, and more\n");
+    rig->h.stored = 8;
+    start(rig);
+    assert_int_equal(poll_once(rig), MR_ERR_FATAL);
+    assert_non_null(strstr(rig->h.err.text, "was read up to byte 8, but no line ends there now"));
+    assert_non_null(strstr(rig->h.err.text, "millrace.file.truncated=restart"));
+}
+
+static void another_file_under_the_name_is_read_from_its_start_if_asked_to(void **state)
+{
+    struct rig *rig = *state;
+
+    append(rig->file, "a new line, and more\n");
+    rig->h.stored = 8;
+    start_with(rig, "millrace.file.truncated", "restart");
+    poll_once(rig);
+    assert_string_equal(rig->text, "a new line, and more|");
+}
+
+/* A lone carriage return ends a line too, and so may the end of the file. */
+static void every_end_of_a_line_is_a_place_to_go_on(void **state)
+{
+    struct rig *rig = *state;
+
+    append(rig->file, "a\rb\r\nc\n");
+    rig->h.stored = 2;
+    start(rig);
+    poll_once(rig);
+    assert_string_equal(rig->text, "b|c|");
+}
+
 static void truncation_begins_again_if_asked_to(void **state)
 {
     struct rig *rig = *state;
@@ -640,6 +676,9 @@ int main(void)
         TEST(a_missing_folder_is_waited_for),
         TEST(truncation_fails_and_says_so),
         TEST(a_stored_position_behind_the_end_fails_and_says_so),
+        TEST(another_file_under_the_name_fails_and_says_so),
+        TEST(another_file_under_the_name_is_read_from_its_start_if_asked_to),
+        TEST(every_end_of_a_line_is_a_place_to_go_on),
         TEST(truncation_begins_again_if_asked_to),
         TEST(rotation_loses_nothing),
         TEST(a_removed_file_is_read_on_and_its_successor_from_the_start),
