@@ -402,14 +402,30 @@ static void run(struct sink_task *s)
         turn(s);
 }
 
+/* A plugin ended the thread: its group must not wait for a member that never polls again. Nothing is flushed, so nothing is
+ * committed. Batches stay, one of them may be the plugin's still. */
+static void drop_consumer(void *arg)
+{
+    struct sink_task *s = arg;
+
+    s->broken = true;
+    if (s->consumer == NULL)
+        return;
+    if (sink_consumer_end_offer(s))
+        sink_consumer_take_back(s);
+    sink_consumer_close(s);
+}
+
 void sink_task_run(struct task *task)
 {
     struct sink_task s = {.task = task};
 
     if (!task_begin(task))
         return;
+    pthread_cleanup_push(drop_consumer, &s);
     run(&s);
     sink_consumer_close(&s);
     task_stop_plugin(task);
     close_all(&s);
+    pthread_cleanup_pop(0);
 }

@@ -52,6 +52,8 @@ static int keep_put(void *self, struct mr_batch *in, struct mr_error *err)
         slow = keep_script.each_put_ms;
     if (slow > 0)
         usleep((useconds_t)slow * 1000);
+    if (keep_script.end_thread == 1)
+        pthread_exit(NULL);
     pthread_mutex_lock(&keep_seen.lock);
     keep_seen.puts++;
     assert_true(mr_batch_count(in) > 0);
@@ -73,6 +75,8 @@ static int keep_put(void *self, struct mr_batch *in, struct mr_error *err)
 
 static int keep_flush(void *self, struct mr_error *err)
 {
+    if (keep_script.end_thread == 2)
+        pthread_exit(NULL);
     keep_script.flushes++;
     if (keep_script.flush_code != 0)
         return mr_fail(err, keep_script.flush_code, "the disk is full");
@@ -196,4 +200,28 @@ rd_kafka_t *join(struct rig *rig)
     assert_int_equal(rd_kafka_subscribe(rk, topics), 0);
     rd_kafka_topic_partition_list_destroy(topics);
     return rk;
+}
+
+static int assigned(rd_kafka_t *other)
+{
+    rd_kafka_topic_partition_list_t *parts = NULL;
+    int count = rd_kafka_assignment(other, &parts) == 0 ? parts->cnt : 0;
+
+    if (parts != NULL)
+        rd_kafka_topic_partition_list_destroy(parts);
+    return count;
+}
+
+void wait_assignment(rd_kafka_t *other, int count)
+{
+    int64_t until = clock_ms() + 20000;
+
+    rd_kafka_poll_set_consumer(other);
+    while (assigned(other) != count && clock_ms() < until) {
+        rd_kafka_message_t *msg = rd_kafka_consumer_poll(other, 20);
+
+        if (msg != NULL)
+            rd_kafka_message_destroy(msg);
+    }
+    assert_int_equal(assigned(other), count);
 }

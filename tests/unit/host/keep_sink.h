@@ -26,6 +26,7 @@ struct keep_script {
     atomic_int retries; /* puts that ask for a retry */
     atomic_int retry_after;
     atomic_int fail_put;
+    atomic_int end_thread; /* the next put does, the next flush if it is 2 */
     atomic_int flush_code;
     atomic_int slow_put_ms; /* the next put takes so long */
     atomic_int each_put_ms; /* and each one at least so long */
@@ -50,6 +51,8 @@ bool committed_is(struct rig *rig, int64_t n);
 bool flushes_at_least(struct rig *rig, int64_t n);
 /* Every number of 0..count-1 exactly once, in order within each of the partitions. */
 void check_got(int count, int partitions);
+/* Poll it until it has so many partitions. */
+void wait_assignment(rd_kafka_t *other, int count);
 /* Another member of the group, as long as the test wants one. */
 rd_kafka_t *join(struct rig *rig);
 
