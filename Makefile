@@ -19,14 +19,14 @@ endif
 # --- what must be installed -------------------------------------------------------------------------------------------
 
 # One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI the third.
-DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev libssl-dev
+DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev libssl-dev libcurl4-openssl-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
-DEPS_CHECK := libcmocka-dev libcurl4-openssl-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
+DEPS_CHECK := libcmocka-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
 DEPS_BENCH := python3
 DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
-PKGS := rdkafka libmicrohttpd jansson openssl
-TEST_PKGS := cmocka libcurl
+PKGS := rdkafka libmicrohttpd jansson openssl libcurl
+TEST_PKGS := cmocka
 DEBIAN_rdkafka := librdkafka-dev
 DEBIAN_libmicrohttpd := libmicrohttpd-dev
 DEBIAN_jansson := libjansson-dev
@@ -230,7 +230,7 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT))
 endef
 $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
 # The room itself against a real broker, without a worker.
-$(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire))
+$(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/tests/support/unit.a
 
 $(BENCH): %: %.o
 	@echo "  LD    $@"
