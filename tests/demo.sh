@@ -13,7 +13,8 @@ kafka=tests/kafka/kafka.sh
 export KAFKA_RUN=$dir/kafka
 worker=''
 
-bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true)
+bold='' plain=''
+if [ -t 1 ]; then bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true); fi
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { sed 's/^/    /'; }
 
