@@ -79,6 +79,8 @@ static void note_message(struct consumer *c, const rd_kafka_message_t *msg)
             line, sizeof(line),
             "Partition %s-%d has no valid offset to start from and auto.offset.reset is none: %s",
             topic, (int)msg->partition, text);
+    } else if (msg->offset < 0 && strstr(text, topic) != NULL) {
+        snprintf(line, sizeof(line), "%s", text);
     } else {
         place_of(msg, topic, place, sizeof(place));
         snprintf(line, sizeof(line), "%s: %s", place, text);

@@ -239,7 +239,7 @@ static void poll_failed(struct sink_task *s, int rc, const struct mr_error *err)
 static void trouble_is_over(struct sink_task *s)
 {
     if (s->trouble_ms != 0)
-        log_info("consumer: Kafka gives records again");
+        log_info("consumer: records come again");
     s->trouble_ms = 0;
 }
 
