@@ -204,7 +204,7 @@ $(patsubst %,$(BUILD)/%,$(filter tests/unit/host/%,$(UNIT))): TEST_LINK += -Wl,-
 define unit_rule
 $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
                $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1))) \
-               $(if $(filter host kafka plugins,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
+               $(if $(filter host kafka plugins wire,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
 	@echo "  TEST  $$@"
 	$$(Q)$$(LINK_TEST)
 endef
@@ -229,8 +229,11 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT))
 	$$(Q)$$(LINK_TEST)
 endef
 $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
-# The room itself against a real broker, without a worker.
+# The rooms themselves against a real broker, without a worker.
+$(BUILD)/tests/integration/test_stores: $(call archives,$(BELOW_worker))
 $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/tests/support/unit.a
+# The membership against a real broker, and beside the Java worker.
+$(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
 
 $(BENCH): %: %.o
 	@echo "  LD    $@"

@@ -83,7 +83,7 @@ static int read_address(const char *item, size_t len, struct broker_conn_to *out
     if (host_len > 2 && host[0] == '[' && host[host_len - 1] == ']') {
         host++;
         host_len -= 2;
-    } else if (memchr(host, ':', host_len) != NULL) {
+    } else if (memchr(host, ':', host_len) != NULL || memchr(host, '[', host_len) != NULL) {
         host_len = 0;
     }
     if (host_len == 0 || host_len > HOST_MAX || number < 1 || number > 65535)
