@@ -45,6 +45,27 @@ static const struct verb verbs[] = {
      "  3  a connector file that can't be used, or its connector's start failed\n"
      "  128 + n  ended at once by a second signal n\n",
      "standalone.properties"},
+    {"worker", worker_cluster, "WORKER.properties",
+     "run one worker of a cluster that keeps its state in Kafka",
+     "Runs a Kafka Connect worker in distributed mode. All workers with the same group.id, Kafka "
+     "and "
+     "topics form\n"
+     "one cluster and share its connectors and tasks; each answers REST for all of them. "
+     "Connectors "
+     "are created\n"
+     "by REST.\n"
+     "\n"
+     "SIGTERM and SIGINT stop it in order, and its work goes to the others; a second one ends it "
+     "at "
+     "once.\n"
+     "\n"
+     "Exit codes:\n"
+     "  0  stopped in order\n"
+     "  1  wrong usage, or the group or the topics can't be used\n"
+     "  2  bad configuration, or an initialisation that failed (port in use, folder not writable, "
+     "...)\n"
+     "  128 + n  ended at once by a second signal n\n",
+     "distributed.properties"},
     {"help", run_help, "[VERB]", "explain a verb", "Lists the verbs, or explains one.\n", NULL},
     {"version", run_version, "", "print the version",
      "Prints the version of Millrace and of the Kafka Connect that it answers as.\n", NULL},

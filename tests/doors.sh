@@ -15,9 +15,10 @@ runtime/wire/               : base/ wire/ openssl/
 runtime/model/              : base/ model/ millrace/config.h
 runtime/link/               : base/ model/ link/
 runtime/worker/             : base/ kafka/ wire/ model/ link/ worker/ millrace/config.h millrace/plugin.h
-runtime/worker/rest/        : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h millrace/config.h
+runtime/worker/peer.c       : base/ worker/peer.h curl/
+runtime/worker/rest/        : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h worker/peer.h millrace/config.h
 runtime/worker/rest/server. : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h millrace/config.h microhttpd.h
-runtime/worker/herder/      : base/ kafka/ model/ link/ worker/herder/ worker/store/ worker/group/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h
+runtime/worker/herder/      : base/ kafka/ wire/ model/ link/ worker/herder/ worker/store/ worker/group/ worker/supervisor/ worker/worker_config.h worker/peer.h millrace/config.h millrace/plugin.h
 runtime/worker/store/       : base/ kafka/ model/ worker/store/ worker/worker_config.h
 runtime/worker/group/       : base/ kafka/ wire/ model/ worker/group/ worker/worker_config.h
 runtime/worker/supervisor/  : base/ model/ link/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h

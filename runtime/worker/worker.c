@@ -8,6 +8,8 @@
  *
  *   SIGTERM or SIGINT ─► REST takes no more ─► hosts are drained, all at once ─► offsets are flushed ─► exit 0
  *
+ * A worker of a cluster has no connector files, and leaves its group once the hosts have ended.
+ *
  * The calling thread becomes the loop's. Signals arrive by a descriptor; all other threads have them blocked from birth.
  * Every failure of the start is one line and an exit code of worker.h. */
 #define LOGGER "worker"
@@ -17,6 +19,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "worker/herder/connector_file.h"
+#include "worker/herder/distributed.h"
 #include "worker/herder/herder.h"
 #include "worker/herder/standalone.h"
 #include "worker/herder/validate.h"
@@ -32,7 +35,13 @@
 #include <sys/signalfd.h>
 #include <pthread.h>
 
-enum exit_code { EXIT_STOPPED = 0, EXIT_USAGE = 1, EXIT_INITIALISATION = 2, EXIT_START = 3 };
+enum exit_code {
+    EXIT_STOPPED = 0,
+    EXIT_USAGE = 1,
+    EXIT_LOST = 1, /* a cluster's topics or its group: as in Connect */
+    EXIT_INITIALISATION = 2,
+    EXIT_START = 3
+};
 
 #define EXIT_SIGNAL 128           /* and the signal's number */
 #define HOST_EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
@@ -40,7 +49,18 @@ enum exit_code { EXIT_STOPPED = 0, EXIT_USAGE = 1, EXIT_INITIALISATION = 2, EXIT
 #define SAME_SIGNAL_MS \
     500 /* timeout(1) and some supervisors send to process and group: one request */
 
+/* The two kinds of worker. */
+struct mode {
+    const char *name;
+    int (*load)(struct worker_config *config, const char *path, struct mr_error *err);
+    struct conn_source *(*open)(const struct source_parts *parts, struct mr_error *err);
+};
+
+static const struct mode standalone = {"standalone", worker_config_load, standalone_open};
+static const struct mode cluster = {"worker", worker_config_load_cluster, distributed_open};
+
 struct worker {
+    const struct mode *mode;
     struct worker_config config;
     struct run_dir run_dir;
     struct loop *loop;
@@ -237,6 +257,12 @@ static int open_basics(struct worker *worker, struct mr_error *err)
     return worker->server != NULL ? 0 : -1;
 }
 
+static void on_lost(void *arg, const struct mr_error *err)
+{
+    log_error("%s", err->text);
+    stop(arg, EXIT_LOST);
+}
+
 static int open_herder(struct worker *worker, struct mr_error *err)
 {
     if (validate_worker(&worker->config, worker->catalog, err) != 0)
@@ -244,7 +270,9 @@ static int open_herder(struct worker *worker, struct mr_error *err)
     worker->herder = herder_new(&(struct herder_options){.loop = worker->loop,
                                                          .config = &worker->config,
                                                          .catalog = worker->catalog,
-                                                         .open = standalone_open},
+                                                         .open = worker->mode->open,
+                                                         .failed = on_lost,
+                                                         .arg = worker},
                                 err);
     if (worker->herder == NULL)
         return -1;
@@ -277,9 +305,11 @@ static void tell_settings(const struct worker *worker)
 {
     const struct worker_config *config = &worker->config;
 
-    log_info("worker %s, REST on port %d, offsets in %s, run folder %s, Kafka at %s",
-             config->worker_id, server_port(worker->server), config->offset_file, config->run_dir,
-             worker_config_servers(config));
+    log_info("worker %s, REST on port %d, %s %s, run folder %s, Kafka at %s", config->worker_id,
+             server_port(worker->server),
+             config->offset_file != NULL ? "offsets in" : "of the cluster",
+             config->offset_file != NULL ? config->offset_file : config->cluster.group_id,
+             config->run_dir, worker_config_servers(config));
 }
 
 /* The starter has looked: the rest of the start, on the loop. */
@@ -307,7 +337,7 @@ static void on_looked(void *arg, struct catalog *catalog, const struct mr_error 
 static int load(struct worker *worker, const char *path, struct mr_error *err)
 {
     enum log_level level;
-    int rc = worker_config_load(&worker->config, path, err);
+    int rc = worker->mode->load(&worker->config, path, err);
 
     if (rc == 0 && log_level_from(worker->config.log_level, &level))
         log_set_level(level);
@@ -351,16 +381,17 @@ static void take_apart(struct worker *worker)
     worker_config_deinit(&worker->config);
 }
 
-int worker_standalone(int argc, char **argv)
+static int run(const struct mode *mode, int argc, char **argv)
 {
-    struct worker worker = {.signal_fd = -1, .run_dir.lock_fd = -1};
+    struct worker worker = {.mode = mode, .signal_fd = -1, .run_dir.lock_fd = -1};
 
     if (argc < 2) {
-        fprintf(stderr, "millrace standalone: the worker's properties file is missing\n");
+        fprintf(stderr, "millrace %s: the worker's properties file is missing\n", mode->name);
         return EXIT_USAGE;
     }
     worker.signal_fd = block_signals();
-    log_info("Millrace %s starts, standalone, with %s", MILLRACE_VERSION,
+    log_info("Millrace %s starts, %s, with %s", MILLRACE_VERSION,
+             mode == &cluster ? "in a cluster" : mode->name,
              argv[1][0] != '\0' ? argv[1] : "no worker file");
     raise_descriptors();
     worker.code = start(&worker, argv + 1, argc - 1);
@@ -370,6 +401,21 @@ int worker_standalone(int argc, char **argv)
     if (worker.code == 0)
         log_info("stopped");
     return worker.code;
+}
+
+int worker_standalone(int argc, char **argv)
+{
+    return run(&standalone, argc, argv);
+}
+
+int worker_cluster(int argc, char **argv)
+{
+    if (argc > 2) {
+        fprintf(stderr, "millrace worker: takes the worker's properties file and nothing else: "
+                        "connectors of a cluster are created by REST\n");
+        return EXIT_USAGE;
+    }
+    return run(&cluster, argc, argv);
 }
 
 const char *worker_connect_version(void)

@@ -6,18 +6,17 @@
 #define WORKER_CONN_SOURCE_H
 
 #include "worker/herder/connectors.h"
+#include "worker/herder/herder.h"
 #include "worker/store/offset_store.h"
 #include "worker/worker_config.h"
 
 /* A connector that is known, whether it runs here or not. Borrowed until the source changes.
- * plugin   NULL: its class is not installed on this worker
- * tasks    as made by the connector, with what Connect adds */
+ * plugin   NULL: its class is not installed on this worker */
 struct source_conn {
     const char *name;
     const struct catalog_plugin *plugin;
     const struct props *config; /* as given */
     enum target_state target;
-    const struct props *const *tasks;
     size_t task_count;
 };
 
@@ -56,6 +55,7 @@ struct source_parts {
  * run_on     once, before the first change: what is to run here is told to these
  * find       false: unknown
  * next       for (size_t i = 0; next(source, &i, &conn);), oldest first
+ * task       the configuration of a task below task_count, as made by the connector, with what Connect adds
  * state      task -1: of the connector. false: none is known
  * next_task  for (int t = -1; (t = next_task(source, name, t)) >= 0;): tasks that have a state
  * who        may this be done now, and here? 0 and url NULL: yes; 0 and a URL (borrowed): there; or MR_ERR_STATE with a text for
@@ -64,6 +64,8 @@ struct source_parts {
  *            stored, then run; done as in connectors.h. Refused (MR_ERR_CLOSED, MR_ERR_FULL, through done) before anything is
  *            stored. Standalone, a new connector whose first start fails is forgotten again: who was told that it failed finds
  *            nothing left behind
+ * tasks      task configurations that another worker's connector made, for the leader to store. NULL: not taken
+ * is_signed  may an internal call be believed? 0, or an HTTP status and why. NULL with `tasks`
  * made       a connector made the configurations of its tasks: answered by connectors_run or connectors_keep, now or later
  * told, share, shared
  *            as in connectors.h; NULL where nothing is shared
@@ -75,6 +77,7 @@ struct conn_source {
     void (*run_on)(struct conn_source *source, struct connectors *connectors);
     bool (*find)(const struct conn_source *source, const char *name, struct source_conn *out);
     bool (*next)(const struct conn_source *source, size_t *cursor, struct source_conn *out);
+    const struct props *(*task)(const struct conn_source *source, const char *name, int task);
     bool (*state)(const struct conn_source *source, const char *name, int task,
                   struct source_state *out);
     int (*next_task)(const struct conn_source *source, const char *name, int after);
@@ -89,6 +92,10 @@ struct conn_source {
                     const struct connectors_plan *plan, connectors_done done, void *arg);
     void (*restart_task)(struct conn_source *source, const char *name, int task,
                          connectors_done done, void *arg);
+    void (*tasks)(struct conn_source *source, const char *name, const struct props *tasks,
+                  size_t count, connectors_done done, void *arg);
+    int (*is_signed)(const struct conn_source *source, const struct herder_claim *claim,
+                     struct mr_error *err);
     void (*made)(struct conn_source *source, const char *conn, struct props *configs, size_t count);
     void (*told)(struct conn_source *source, const char *conn, int task, enum state state,
                  const char *trace);
@@ -100,6 +107,7 @@ struct conn_source {
     void (*shutdown)(struct conn_source *source, loop_fn fn, void *arg);
     void (*free)(struct conn_source *source);
     struct offset_store offsets; /* of hosts */
+    struct peer *peer;           /* HTTP to other workers; NULL where there are none */
     bool marks;
 };
 

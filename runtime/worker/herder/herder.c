@@ -350,6 +350,39 @@ void herder_restart_task(struct herder *herder, const char *conn, int task, herd
     }
 }
 
+int herder_check_claim(const struct herder *herder, const struct herder_claim *claim,
+                       struct mr_error *err)
+{
+    if (herder->source->is_signed != NULL)
+        return herder->source->is_signed(herder->source, claim, err);
+    mr_fail(err, MR_ERR_UNSUPPORTED,
+            "Kafka Connect in standalone mode does not support externally setting task "
+            "configurations.");
+    return 500;
+}
+
+void herder_put_tasks(struct herder *herder, const char *conn, const struct props *configs,
+                      size_t count, herder_done done, void *arg)
+{
+    struct source_conn stored;
+
+    if (elsewhere(herder, SOURCE_LEADS, conn, -1, done, arg))
+        return;
+    if (!herder->source->find(herder->source, conn, &stored))
+        refuse(done, arg, MR_ERR_NOT_FOUND, "Connector %s not found", conn);
+    else if (stored.target == TARGET_STOPPED && count > 0)
+        refuse(done, arg, MR_ERR_CONFIG,
+               "Cannot submit non-empty set of task configs for stopped connector %s", conn);
+    else
+        herder->source->tasks(herder->source, conn, configs, count, on_done,
+                              pending_new(herder, conn, done, arg));
+}
+
+struct peer *herder_peer(const struct herder *herder)
+{
+    return herder->source->peer;
+}
+
 /* --- reads ------------------------------------------------------------------------------------------------------------ */
 
 json_t *herder_root(struct herder *herder)
@@ -414,8 +447,15 @@ json_t *herder_status(struct herder *herder, const char *name)
 json_t *herder_tasks(struct herder *herder, const char *name)
 {
     struct source_conn conn;
+    json_t *list;
 
-    return herder->source->find(herder->source, name, &conn) ? view_tasks(&conn) : NULL;
+    if (!herder->source->find(herder->source, name, &conn))
+        return NULL;
+    list = json_array();
+    for (int i = 0; i < (int)conn.task_count; i++)
+        json_array_append_new(
+            list, view_task_config(name, i, herder->source->task(herder->source, name, i)));
+    return list;
 }
 
 json_t *herder_task_status(struct herder *herder, const char *name, int task)

@@ -27,6 +27,7 @@ struct herder_answer {
 typedef void (*herder_done)(void *arg, const struct herder_answer *answer);
 
 struct conn_source;
+struct peer;
 struct source_parts;
 
 /* loop, config, catalog: borrowed for life. open: standalone_open, distributed_open. failed: the worker can't go on (a cluster's
@@ -88,5 +89,21 @@ void herder_restart(struct herder *herder, const char *conn, bool include_tasks,
                     herder_done done, void *arg);
 void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done,
                          void *arg);
+
+/* Task configurations that another worker's connector made. May such a call be believed? 0, or the HTTP status to answer with, and
+ * why. Headers as they came, NULL where missing. */
+struct herder_claim {
+    const char *signature;
+    const char *algorithm;
+    const void *body;
+    size_t len;
+};
+int herder_check_claim(const struct herder *herder, const struct herder_claim *claim,
+                       struct mr_error *err);
+void herder_put_tasks(struct herder *herder, const char *conn, const struct props *configs,
+                      size_t count, herder_done done, void *arg); /* copied */
+
+/* HTTP to other workers; NULL where there are none. */
+struct peer *herder_peer(const struct herder *herder);
 
 #endif

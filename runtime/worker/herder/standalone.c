@@ -19,7 +19,7 @@ struct stored {
     struct props config;
     enum target_state target;
     uint64_t serial;
-    struct props **tasks;
+    struct props *tasks;
     size_t task_count;
 };
 
@@ -43,10 +43,8 @@ struct birth {
 
 static void forget_tasks(struct stored *conn)
 {
-    for (size_t i = 0; i < conn->task_count; i++) {
-        props_deinit(conn->tasks[i]);
-        free(conn->tasks[i]);
-    }
+    for (size_t i = 0; i < conn->task_count; i++)
+        props_deinit(&conn->tasks[i]);
     free(conn->tasks);
     conn->tasks = NULL;
     conn->task_count = 0;
@@ -202,11 +200,8 @@ static void on_made(struct conn_source *source, const char *name, struct props *
     forget_tasks(conn);
     conn->tasks = calloc(count + 1, sizeof(*conn->tasks));
     mr_assert(conn->tasks != NULL);
-    for (size_t i = 0; i < count; i++) {
-        conn->tasks[i] = malloc(sizeof(*conn->tasks[i]));
-        mr_assert(conn->tasks[i] != NULL && props_copy(conn->tasks[i], &configs[i]) == 0);
-        conn->task_count++;
-    }
+    for (size_t i = 0; i < count; i++)
+        mr_assert(props_copy(&conn->tasks[conn->task_count++], &configs[i]) == 0);
     connectors_run(sa->connectors, name, configs, count);
 }
 
@@ -216,7 +211,6 @@ static void show(const struct stored *conn, struct source_conn *out)
                                 .plugin = conn->plugin,
                                 .config = &conn->config,
                                 .target = conn->target,
-                                .tasks = (const struct props *const *)conn->tasks,
                                 .task_count = conn->task_count};
 }
 
@@ -237,6 +231,13 @@ static bool next(const struct conn_source *source, size_t *cursor, struct source
         return false;
     show(value, out);
     return true;
+}
+
+static const struct props *on_task(const struct conn_source *source, const char *name, int task)
+{
+    const struct stored *conn = map_get(((const struct standalone *)source)->conns, name);
+
+    return &conn->tasks[task];
 }
 
 /* A connector that was deleted may still be ending: it has no state any more. */
@@ -323,6 +324,7 @@ struct conn_source *standalone_open(const struct source_parts *parts, struct mr_
     sa->source = (struct conn_source){.run_on = run_on,
                                       .find = find,
                                       .next = next,
+                                      .task = on_task,
                                       .state = on_state,
                                       .next_task = next_task,
                                       .put = on_put,

@@ -38,14 +38,10 @@ json_t *view_info(const struct source_conn *conn)
                      type_name(conn->plugin));
 }
 
-json_t *view_tasks(const struct source_conn *conn)
+json_t *view_task_config(const char *conn, int task, const struct props *config)
 {
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < conn->task_count; i++)
-        json_array_append_new(list, json_pack("{s:o, s:o}", "id", task_id(conn->name, i), "config",
-                                              json_from_props(conn->tasks[i])));
-    return list;
+    return json_pack("{s:o, s:o}", "id", task_id(conn, (size_t)task), "config",
+                     json_from_props(config));
 }
 
 /* Traces hold what plugins said, in any bytes: what is no UTF-8 becomes '?'. */

@@ -11,7 +11,7 @@
 
 json_t *view_root(const char *cluster_id); /* NULL: not known yet */
 json_t *view_info(const struct source_conn *conn);
-json_t *view_tasks(const struct source_conn *conn);
+json_t *view_task_config(const char *conn, int task, const struct props *config);
 /* The states of a connector and its tasks; each begins with nothing of the tasks. */
 json_t *view_status(const char *conn, const struct source_state *state,
                     const struct catalog_plugin *plugin);

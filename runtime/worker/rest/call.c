@@ -75,7 +75,7 @@ static void give_back(struct call *call)
 }
 
 /* While the route's function runs, it and the herder may still read the names in the exchange. */
-static void end(struct call *call)
+void call_end(struct call *call)
 {
     mr_assert(call->exchange != NULL && !call->answered);
     call->answered = true;
@@ -89,13 +89,13 @@ void call_reply_json(struct call *call, int status, json_t *body)
 {
     entities_json(&call->exchange->answer, status, body);
     json_decref(body);
-    end(call);
+    call_end(call);
 }
 
 void call_reply_empty(struct call *call, int status)
 {
     entities_empty(&call->exchange->answer, status);
-    end(call);
+    call_end(call);
 }
 
 void call_reply_error(struct call *call, int status, const char *fmt, ...)
@@ -109,13 +109,13 @@ void call_reply_error(struct call *call, int status, const char *fmt, ...)
     va_end(args);
     entities_error(&call->exchange->answer, status, text != NULL ? text : "out of memory");
     free(text);
-    end(call);
+    call_end(call);
 }
 
 void call_reply_health(struct call *call, int status, const char *health, const char *message)
 {
     entities_health(&call->exchange->answer, status, health, message);
-    end(call);
+    call_end(call);
 }
 
 void call_reply_written(struct call *call, const char *conn, const struct herder_answer *answer)
@@ -125,19 +125,30 @@ void call_reply_written(struct call *call, const char *conn, const struct herder
     entities_json(out, answer->created ? 201 : 200, answer->body);
     if (answer->created)
         out->location = entities_location(call->exchange->host, conn);
-    end(call);
+    call_end(call);
+}
+
+struct exchange *call_take_back(struct call *call)
+{
+    struct exchange *exchange = call->exchange;
+
+    if (exchange == NULL)
+        free(call);
+    return exchange;
 }
 
 bool call_came_back(struct call *call, const struct herder_answer *answer)
 {
-    if (call->exchange == NULL) {
-        free(call);
+    if (call_take_back(call) == NULL)
+        return false;
+    if (answer->elsewhere != NULL) {
+        forward_call(call, answer->elsewhere);
         return false;
     }
     if (answer->err != NULL) {
         entities_error(&call->exchange->answer, entities_status(answer->err->code),
                        answer->message != NULL ? answer->message : answer->err->text);
-        end(call);
+        call_end(call);
         return false;
     }
     return true;

@@ -16,8 +16,15 @@ struct exchange {
     struct request_create
         input;         /* of a ROUTE_CREATE or ROUTE_CONFIG body (then only config is used) */
     bool input_absent; /* the body was empty or null */
-    int64_t since_ms;  /* monotonic: when the request was complete */
-    char host[264];    /* for Location: the Host header, or the worker's own host:port */
+    /* As they came, for another worker; NULL where there is none, or none is needed. Valid until the answer is sent. */
+    const char *raw_target;
+    const char *body;
+    size_t body_len;
+    const char *authorization;
+    const char *signature; /* X-Connect-Authorization */
+    const char *signature_algorithm;
+    int64_t since_ms; /* monotonic: when the request was complete */
+    char host[264];   /* for Location: the Host header, or the worker's own host:port */
     struct answer answer;
     struct exchange *next; /* while it is in the gate */
 };
@@ -63,6 +70,13 @@ void call_reply_written(struct call *call, const char *conn, const struct herder
  * error has been answered): return at once then. */
 bool call_came_back(struct call *call, const struct herder_answer *answer);
 
+/* Take the exchange back from whoever worked on it meanwhile; NULL: its deadline has passed, and the call is gone. */
+struct exchange *call_take_back(struct call *call);
+void call_end(struct call *call); /* its answer is in the exchange */
+
+/* Have another worker answer, by its URL ("": nobody knows which). Ends the call, at once or when that worker has answered. */
+void forward_call(struct call *call, const char *url);
+
 /* What the worker does now, as a sentence for time-outs and health: "The worker is currently <stage>.", or "". */
 void call_stage(struct herder *herder, char *out, size_t size);
 
@@ -88,5 +102,6 @@ void res_connectors_stop(struct call *call);
 void res_tasks_list(struct call *call);
 void res_tasks_status(struct call *call);
 void res_tasks_restart(struct call *call);
+void res_tasks_put(struct call *call);
 
 #endif

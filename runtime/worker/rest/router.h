@@ -22,7 +22,8 @@ enum route_flags {
 enum route_body {
     ROUTE_NO_BODY, /* what is sent is read and dropped */
     ROUTE_CREATE,  /* {"name","config","initial_state"} */
-    ROUTE_CONFIG   /* a map of text */
+    ROUTE_CONFIG,  /* a map of text */
+    ROUTE_RAW      /* kept as it is */
 };
 
 /* One operation of the API. Patterns hold `{c}` (any text) and `{t}` (a 32-bit integer, else 404). */

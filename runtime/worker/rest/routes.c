@@ -25,6 +25,8 @@ const struct route routes[] = {
     {"PUT", "/connectors/{c}/resume", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_resume},
     {"PUT", "/connectors/{c}/stop", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_stop},
     {"GET", "/connectors/{c}/tasks", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_list},
+    {"POST", "/connectors/{c}/tasks", CHANGE | ROUTE_ANY_TYPE, ROUTE_RAW, REQUEST_MS,
+     res_tasks_put},
     {"GET", "/connectors/{c}/tasks/{t}/status", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_status},
     {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS,
      res_tasks_restart},

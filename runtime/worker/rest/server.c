@@ -78,6 +78,7 @@ struct server {
     struct linger_set lingering;
     struct loop_timer sweep;
     atomic_size_t body_bytes; /* of all requests */
+    bool forwards;            /* to other workers: bodies are kept until the answer */
 };
 
 /* --- requests ------------------------------------------------------------------------------------------------------------------ */
@@ -323,6 +324,18 @@ static enum MHD_Result take_body(struct request *req, const char *data, size_t *
     return MHD_YES;
 }
 
+static void keep_raw(struct request *req)
+{
+    struct exchange *exchange = &req->exchange;
+
+    exchange->raw_target = req->raw;
+    exchange->body = req->body.data;
+    exchange->body_len = req->body.len;
+    exchange->authorization = header(req, "Authorization");
+    exchange->signature = header(req, "X-Connect-Authorization");
+    exchange->signature_algorithm = header(req, "X-Connect-Request-Signature-Algorithm");
+}
+
 static void parse_body(struct request *req)
 {
     struct exchange *exchange = &req->exchange;
@@ -331,7 +344,9 @@ static void parse_body(struct request *req)
     struct mr_error err = {0};
     int rc = 0;
 
-    if (kind == ROUTE_NO_BODY)
+    if (kind == ROUTE_RAW || req->server->forwards)
+        keep_raw(req);
+    if (kind == ROUTE_NO_BODY || kind == ROUTE_RAW)
         return;
     if (req->body.len > 0 && router_type(header(req, "Content-Type")) != ROUTER_TYPE_JSON) {
         refuse(req, 415);
@@ -345,7 +360,8 @@ static void parse_body(struct request *req)
                                  &exchange->input_absent, &err);
     if (rc != 0)
         refuse_with(req, &err);
-    release_body(req);
+    if (rc != 0 || !req->server->forwards)
+        release_body(req);
 }
 
 /* Suspend and pass on to the loop; false when the server is closing. */
@@ -659,6 +675,7 @@ struct server *server_new_limited(struct loop *loop, struct worker_config *confi
     mr_assert(server != NULL);
     server->loop = loop;
     server->limits = *limits;
+    server->forwards = config->cluster.group_id != NULL;
     lower_to_descriptors(&server->limits);
     server->watch = conn_watch_new(&(struct conn_watch_limits){
         .connections_max = server->limits.connections_max,

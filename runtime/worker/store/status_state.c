@@ -218,6 +218,14 @@ int status_state_next_task(const struct status_state *state, const char *conn, i
     return found != NULL && place < found->count ? found->tasks[place].task : -1;
 }
 
+const char *status_state_next_conn(const struct status_state *state, size_t *cursor)
+{
+    const char *name;
+    void *value;
+
+    return map_next(state->conns, cursor, &name, &value) ? name : NULL;
+}
+
 const char *status_state_next_topic(const struct status_state *state, const char *conn,
                                     size_t *cursor)
 {

@@ -21,6 +21,8 @@ const struct status *status_state_task(const struct status_state *state, const c
                                        int task);
 /* Tasks with a status: for (int task = -1; (task = status_state_next_task(state, conn, task)) >= 0;) */
 int status_state_next_task(const struct status_state *state, const char *conn, int after);
+/* Connectors that something is known of: for (size_t i = 0; (conn = status_state_next_conn(state, &i)) != NULL;) */
+const char *status_state_next_conn(const struct status_state *state, size_t *cursor);
 /* Topics the connector used: for (size_t i = 0; (topic = status_state_next_topic(state, conn, &i)) != NULL;) */
 const char *status_state_next_topic(const struct status_state *state, const char *conn,
                                     size_t *cursor);

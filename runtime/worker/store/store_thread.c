@@ -316,13 +316,20 @@ static int open_all(struct store_thread *thread, struct mr_error *err)
     return rc;
 }
 
+/* The first that the thread's loop does: descriptors are watched by the thread that runs it. */
+static void on_begin(void *arg)
+{
+    struct store_thread *thread = arg;
+
+    thread->failed = open_all(thread, &thread->failure) != 0;
+    post(thread, &(struct posted){.kind = POSTED_READY, .err = thread->failure});
+}
+
 static void *run(void *arg)
 {
     struct store_thread *thread = arg;
 
     pthread_setname_np(pthread_self(), "store");
-    thread->failed = open_all(thread, &thread->failure) != 0;
-    post(thread, &(struct posted){.kind = POSTED_READY, .err = thread->failure});
     loop_run(thread->own);
     for (int i = 0; i < INTERNAL_TOPICS; i++)
         store_log_close(&thread->logs[i]);
@@ -394,6 +401,7 @@ static int start(struct store_thread *thread)
     sigset_t all, before;
     int rc;
 
+    mr_assert(loop_post(thread->own, on_begin, thread) == 0);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&thread->id, NULL, run, thread);

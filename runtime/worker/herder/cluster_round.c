@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker's part in the rounds of its group. The member (group/member.h) joins and syncs by itself; here is what a finished round
+ * means for the work, and what the leader owes to a round.
+ *
+ *   assigned ─► what was revoked is no longer wanted here, and ends ─┐
+ *          └──► the config topic is read up to the round's offset ───┴─► go_on ─► settle: the rest of the assignment is wanted,
+ *                                                                                sets of tasks that were held may start
+ *
+ * Promises: nothing of a round starts before everything it took away has stopped here, and the round is not reported as acted
+ * upon before that; tasks of a new set start only after a round that all members joined with their old ones stopped. Events of the
+ * member, of the store and of connectors.c; loop thread. */
+#define LOGGER "worker.herder"
+#include "worker/herder/distributed_private.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t own_offset(const struct distributed *d)
+{
+    return config_state_offset(distributed_config(d));
+}
+
+static void set_text(char **to, const char *text)
+{
+    char *copy = strdup(text);
+
+    mr_assert(copy != NULL);
+    free(*to);
+    *to = copy;
+}
+
+static void copy_list(struct work_list *to, const struct work_list *from)
+{
+    mr_assert(work_list_copy(to, from) == 0);
+}
+
+static void merge_list(struct work_list *to, const struct work_list *from)
+{
+    mr_assert(work_list_merge(to, from) == 0);
+}
+
+static void reshare_all(struct distributed *d, const struct work_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        connectors_reshare(d->connectors, list->entries[i].conn);
+}
+
+/* --- acting on a round ----------------------------------------------------------------------------------------------- */
+
+static void free_owners(struct distributed *d)
+{
+    map_free(&d->owners, free);
+    d->owners = map_new();
+}
+
+static bool still_ending(const struct distributed *d)
+{
+    for (size_t i = 0; i < d->ending.count; i++)
+        if (connectors_sharing(d->connectors, d->ending.entries[i].conn))
+            return true;
+    return false;
+}
+
+/* Every member was told of the sets up to this offset, and stopped tasks of older ones before it acts on this round. */
+static void release_held(struct distributed *d)
+{
+    void *value;
+
+    for (size_t i = 0; map_next(d->conns, &i, NULL, &value);) {
+        struct dist_conn *conn = value;
+
+        if (conn->held && conn->held_offset <= d->offset) {
+            conn->held = false;
+            connectors_reshare(d->connectors, conn->name);
+        }
+    }
+}
+
+static const char *next_round_for(const struct distributed *d)
+{
+    if (d->unreadable)
+        return "the config topic could not be read";
+    if (d->revoked)
+        return "what was revoked has stopped";
+    return own_offset(d) != d->offset ? "the config topic has gone on" : NULL;
+}
+
+static void report_settled(struct distributed *d)
+{
+    struct member_word word = {.allocation = &d->allocation,
+                               .offset = own_offset(d),
+                               .settled = d->generation,
+                               .rejoin = d->mismatch ? NULL : next_round_for(d)};
+
+    member_report(d->member, &word);
+}
+
+static void settle(struct distributed *d)
+{
+    bool acts = !d->mismatch && !d->unreadable;
+
+    d->step = DIST_IDLE;
+    if (acts) {
+        merge_list(&d->allocation, &d->assigned);
+        d->rebalancing = false;
+        if (!d->joined)
+            log_info("start-up is over: member of group %s, REST at %s",
+                     d->parts.config->cluster.group_id, d->url);
+        d->joined = true;
+        release_held(d);
+        reshare_all(d, &d->allocation);
+    }
+    report_settled(d);
+    if (acts && d->leads) {
+        cluster_status_tidy(d);
+        key_keeper_look(d);
+    }
+}
+
+static void tell_stopped(struct distributed *d)
+{
+    int64_t ask = d->stop_ask;
+
+    d->stop_ask = -1;
+    member_report(d->member, &(struct member_word){.allocation = &d->allocation,
+                                                   .offset = own_offset(d),
+                                                   .settled = -1});
+    member_stopped(d->member, ask);
+}
+
+void cluster_round_go_on(struct distributed *d)
+{
+    if (d->closing || (d->stop_ask < 0 && d->step == DIST_IDLE) || still_ending(d))
+        return;
+    work_list_deinit(&d->ending);
+    if (d->stop_ask >= 0)
+        tell_stopped(d);
+    else if (!d->reading)
+        settle(d);
+}
+
+struct reading {
+    struct distributed *d;
+    uint64_t round;
+};
+
+static void on_read(void *arg, const struct mr_error *err)
+{
+    struct reading *reading = arg;
+    struct distributed *d = reading->d;
+    bool mine = reading->round == d->round && d->step == DIST_STOPPING;
+
+    free(reading);
+    if (!mine || d->closing)
+        return;
+    d->reading = false;
+    d->unreadable = err != NULL || own_offset(d) < d->offset;
+    if (err != NULL)
+        log_warn("the config topic was not read to its end in time, so this worker takes no new "
+                 "work in this round: %s",
+                 err->text);
+    cluster_round_go_on(d);
+}
+
+static void read_on(struct distributed *d)
+{
+    struct reading *reading = calloc(1, sizeof(*reading));
+
+    mr_assert(reading != NULL);
+    *reading = (struct reading){d, d->round};
+    d->reading = true;
+    cluster_store_refresh(d->store, d->parts.config->cluster.sync_ms, on_read, reading);
+}
+
+/* What is not ours any more ends at once; what is new waits for `settle`. */
+static void take_away(struct distributed *d, const struct member_round *round)
+{
+    const struct connect_assignment *given = round->assignment;
+    struct work_list before = {0};
+
+    copy_list(&before, &d->allocation);
+    if (round->kind == CONNECT_EAGER) {
+        work_list_deinit(&d->allocation);
+        merge_list(&d->ending, &before);
+    } else {
+        for (size_t i = 0; i < given->revoked.count; i++)
+            for (size_t t = 0; t < given->revoked.entries[i].count; t++)
+                work_list_remove(&d->allocation, given->revoked.entries[i].conn,
+                                 given->revoked.entries[i].tasks[t]);
+        merge_list(&d->ending, &given->revoked);
+    }
+    d->revoked = round->kind != CONNECT_EAGER && given->revoked.items > 0;
+    reshare_all(d, &d->ending);
+    work_list_deinit(&before);
+}
+
+static void on_assigned(void *arg, const struct member_round *round)
+{
+    struct distributed *d = arg;
+    const struct connect_assignment *given = round->assignment;
+
+    d->round++;
+    d->generation = round->generation;
+    d->kind = round->kind;
+    if (!round->leads)
+        free_owners(d);
+    d->leads = round->leads;
+    set_text(&d->leader_url, given->leader_url != NULL ? given->leader_url : "");
+    d->offset = given->offset;
+    d->mismatch = given->error != CONNECT_OK;
+    d->unreadable = d->reading = d->revoked = false;
+    d->step = DIST_STOPPING;
+    copy_list(&d->assigned, &given->assigned);
+    if (!d->mismatch)
+        take_away(d, round);
+    if (own_offset(d) < d->offset)
+        read_on(d);
+    cluster_round_go_on(d);
+}
+
+static void on_rebalancing(void *arg)
+{
+    ((struct distributed *)arg)->rebalancing = true;
+}
+
+static void on_stop_all(void *arg, int64_t ask)
+{
+    struct distributed *d = arg;
+
+    d->round++;
+    d->step = DIST_IDLE;
+    d->stop_ask = ask;
+    merge_list(&d->ending, &d->allocation);
+    work_list_deinit(&d->allocation);
+    reshare_all(d, &d->ending);
+    cluster_round_go_on(d);
+}
+
+static void on_lost(void *arg, const char *why)
+{
+    struct distributed *d = arg;
+
+    log_warn("this worker is out of its group and joins again: %s", why);
+    d->round++;
+    d->step = DIST_IDLE;
+    d->rebalancing = true;
+    d->leads = false;
+    set_text(&d->leader_url, "");
+}
+
+/* --- leading --------------------------------------------------------------------------------------------------------- */
+
+static void give_snapshot(struct distributed *d, int64_t ask)
+{
+    const struct config_state *config = distributed_config(d);
+    struct lead_snapshot *snapshot = lead_snapshot_new(config_state_offset(config));
+    const struct config_conn *conn;
+
+    mr_assert(snapshot != NULL);
+    for (size_t i = 0; (conn = config_state_next(config, &i)) != NULL;)
+        mr_assert(lead_snapshot_add(snapshot, conn->name, config_state_tasks(conn)) == 0);
+    member_lead_take(d->member, ask, snapshot);
+}
+
+struct asking {
+    struct distributed *d;
+    int64_t ask;
+};
+
+static void on_read_to_lead(void *arg, const struct mr_error *err)
+{
+    struct asking *asking = arg;
+
+    if (err != NULL)
+        log_warn("the config topic was not read to its end in time for a round: %s", err->text);
+    if (!asking->d->closing)
+        give_snapshot(asking->d, asking->ask);
+    free(asking);
+}
+
+static void on_lead(void *arg, int64_t ask, int64_t min_offset)
+{
+    struct distributed *d = arg;
+    struct asking *asking;
+
+    if (own_offset(d) >= min_offset) {
+        give_snapshot(d, ask);
+        return;
+    }
+    asking = calloc(1, sizeof(*asking));
+    mr_assert(asking != NULL);
+    *asking = (struct asking){d, ask};
+    cluster_store_refresh(d->store, d->parts.config->cluster.sync_ms, on_read_to_lead, asking);
+}
+
+static char *owner_key(const char *conn, int task)
+{
+    char *key = NULL;
+
+    mr_assert(asprintf(&key, "%d %s", task, conn) > 0);
+    return key;
+}
+
+static void add_owner(struct distributed *d, const char *conn, int task, const char *url)
+{
+    char *key = owner_key(conn, task), *copy = strdup(url);
+
+    mr_assert(copy != NULL);
+    free(map_set(d->owners, key, copy));
+    free(key);
+}
+
+static void on_led(void *arg, int64_t generation, const struct lead *lead)
+{
+    struct distributed *d = arg;
+
+    (void)generation;
+    free_owners(d);
+    for (size_t m = 0; m < lead->count; m++) {
+        const struct lead_member *member = &lead->members[m];
+
+        if (!member->readable || member->share == NULL || member->metadata.url == NULL)
+            continue;
+        for (size_t i = 0; i < member->share->owned.count; i++)
+            for (size_t t = 0; t < member->share->owned.entries[i].count; t++)
+                add_owner(d, member->share->owned.entries[i].conn,
+                          member->share->owned.entries[i].tasks[t], member->metadata.url);
+    }
+}
+
+const char *cluster_round_owner(const struct distributed *d, const char *conn, int task)
+{
+    char *key = owner_key(conn, task);
+    const char *url = map_get(d->owners, key);
+
+    free(key);
+    return url != NULL ? url : "";
+}
+
+/* --- the rest -------------------------------------------------------------------------------------------------------- */
+
+static void on_identity(void *arg, const char *member_id)
+{
+    (void)arg;
+    log_debug("the group knows this worker as %s", member_id);
+}
+
+static void on_lease(void *arg, struct lease_times times)
+{
+    supervisor_lease(((struct distributed *)arg)->parts.sup, times.soft_ms, times.hard_ms);
+}
+
+static void on_left(void *arg)
+{
+    struct distributed *d = arg;
+    loop_fn fn = d->left_fn;
+
+    d->left_fn = NULL;
+    if (fn != NULL)
+        fn(d->left_arg);
+}
+
+static void on_failed(void *arg, const struct mr_error *err)
+{
+    struct distributed *d = arg;
+
+    if (!d->closing)
+        d->parts.failed(d->parts.arg, err);
+    on_left(d); /* we are out in any case */
+}
+
+const struct member_events cluster_round_events = {
+    .identity = on_identity,
+    .rebalancing = on_rebalancing,
+    .stop_all = on_stop_all,
+    .lead = on_lead,
+    .led = on_led,
+    .assigned = on_assigned,
+    .lost = on_lost,
+    .lease = on_lease,
+    .left = on_left,
+    .failed = on_failed,
+};
+
+void cluster_round_deinit(struct distributed *d)
+{
+    map_free(&d->owners, free);
+    free(d->leader_url);
+    work_list_deinit(&d->allocation);
+    work_list_deinit(&d->assigned);
+    work_list_deinit(&d->ending);
+}

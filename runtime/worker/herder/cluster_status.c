@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this worker writes to the status topic: states of what is here, as they change, and as the leader the tombstones of what is
+ * no more. Nothing here waits; the store writes when there is time, the newest of each. Called by distributed.c and
+ * cluster_round.c; loop thread. */
+#define LOGGER "worker.herder"
+#include "worker/herder/distributed_private.h"
+
+#include "base/log.h"
+
+/* A state that a later owner may have overtaken. */
+static bool is_late_word(enum state state)
+{
+    return state == STATE_UNASSIGNED || state == STATE_FAILED;
+}
+
+/* What was deleted, or is no task any more, gets no state: the leader has removed it, or will. */
+static bool exists(const struct distributed *d, const char *conn, int task)
+{
+    const struct config_conn *config = config_state_conn(distributed_config(d), conn);
+
+    return config != NULL && (task < config->task_count || config->target == TARGET_STOPPED);
+}
+
+static const char *version_of(const struct distributed *d, const char *conn)
+{
+    const struct lifecycle *lc = connectors_find(d->connectors, conn);
+    struct lifecycle_view view;
+
+    if (lc == NULL)
+        return NULL;
+    lifecycle_view(lc, &view);
+    return view.version;
+}
+
+static void put(struct distributed *d, const char *conn, int task, enum state state,
+                const char *trace, const char *version)
+{
+    struct status status = {.state = state,
+                            .generation = (int)d->generation,
+                            .worker_id = d->parts.config->worker_id,
+                            .trace = (char *)(uintptr_t)trace,
+                            .version = (char *)(uintptr_t)version};
+
+    cluster_store_put_status(d->store, conn, task, &status, is_late_word(state));
+}
+
+void cluster_status_told(struct distributed *d, const char *conn, int task, enum state state,
+                         const char *trace)
+{
+    if (exists(d, conn, task))
+        put(d, conn, task, state, trace, state == STATE_RESTARTING ? NULL : version_of(d, conn));
+}
+
+void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name)
+{
+    char trace[1024];
+
+    if (conn->missing_told == conn->serial)
+        return;
+    conn->missing_told = conn->serial;
+    snprintf(trace, sizeof(trace),
+             "org.apache.kafka.connect.errors.ConnectException: Failed to find any class that "
+             "implements Connector and which name matches %.500s on this worker",
+             class_name != NULL ? class_name : "(none)");
+    log_write_for(LOG_ERROR, LOGGER, conn->name, -1, "%s", trace);
+    for (size_t i = 0; i < d->allocation.count; i++)
+        for (size_t t = 0; strcmp(d->allocation.entries[i].conn, conn->name) == 0 &&
+                           t < d->allocation.entries[i].count;
+             t++)
+            put(d, conn->name, d->allocation.entries[i].tasks[t], STATE_FAILED, trace, NULL);
+}
+
+/* --- the leader's ------------------------------------------------------------------------------------------------------ */
+
+static void remove_tasks(struct distributed *d, const char *conn, int from)
+{
+    const struct status_state *states = cluster_store_status(d->store);
+
+    for (int t = from - 1; (t = status_state_next_task(states, conn, t)) >= 0;)
+        cluster_store_remove_status(d->store, conn, t);
+}
+
+static void remove_all(struct distributed *d, const char *conn)
+{
+    const struct status_state *states = cluster_store_status(d->store);
+    const char *topic;
+
+    remove_tasks(d, conn, 0);
+    if (status_state_connector(states, conn) != NULL)
+        cluster_store_remove_status(d->store, conn, -1);
+    for (size_t i = 0; (topic = status_state_next_topic(states, conn, &i)) != NULL;)
+        cluster_store_remove_topic(d->store, conn, topic);
+}
+
+void cluster_status_tidy(struct distributed *d)
+{
+    const char *conn;
+
+    for (size_t i = 0;
+         (conn = status_state_next_conn(cluster_store_status(d->store), &i)) != NULL;) {
+        const struct config_conn *config = config_state_conn(distributed_config(d), conn);
+
+        if (config == NULL)
+            remove_all(d, conn);
+        else if (!config->inconsistent)
+            remove_tasks(d, conn, config->task_count);
+    }
+}

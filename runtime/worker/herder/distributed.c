@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source of a cluster's worker. What is known of connectors is what the config topic says, what is known of states is what the
+ * status topic says, wherever these run; what runs here is what the group assigned to this worker.
+ *
+ *   REST ─► herder ─► put, remove, target, restart ─► cluster_store ─► Kafka
+ *                                                          │ records that were read, also our own
+ *                        connectors ◄─ reshare ◄── on_config ─► member: another round, please
+ *                             ▲
+ *                             └── cluster_round ◄── member: assigned, revoked
+ *
+ * A change is answered when the topic has it; what it does comes back as a record, on every worker alike. Loop thread only; every
+ * `done` runs exactly once, at the latest when the store is closed. */
+#define LOGGER "worker.herder"
+#include "worker/herder/distributed.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kafka/client_conf.h"
+#include "worker/herder/distributed_private.h"
+#include "worker/herder/signature.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define CLOSE_MS 2000 /* for status that waits to be written */
+
+static struct distributed *self_of(struct conn_source *source)
+{
+    return (struct distributed *)source;
+}
+
+static const struct distributed *self_in(const struct conn_source *source)
+{
+    return (const struct distributed *)source;
+}
+
+const struct config_state *distributed_config(const struct distributed *d)
+{
+    return cluster_store_config(d->store);
+}
+
+/* --- connectors ------------------------------------------------------------------------------------------------------- */
+
+struct dist_conn *distributed_conn(const struct distributed *d, const char *name)
+{
+    return map_get(d->conns, name);
+}
+
+static struct dist_conn *conn_of(struct distributed *d, const char *name)
+{
+    struct dist_conn *conn = map_get(d->conns, name);
+
+    if (conn != NULL)
+        return conn;
+    conn = calloc(1, sizeof(*conn));
+    mr_assert(conn != NULL);
+    conn->d = d;
+    conn->name = strdup(name);
+    mr_assert(conn->name != NULL);
+    map_set(d->conns, name, conn);
+    return conn;
+}
+
+static void free_conn(void *value)
+{
+    struct dist_conn *conn = value;
+
+    task_writer_forget(conn);
+    free(conn->name);
+    free(conn);
+}
+
+static const struct catalog_plugin *plugin_of(const struct distributed *d,
+                                              const struct config_conn *config)
+{
+    const char *name = props_get(config->config, "connector.class");
+
+    return name != NULL ? catalog_find(d->parts.catalog, 0, name) : NULL;
+}
+
+static void show(const struct distributed *d, const struct config_conn *config,
+                 struct source_conn *out)
+{
+    *out = (struct source_conn){.name = config->name,
+                                .plugin = plugin_of(d, config),
+                                .config = config->config,
+                                .target = config->target,
+                                .task_count = (size_t)config_state_tasks(config)};
+}
+
+static bool on_find(const struct conn_source *source, const char *name, struct source_conn *out)
+{
+    const struct distributed *d = self_in(source);
+    const struct config_conn *config = config_state_conn(distributed_config(d), name);
+
+    if (config != NULL)
+        show(d, config, out);
+    return config != NULL;
+}
+
+static bool on_next(const struct conn_source *source, size_t *cursor, struct source_conn *out)
+{
+    const struct distributed *d = self_in(source);
+    const struct config_conn *config = config_state_next(distributed_config(d), cursor);
+
+    if (config != NULL)
+        show(d, config, out);
+    return config != NULL;
+}
+
+static const struct props *on_task(const struct conn_source *source, const char *name, int task)
+{
+    return config_state_task(config_state_conn(distributed_config(self_in(source)), name), task);
+}
+
+static bool on_state(const struct conn_source *source, const char *name, int task,
+                     struct source_state *out)
+{
+    const struct status_state *states = cluster_store_status(self_in(source)->store);
+    const struct status *status =
+        task < 0 ? status_state_connector(states, name) : status_state_task(states, name, task);
+
+    if (status != NULL)
+        *out =
+            (struct source_state){status->state, status->worker_id, status->trace, status->version};
+    return status != NULL;
+}
+
+static int on_next_task(const struct conn_source *source, const char *name, int after)
+{
+    return status_state_next_task(cluster_store_status(self_in(source)->store), name, after);
+}
+
+/* --- who acts --------------------------------------------------------------------------------------------------------- */
+
+static int stale(struct mr_error *err)
+{
+    return mr_fail(err, MR_ERR_STATE,
+                   "Cannot complete request momentarily due to stale configuration (typically "
+                   "caused by a concurrent config change)");
+}
+
+static int on_who(const struct conn_source *source, enum source_deed deed, const char *name,
+                  int task, const char **url, struct mr_error *err)
+{
+    const struct distributed *d = self_in(source);
+
+    *url = d->leads ? NULL : d->leader_url;
+    if (deed == SOURCE_LEADS)
+        return 0;
+    if (d->rebalancing)
+        return stale(err);
+    if (deed == SOURCE_OWNS && work_list_has(&d->allocation, name, task))
+        *url = NULL;
+    else if (deed == SOURCE_OWNS && d->leads)
+        *url = cluster_round_owner(d, name, task);
+    return 0;
+}
+
+void distributed_rejoin(struct distributed *d, const char *why)
+{
+    member_report(d->member,
+                  &(struct member_word){.offset = config_state_offset(distributed_config(d)),
+                                        .settled = -1,
+                                        .rejoin = why});
+}
+
+/* --- changes ---------------------------------------------------------------------------------------------------------- */
+
+/* One write, with what the client is told when it fails. */
+struct writing {
+    struct distributed *d;
+    char *conn;
+    const char *failure;
+    connectors_done done;
+    void *arg;
+};
+
+static struct writing *writing_new(struct conn_source *source, const char *conn,
+                                   const char *failure, connectors_done done, void *arg)
+{
+    struct writing *writing = calloc(1, sizeof(*writing));
+
+    mr_assert(writing != NULL);
+    *writing = (struct writing){self_of(source), strdup(conn), failure, done, arg};
+    mr_assert(writing->conn != NULL);
+    return writing;
+}
+
+static void on_written(void *arg, const struct mr_error *err)
+{
+    struct writing *writing = arg;
+    struct mr_error told = {0};
+
+    if (err != NULL && err->code == MR_ERR_CLOSED)
+        mr_fail(&told, MR_ERR_CLOSED, "Worker is shutting down");
+    else if (err != NULL)
+        mr_fail(&told, MR_ERR_FATAL, "%s: %s", writing->failure, err->text);
+    if (writing->done != NULL)
+        writing->done(writing->arg, err != NULL ? &told : NULL);
+    free(writing->conn);
+    free(writing);
+}
+
+static void on_put(struct conn_source *source, const struct source_put *put, connectors_done done,
+                   void *arg)
+{
+    cluster_store_put_connector(
+        self_of(source)->store, put->name, put->config, put->target, on_written,
+        writing_new(source, put->name, "Error writing connector configuration to Kafka", done,
+                    arg));
+}
+
+static void on_remove(struct conn_source *source, const char *name, connectors_done done, void *arg)
+{
+    cluster_store_remove_connector(
+        self_of(source)->store, name, on_written,
+        writing_new(source, name, "Error removing connector configuration from Kafka", done, arg));
+}
+
+static void on_stop_targeted(void *arg, const struct mr_error *err)
+{
+    struct writing *writing = arg;
+
+    if (err != NULL)
+        on_written(writing, err);
+    else
+        cluster_store_refresh(writing->d->store, CLUSTER_STORE_WRITE_MS, on_written, writing);
+}
+
+static void on_stop_emptied(void *arg, const struct mr_error *err)
+{
+    struct writing *writing = arg;
+
+    if (err != NULL)
+        on_written(writing, err);
+    else
+        cluster_store_put_target(writing->d->store, writing->conn, TARGET_STOPPED, on_stop_targeted,
+                                 writing);
+}
+
+/* A stop takes the tasks away first: an empty set, then the target state, then all of it is read. */
+static void on_target(struct conn_source *source, const char *name, enum target_state target,
+                      connectors_done done, void *arg)
+{
+    struct writing *writing =
+        writing_new(source, name, "Error writing target state to Kafka", done, arg);
+
+    if (target == TARGET_STOPPED)
+        cluster_store_put_tasks(self_of(source)->store, name, NULL, 0, on_stop_emptied, writing);
+    else
+        cluster_store_put_target(self_of(source)->store, name, target, on_written, writing);
+}
+
+static void on_restart(struct conn_source *source, const char *name,
+                       const struct connectors_plan *plan, connectors_done done, void *arg)
+{
+    struct distributed *d = self_of(source);
+
+    if (!plan->tasks && !plan->only_failed)
+        connectors_restart(d->connectors, name, plan, done, arg);
+    else
+        cluster_store_put_restart(
+            d->store, name, plan->tasks, plan->only_failed, on_written,
+            writing_new(source, name, "Failed to write to config topic", done, arg));
+}
+
+static void on_restart_task(struct conn_source *source, const char *name, int task,
+                            connectors_done done, void *arg)
+{
+    connectors_restart_task(self_of(source)->connectors, name, task, done, arg);
+}
+
+static void on_tasks(struct conn_source *source, const char *name, const struct props *tasks,
+                     size_t count, connectors_done done, void *arg)
+{
+    cluster_store_put_tasks(
+        self_of(source)->store, name, tasks, count, on_written,
+        writing_new(source, name, "Error writing task configurations to Kafka", done, arg));
+}
+
+static int on_signed(const struct conn_source *source, const struct herder_claim *claim,
+                     struct mr_error *err)
+{
+    const struct distributed *d = self_in(source);
+
+    if (d->joined && d->kind != CONNECT_SESSIONED)
+        return 0;
+    return signature_check(claim, config_state_session_key(distributed_config(d)),
+                           &d->parts.config->cluster, err);
+}
+
+/* --- what is to run here ---------------------------------------------------------------------------------------------- */
+
+/* What the group has assigned of this connector: the object, and numbers into *tasks, malloc'ed. */
+static size_t assigned_of(const struct distributed *d, const char *name, bool *object,
+                          int32_t **tasks)
+{
+    size_t n = 0;
+
+    *object = false;
+    *tasks = calloc(d->allocation.items + 1, sizeof(**tasks));
+    mr_assert(*tasks != NULL);
+    for (size_t i = 0; i < d->allocation.count; i++) {
+        const struct work_entry *entry = &d->allocation.entries[i];
+
+        if (strcmp(entry->conn, name) != 0)
+            continue;
+        for (size_t t = 0; t < entry->count; t++)
+            if (entry->tasks[t] == WORK_LIST_CONNECTOR)
+                *object = true;
+            else
+                (*tasks)[n++] = entry->tasks[t];
+    }
+    return n;
+}
+
+static void want(const struct distributed *d, const struct dist_conn *conn,
+                 const struct config_conn *config, struct share *out)
+{
+    struct reconcile_input in = {.config = config->config,
+                                 .serial = conn->serial,
+                                 .target = config->target,
+                                 .generation = config->generation,
+                                 .task_count = config_state_tasks(config),
+                                 .held = conn->held};
+    int32_t *tasks;
+
+    in.assigned = assigned_of(d, conn->name, &in.object, &tasks);
+    in.tasks = tasks;
+    reconcile_want(&in, &out->want);
+    free(tasks);
+    out->configs = calloc(out->want.task_count + 1, sizeof(*out->configs));
+    mr_assert(out->configs != NULL);
+    for (size_t i = 0; i < out->want.task_count; i++)
+        out->configs[i] = config_state_task(config, out->want.tasks[i]);
+}
+
+static void on_share(struct conn_source *source, const char *name, struct share *out)
+{
+    struct distributed *d = self_of(source);
+    const struct config_conn *config = config_state_conn(distributed_config(d), name);
+    struct dist_conn *conn = distributed_conn(d, name);
+
+    if (config == NULL || conn == NULL)
+        return;
+    out->plugin = plugin_of(d, config);
+    if (out->plugin != NULL)
+        want(d, conn, config, out);
+    else
+        cluster_status_missing(d, conn, props_get(config->config, "connector.class"));
+}
+
+static void on_shared(struct conn_source *source, const char *name)
+{
+    (void)name;
+    cluster_round_go_on(self_of(source));
+}
+
+static bool on_may_start(const struct conn_source *source, const char *name, int task,
+                         int64_t generation)
+{
+    const struct distributed *d = self_in(source);
+    const struct dist_conn *conn = distributed_conn(d, name);
+    const struct config_conn *config = config_state_conn(distributed_config(d), name);
+
+    return config != NULL && conn != NULL && !conn->held && config->generation == generation &&
+           task < config_state_tasks(config) && work_list_has(&d->allocation, name, task) &&
+           connectors_may_start(d->connectors, name, task);
+}
+
+static void on_made(struct conn_source *source, const char *conn, struct props *configs,
+                    size_t count)
+{
+    task_writer_made(self_of(source), conn, configs, count);
+}
+
+static void on_told(struct conn_source *source, const char *conn, int task, enum state state,
+                    const char *trace)
+{
+    cluster_status_told(self_of(source), conn, task, state, trace);
+}
+
+/* --- what the topics say ------------------------------------------------------------------------------------------------ */
+
+static void on_updated(struct distributed *d, const struct config_change *change)
+{
+    struct dist_conn *conn = conn_of(d, change->name);
+    bool known = conn->known;
+
+    conn->known = true;
+    conn->serial = ++d->serials;
+    connectors_reshare(d->connectors, conn->name);
+    if (!known)
+        distributed_rejoin(d, "a connector was created");
+}
+
+static void on_removed(struct distributed *d, const struct config_change *change)
+{
+    struct dist_conn *conn = conn_of(d, change->name);
+
+    conn->known = false;
+    task_writer_forget(conn);
+    connectors_reshare(d->connectors, conn->name);
+    distributed_rejoin(d, "a connector was deleted");
+}
+
+/* Tasks of the old set stop everywhere before those of the new one start anywhere. */
+static void on_committed(struct distributed *d, const struct config_change *change)
+{
+    struct dist_conn *conn = conn_of(d, change->name);
+
+    conn->held = true;
+    conn->held_offset = config_state_offset(distributed_config(d));
+    connectors_reshare(d->connectors, conn->name);
+    distributed_rejoin(d, "tasks were configured");
+}
+
+static void on_targeted(struct distributed *d, const struct config_change *change)
+{
+    connectors_reshare(d->connectors, change->name);
+}
+
+static void on_restarting(struct distributed *d, const struct config_change *change)
+{
+    struct connectors_plan plan = {
+        .connector = true, .tasks = change->include_tasks, .only_failed = change->only_failed};
+
+    connectors_restart(d->connectors, change->name, &plan, NULL, NULL);
+}
+
+static void on_keyed(struct distributed *d, const struct config_change *change)
+{
+    (void)change;
+    key_keeper_look(d);
+}
+
+static void on_config(void *arg, const struct config_change *change)
+{
+    static void (*const acts[])(struct distributed *, const struct config_change *) = {
+        [CONFIG_UPDATED] = on_updated,
+        [CONFIG_REMOVED] = on_removed,
+        [CONFIG_TASKS] = on_committed,
+        [CONFIG_TARGETED] = on_targeted,
+        [CONFIG_RESTARTING] = on_restarting,
+        [CONFIG_KEYED] = on_keyed,
+        [CONFIG_FENCED] = NULL,
+    };
+    struct distributed *d = arg;
+
+    if (d->closing)
+        return;
+    if ((size_t)change->kind < sizeof(acts) / sizeof(acts[0]) && acts[change->kind] != NULL)
+        acts[change->kind](d, change);
+    member_report(
+        d->member,
+        &(struct member_word){.offset = config_state_offset(distributed_config(d)), .settled = -1});
+}
+
+static void on_status(void *arg, const char *conn, int task)
+{
+    (void)arg;
+    (void)conn;
+    (void)task;
+}
+
+static void on_lost(void *arg, const char *topic, const struct mr_error *err)
+{
+    (void)arg;
+    log_error("the topic %s is lost, and what needs it fails from now on: %s", topic, err->text);
+}
+
+static void on_ready(void *arg, const struct mr_error *err)
+{
+    struct distributed *d = arg;
+    const struct config_conn *config;
+
+    if (err != NULL) {
+        d->parts.failed(d->parts.arg, err);
+        return;
+    }
+    for (size_t i = 0; (config = config_state_next(distributed_config(d), &i)) != NULL;) {
+        struct dist_conn *conn = conn_of(d, config->name);
+
+        conn->known = true;
+        conn->serial = ++d->serials;
+    }
+    d->replayed = true;
+    log_info("%zu connectors in the config topic; joins group %s",
+             config_state_count(distributed_config(d)), d->parts.config->cluster.group_id);
+    member_start(d->member, config_state_offset(distributed_config(d)));
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+static const char *on_stage(const struct conn_source *source)
+{
+    const struct distributed *d = self_in(source);
+
+    if (!d->replayed)
+        return "reading the internal topics";
+    return d->joined ? NULL : "ensuring membership in the cluster";
+}
+
+static void run_on(struct conn_source *source, struct connectors *connectors)
+{
+    self_of(source)->connectors = connectors;
+}
+
+static void on_shutdown(struct conn_source *source, loop_fn fn, void *arg)
+{
+    struct distributed *d = self_of(source);
+
+    d->closing = true;
+    loop_timer_cancel(&d->key_timer);
+    if (!d->replayed) {
+        fn(arg);
+        return;
+    }
+    d->left_fn = fn;
+    d->left_arg = arg;
+    member_leave(d->member);
+}
+
+static void on_free(struct conn_source *source)
+{
+    struct distributed *d = self_of(source);
+
+    d->closing = true;
+    loop_timer_cancel(&d->key_timer);
+    member_free(&d->member);
+    peer_free(&d->peer);
+    if (d->store != NULL)
+        cluster_store_close(&d->store, clock_ms() + CLOSE_MS);
+    cluster_round_deinit(d);
+    map_free(&d->conns, free_conn);
+    free(d->url);
+    free(d);
+}
+
+static enum connect_kind kind_of(const struct worker_cluster *cluster)
+{
+    if (strcasecmp(cluster->protocol, "eager") == 0)
+        return CONNECT_EAGER;
+    return strcasecmp(cluster->protocol, "compatible") == 0 ? CONNECT_COMPATIBLE
+                                                            : CONNECT_SESSIONED;
+}
+
+/* The member's own client: the worker's top-level settings, under Java's client id. */
+static void client_settings(const struct distributed *d, struct props *out)
+{
+    const struct worker_config *config = d->parts.config;
+    char *id = NULL;
+
+    mr_assert(props_copy(out, &config->props) == 0);
+    if (props_get(out, "bootstrap.servers") == NULL)
+        mr_assert(props_set(out, "bootstrap.servers", worker_config_servers(config)) == 0);
+    if (config->cluster.client_id[0] != '\0')
+        id = strdup(config->cluster.client_id);
+    else
+        mr_assert(asprintf(&id, "connect-%s", config->worker_id) > 0);
+    mr_assert(id != NULL && props_set(out, "client.id", id) == 0);
+    free(id);
+}
+
+static struct member *open_member(struct distributed *d, struct mr_error *err)
+{
+    const struct worker_cluster *cluster = &d->parts.config->cluster;
+    struct props kafka;
+    struct member_options options = {.kafka = &kafka,
+                                     .group = cluster->group_id,
+                                     .url = d->url,
+                                     .kind = kind_of(cluster),
+                                     .session_ms = cluster->session_ms,
+                                     .heartbeat_ms = cluster->heartbeat_ms,
+                                     .rebalance_ms = cluster->rebalance_ms,
+                                     .graceful_ms = d->parts.config->graceful_ms,
+                                     .max_delay_ms = cluster->max_delay_ms,
+                                     .sync_ms = cluster->sync_ms,
+                                     .retry_backoff_ms = cluster->retry_backoff_ms};
+    struct member *member;
+
+    client_settings(d, &kafka);
+    member = member_new(d->parts.loop, &options, &cluster_round_events, d, err);
+    props_deinit(&kafka);
+    return member;
+}
+
+static const struct conn_source table = {
+    .run_on = run_on,
+    .find = on_find,
+    .next = on_next,
+    .task = on_task,
+    .state = on_state,
+    .next_task = on_next_task,
+    .who = on_who,
+    .put = on_put,
+    .remove = on_remove,
+    .target = on_target,
+    .restart = on_restart,
+    .restart_task = on_restart_task,
+    .tasks = on_tasks,
+    .is_signed = on_signed,
+    .made = on_made,
+    .told = on_told,
+    .share = on_share,
+    .shared = on_shared,
+    .may_start = on_may_start,
+    .stage = on_stage,
+    .shutdown = on_shutdown,
+    .free = on_free,
+};
+
+struct conn_source *distributed_open(const struct source_parts *parts, struct mr_error *err)
+{
+    static const struct cluster_store_events events = {
+        .ready = on_ready, .config = on_config, .status = on_status, .lost = on_lost};
+    struct distributed *d = calloc(1, sizeof(*d));
+    struct cluster_store_options options = {
+        .loop = parts->loop, .worker = &parts->config->props, .arg = d};
+
+    mr_assert(d != NULL);
+    d->source = table;
+    d->parts = *parts;
+    d->generation = d->stop_ask = -1;
+    d->rebalancing = true;
+    d->conns = map_new();
+    d->owners = map_new();
+    d->leader_url = strdup("");
+    mr_assert(d->leader_url != NULL &&
+              asprintf(&d->url, "http://%s/", parts->config->worker_id) > 0);
+    d->peer = peer_new(parts->loop, err);
+    if (d->peer != NULL)
+        d->member = open_member(d, err);
+    if (d->member != NULL)
+        d->store = cluster_store_open(&options, &events, err);
+    if (d->store == NULL) {
+        on_free(&d->source);
+        return NULL;
+    }
+    d->source.offsets = cluster_store_offsets(d->store);
+    d->source.peer = d->peer;
+    return &d->source;
+}

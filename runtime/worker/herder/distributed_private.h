@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of a cluster's source share: the connectors as the config topic and the group have them, and the round that is
+ * under way. Owner: the worker's loop. */
+#ifndef WORKER_DISTRIBUTED_PRIVATE_H
+#define WORKER_DISTRIBUTED_PRIVATE_H
+
+#include "base/map.h"
+#include "worker/group/member.h"
+#include "worker/herder/conn_source.h"
+#include "worker/peer.h"
+#include "worker/store/cluster_store.h"
+
+/* A connector that the config topic has named since we began; also a deleted one. */
+struct dist_conn {
+    struct distributed *d;
+    char *name;
+    bool known;            /* it has a configuration */
+    uint64_t serial;       /* of that */
+    bool held;             /* a new set of tasks came: none is started before the next round */
+    int64_t held_offset;   /* of the config topic, behind that set */
+    uint64_t missing_told; /* serial for which it was told that its class is not installed */
+    /* task_writer.c */
+    bool writing; /* a set is on its way to the topic */
+    bool again;   /* and is to be made anew after that */
+    int64_t backoff_ms;
+    struct loop_timer retry;
+};
+
+/* Steps of acting on a round. STOPPING: what was revoked still ends, or the config topic is still read. */
+enum dist_step { DIST_IDLE, DIST_STOPPING };
+
+struct distributed {
+    struct conn_source source;
+    struct source_parts parts;
+    struct connectors *connectors;
+    struct cluster_store *store;
+    struct member *member;
+    struct peer *peer;
+    struct map *conns;
+    uint64_t serials;
+    char *url; /* ours, as advertised */
+    bool replayed;
+    bool joined; /* a round was acted upon */
+    bool closing;
+    loop_fn left_fn;
+    void *left_arg;
+    /* cluster_round.c: the group as of the last round */
+    bool rebalancing;
+    int64_t generation;
+    enum connect_kind kind;
+    bool leads;
+    char *leader_url;            /* "" unknown */
+    struct map *owners;          /* "TASK CONN" → URL, of a leader */
+    struct work_list allocation; /* what is to run here */
+    enum dist_step step;
+    uint64_t round;  /* number of the round being acted upon: answers to earlier ones are dropped */
+    bool reading;    /* the config topic, for it */
+    bool unreadable; /* that failed */
+    int64_t offset;  /* that the assignment was made for */
+    struct work_list assigned;
+    struct work_list ending; /* what must have stopped */
+    bool revoked;            /* something was: another round follows */
+    bool mismatch;           /* the round says only: read on */
+    int64_t stop_ask;        /* of member.h's stop_all; -1 none */
+    /* key_keeper.c */
+    struct loop_timer key_timer;
+    bool key_writing;
+};
+
+/* --- distributed.c --------------------------------------------------------------------------------------------------- */
+
+struct dist_conn *distributed_conn(const struct distributed *d, const char *name);
+const struct config_state *distributed_config(const struct distributed *d);
+/* Ask the group for another round. */
+void distributed_rejoin(struct distributed *d, const char *why);
+
+/* --- cluster_round.c --------------------------------------------------------------------------------------------------- */
+
+extern const struct member_events cluster_round_events; /* arg: struct distributed */
+void cluster_round_go_on(struct distributed *d);        /* something has stopped */
+void cluster_round_deinit(struct distributed *d);
+/* URL of who has this; "" unknown. Leaders only. */
+const char *cluster_round_owner(const struct distributed *d, const char *conn, int task);
+
+/* --- cluster_status.c --------------------------------------------------------------------------------------------------- */
+
+void cluster_status_told(struct distributed *d, const char *conn, int task, enum state state,
+                         const char *trace);
+void cluster_status_missing(struct distributed *d, struct dist_conn *conn,
+                            const char *class_name); /* its class is not installed here */
+void cluster_status_tidy(struct distributed *d);     /* the leader's: of what is no more */
+
+/* --- task_writer.c ---------------------------------------------------------------------------------------------------- */
+
+void task_writer_made(struct distributed *d, const char *conn, struct props *configs, size_t count);
+void task_writer_forget(struct dist_conn *conn); /* cancel what waits */
+
+/* --- key_keeper.c ------------------------------------------------------------------------------------------------------- */
+
+void key_keeper_look(struct distributed *d); /* is another key due? */
+
+#endif
