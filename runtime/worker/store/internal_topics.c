@@ -17,9 +17,10 @@
 #include <poll.h>
 #include <strings.h>
 
-#define ASK_MS 10000 /* one question */
-#define SAY_MS 5000  /* between two lines about the same trouble */
-#define AGAIN_MS 250 /* between two tries */
+#define ASK_MS 10000  /* one question */
+#define SAY_MS 5000   /* between two lines about the same trouble */
+#define QUIET_MS 1000 /* before the first: a topic that was just made takes a moment to show */
+#define AGAIN_MS 250  /* between two tries */
 
 static const struct kind {
     const char *prefix; /* of its settings */
@@ -235,7 +236,8 @@ static void try_again(struct tries *tries, const struct internal_topic *topic, s
 {
     int64_t now = clock_ms();
 
-    if (tries->said_ms == 0 || now - tries->said_ms >= SAY_MS) {
+    if (now - tries->since_ms >= QUIET_MS &&
+        (tries->said_ms == 0 || now - tries->said_ms >= SAY_MS)) {
         log_warn("topic %s (%s): not ready yet, tried again: %s", topic->name, topic->name_key,
                  err->text);
         tries->said_ms = now;

@@ -307,6 +307,7 @@ static void ask_ends(struct store_log *log)
 /* Make every move that can be made. A job may be freed by its move, and others not. */
 static void look(struct store_log *log)
 {
+    static const struct mr_error closed = {.code = MR_ERR_CLOSED, .text = "the worker is stopping"};
     struct store_job *next;
 
     for (struct store_job *job = log->first; job != NULL; job = next) {
@@ -316,6 +317,8 @@ static void look(struct store_log *log)
                 unlink_job(job);
         } else if (log->lost.code != 0) {
             finish(job, &log->lost);
+        } else if (log->ending && (job->state == MARKING || job->state == FOLLOWING)) {
+            finish(job, &closed);
         } else if (clock_ms() >= job->req->deadline_ms) {
             expire(job);
         } else if (job->state == WAITING && my_turn(job)) {
@@ -502,9 +505,13 @@ void store_log_ask(struct store_log *log, struct store_request *req)
     soon(log, 0);
 }
 
-size_t store_log_unconfirmed(const struct store_log *log)
+bool store_log_end(struct store_log *log)
 {
-    return log->log != NULL && log->lost.code == 0 ? topic_log_unconfirmed(log->log) : 0;
+    log->ending = true;
+    if (log->log == NULL || log->lost.code != 0)
+        return true;
+    look(log);
+    return log->first == NULL;
 }
 
 void store_log_close(struct store_log *log)

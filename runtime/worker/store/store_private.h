@@ -135,6 +135,7 @@ struct store_log {
     struct loop_timer later; /* and now and then */
     int64_t said_ms;         /* about trouble */
     bool moved;
+    bool ending;
     struct mr_error lost; /* code 0: it is not */
 };
 
@@ -143,7 +144,8 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
 /* Follow it on the loop from now on. */
 int store_log_start(struct store_log *log, struct mr_error *err);
 void store_log_ask(struct store_log *log, struct store_request *req);
-size_t store_log_unconfirmed(const struct store_log *log);
+/* Nothing is read for anybody any more. true: all that was to be written is confirmed, or never will be. */
+bool store_log_end(struct store_log *log);
 void store_log_close(struct store_log *log);
 
 #endif

@@ -316,8 +316,8 @@ static int open_all(struct store_thread *thread, struct mr_error *err)
     return rc;
 }
 
-/* The first that the thread's loop does: descriptors are watched by the thread that runs it. */
-static void on_begin(void *arg)
+/* The loop's first round: what is asked meanwhile waits behind it. */
+static void on_open(void *arg)
 {
     struct store_thread *thread = arg;
 
@@ -353,11 +353,11 @@ static void on_ask(void *arg)
 static void on_end(void *arg)
 {
     struct store_thread *thread = arg;
-    size_t unconfirmed = 0;
+    bool done = true;
 
     for (int i = 0; i < INTERNAL_TOPICS; i++)
-        unconfirmed += store_log_unconfirmed(&thread->logs[i]);
-    if (unconfirmed == 0 || thread->failed || clock_ms() >= thread->end_deadline_ms)
+        done = store_log_end(&thread->logs[i]) && done;
+    if (done || thread->failed || clock_ms() >= thread->end_deadline_ms)
         loop_stop(thread->own);
     else
         loop_timer_start(thread->own, &thread->end_timer, 10, on_end, thread);
@@ -401,7 +401,6 @@ static int start(struct store_thread *thread)
     sigset_t all, before;
     int rc;
 
-    mr_assert(loop_post(thread->own, on_begin, thread) == 0);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&thread->id, NULL, run, thread);
@@ -438,6 +437,7 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
         thread->admin = topic_admin_new(&topics->admin, NULL, NULL, err);
     if (thread->admin != NULL) {
         init_logs(thread);
+        mr_assert(loop_post(thread->own, on_open, thread) == 0);
         errno = start(thread);
         if (errno == 0)
             return thread;
