@@ -252,6 +252,11 @@ static void seek(void *owner)
     proceed(lane->c);
 }
 
+static const struct mr_error *why(void *owner)
+{
+    return wire_client_trouble(((struct lane *)owner)->c->client);
+}
+
 static void up(void *owner)
 {
     struct lane *lane = owner;
@@ -332,7 +337,7 @@ struct coordinator *coordinator_new(struct wire_client *client, const struct coo
                                     const struct coordinator_events *events, void *arg,
                                     struct mr_error *err)
 {
-    static const struct wire_route_ops ops = {.seek = seek, .up = up, .down = down};
+    static const struct wire_route_ops ops = {.seek = seek, .why = why, .up = up, .down = down};
     struct coordinator *c = calloc(1, sizeof(*c));
     char *key = strdup(to->key);
 

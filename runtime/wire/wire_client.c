@@ -232,6 +232,11 @@ const struct wire_conf *wire_client_conf(const struct wire_client *client)
     return client->conf;
 }
 
+const struct mr_error *wire_client_trouble(const struct wire_client *client)
+{
+    return wire_route_trouble(client->any.route);
+}
+
 struct wire_book *wire_client_book(struct wire_client *client)
 {
     return &client->book;

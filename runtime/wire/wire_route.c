@@ -101,16 +101,23 @@ static void tell_waiting(struct wire_route *route, const struct mr_error *err)
     }
 }
 
+const struct mr_error *wire_route_trouble(const struct wire_route *route)
+{
+    if (route->last.code != 0)
+        return &route->last;
+    return route->ops->why != NULL ? route->ops->why(route->owner) : NULL;
+}
+
 static void wait_timed_out(void *arg)
 {
     struct route_call *call = arg;
     struct wire_route *route = call->route;
     struct mr_error err = {0};
-    bool reached = route->last.code == 0;
+    const struct mr_error *why = wire_route_trouble(route);
 
-    mr_fail(&err, reached ? MR_ERR_TIMEOUT : MR_ERR_IO,
+    mr_fail(&err, why == NULL ? MR_ERR_TIMEOUT : MR_ERR_IO,
             "%s could not be sent within %lld ms%s%.600s", request_name(call->copy->request.api),
-            (long long)call->timeout_ms, reached ? "" : ": ", route->last.text);
+            (long long)call->timeout_ms, why == NULL ? "" : ": ", why == NULL ? "" : why->text);
     unlink_call(route, call);
     tell(call, NULL, &err);
 }

@@ -14,9 +14,11 @@ struct wire_route;
  * seek: some call wants a connection: give the address with wire_route_found, now or later, or wire_route_missing. May be
  *       asked again before it has answered.
  * up:   the connection stands; calls follow.
+ * why:  what keeps seek from an answer, for calls whose time runs out meanwhile; NULL: nothing that is known. May be NULL.
  * down: it could not be made (was_up false), or ended. Unless err is fatal, seek follows when calls wait. */
 struct wire_route_ops {
     void (*seek)(void *owner);
+    const struct mr_error *(*why)(void *owner);
     void (*up)(void *owner);
     void (*down)(void *owner, bool was_up, const struct mr_error *err);
 };
@@ -39,6 +41,8 @@ void wire_route_missing(struct wire_route *route, const struct mr_error *err);
 void wire_route_drop(struct wire_route *route, const struct mr_error *why);
 bool wire_route_waiting(
     const struct wire_route *route); /* some call wants a connection that is not there */
+const struct mr_error *
+wire_route_trouble(const struct wire_route *route); /* why it is not up; NULL: none yet */
 bool wire_route_up(const struct wire_route *route);
 bool wire_route_fatal(const struct mr_error *err);
 const char *
