@@ -90,7 +90,7 @@ const struct mr_config_key conn_config_source[] = {
      .width = LONG, .display_name = "Topic Creation Groups",
      .doc = "Groups of settings for topics that the connector creates."},
     {"exactly.once.support", MR_CFG_STRING, .fallback = "requested",
-     .choices = "~REQUESTED|REQUIRED", .importance = MR_CFG_MEDIUM, ONCE(2, "Exactly once support"),
+     .choices = "~REQUIRED|REQUESTED", .importance = MR_CFG_MEDIUM, ONCE(2, "Exactly once support"),
      .doc = "required: refuse to run where records could be delivered twice."},
     {"transaction.boundary", MR_CFG_STRING, .fallback = "poll",
      .choices = "~INTERVAL|POLL|CONNECTOR", .importance = MR_CFG_MEDIUM,

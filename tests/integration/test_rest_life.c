@@ -88,6 +88,24 @@ static void what_will_surprise_is_warned_about(void **state)
     assert_false(scratch_contains(f.w->log, "connector \"source\""));
 }
 
+/* The endpoint that every refusal names. */
+static void validate_tells_all_that_a_refusal_tells(void **state)
+{
+    struct flow f = flow_start();
+    struct http_reply reply = worker_run_expect(
+        f.w, 200, "PUT", "/connector-plugins/FileStreamSource/config/validate",
+        "{\"connector.class\": \"FileStreamSource\", \"name\": \"v\", \"tasks.max\": \"0\"}");
+
+    (void)state;
+    assert_string_equal(http_at(reply.json, "error_count"), "2");
+    assert_string_equal(http_at(reply.json, "configs.0.value.value"), "v");
+    assert_string_equal(http_at(reply.json, "configs.3.value.errors.0"),
+                        "Invalid value 0 for configuration tasks.max: Value must be at least 1");
+    reply = worker_run_expect(f.w, 200, "GET", "/connector-plugins/FileStreamSource/config", NULL);
+    assert_string_equal(http_at(reply.json, "1.name"), "topic");
+    worker_run_expect(f.w, 404, "GET", "/connectors/v", NULL);
+}
+
 static void a_paused_source_stands_still_and_a_resumed_one_goes_on(void **state)
 {
     struct flow f = flow_start();
@@ -249,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(create_answers_as_connect_does),
         scratch_test(what_will_surprise_is_warned_about),
+        scratch_test(validate_tells_all_that_a_refusal_tells),
         scratch_test(a_paused_source_stands_still_and_a_resumed_one_goes_on),
         scratch_test(a_stopped_connector_has_no_tasks_and_resumes_where_it_was),
         scratch_test(restarts_neither_lose_nor_double),

@@ -472,6 +472,37 @@ json_t *herder_plugins(struct herder *herder, bool connectors_only)
     return view_plugins(herder->catalog, connectors_only);
 }
 
+json_t *herder_validate(struct herder *herder, const struct props *config, struct mr_error *err)
+{
+    struct validate_input input = {
+        .config = config, .catalog = herder->catalog, .worker = herder->config};
+    struct validate_result result;
+    json_t *reply = NULL;
+
+    if (validate_connector(&input, &result, err) == 0)
+        reply = validate_reply(&input, &result);
+    if (reply == NULL)
+        mr_fail(err, MR_ERR_NOMEM, "out of memory"); /* where nothing else was said */
+    validate_deinit(&result);
+    return reply;
+}
+
+json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char *version,
+                           struct mr_error *err)
+{
+    const struct catalog_plugin *found = catalog_find(herder->catalog, 0, plugin);
+
+    if (found == NULL)
+        found = catalog_find(herder->catalog, MR_PLUGIN_CONVERTER, plugin);
+    if (found == NULL && validate_built_in(plugin))
+        return json_array();
+    if (found == NULL)
+        mr_fail(err, MR_ERR_NOT_FOUND, "Unknown plugin %s.", plugin);
+    else if (validate_version(found, version, err) == 0)
+        return validate_definitions(found);
+    return NULL;
+}
+
 bool herder_knows(struct herder *herder, const char *conn)
 {
     return known(herder, conn);

@@ -5,6 +5,7 @@
 #ifndef WORKER_VALIDATE_H
 #define WORKER_VALIDATE_H
 
+#include "base/json.h"
 #include "worker/supervisor/catalog.h"
 #include "worker/worker_config.h"
 
@@ -43,6 +44,17 @@ void validate_remarks(const struct props *config, const struct validate_result *
 size_t validate_error_count(const struct validate_result *result); /* as Connect counts */
 /* The text of a refusal: "Connector configuration is invalid and contains the following N error(s):" and so on. */
 int validate_message(const struct validate_result *result, struct buf *out);
+
+/* --- validate_reply.c: what REST shows, new references -------------------------------------------------------------------- */
+
+/* {"name","error_count","groups","configs"} of a result that validate_connector gave for this input. */
+json_t *validate_reply(const struct validate_input *input, const struct validate_result *result);
+/* Definitions of the keys of a plugin of any kind; for connectors the framework's follow. */
+json_t *validate_definitions(const struct catalog_plugin *plugin);
+/* SimpleHeaderConverter, by any of its names: built into hosts, so in no catalog, and without keys. In validate_plugins.c. */
+bool validate_built_in(const char *name);
+/* MR_ERR_CONFIG: the installed plugin is not of the version that is asked for. In validate_plugins.c. */
+int validate_version(const struct catalog_plugin *plugin, const char *wanted, struct mr_error *err);
 
 /* The worker's own converters exist. MR_ERR_CONFIG: "FILE:LINE: Invalid value … Class … could not be found." */
 int validate_worker(const struct worker_config *worker, const struct catalog *catalog,

@@ -5,8 +5,6 @@
 
 #include <strings.h>
 
-#define SIMPLE_HEADERS "SimpleHeaderConverter" /* built into hosts, so in no catalog */
-
 /* --- versions of plugins ----------------------------------------------------------------------------------------------- */
 
 /* One version of each plugin is installed: this one, by itself, by a range of nothing but it, or "latest". */
@@ -21,29 +19,35 @@ static bool is_version(const char *wanted, const char *installed)
     return n > 0 && strcmp(wanted, installed) == 0;
 }
 
-void validate_plugins_version(struct validation *v, const char *class_key, const char *version_key,
-                              const struct catalog_plugin *plugin)
+int validate_version(const struct catalog_plugin *plugin, const char *wanted, struct mr_error *err)
 {
-    const char *wanted = validation_get(v, version_key);
     const char *open = "", *middle = "", *again = "", *close = "";
-    char *text = NULL;
 
-    if (wanted == NULL || is_version(wanted, plugin->version))
-        return;
+    if (is_version(wanted, plugin->version))
+        return 0;
     if (wanted[0] != '[' && wanted[0] != '(') {
         open = "[";
         middle = ",";
         again = wanted;
         close = "]";
     }
-    mr_assert(asprintf(&text,
-                       "Plugin %s not found that matches the version range %s%s%s%s%s, available "
-                       "versions: [%s]",
-                       plugin->java_class, open, wanted, middle, again, close,
-                       plugin->version != NULL ? plugin->version : "undefined") > 0);
-    validation_say(validation_key(v, class_key), text);
-    validation_say(validation_key(v, version_key), text);
-    free(text);
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "Plugin %s not found that matches the version range %s%s%s%s%s, available "
+                   "versions: [%s]",
+                   plugin->java_class, open, wanted, middle, again, close,
+                   plugin->version != NULL ? plugin->version : "undefined");
+}
+
+void validate_plugins_version(struct validation *v, const char *class_key, const char *version_key,
+                              const struct catalog_plugin *plugin)
+{
+    const char *wanted = validation_get(v, version_key);
+    struct mr_error err = {0};
+
+    if (wanted == NULL || validate_version(plugin, wanted, &err) == 0)
+        return;
+    validation_say(validation_key(v, class_key), err.text);
+    validation_say(validation_key(v, version_key), err.text);
 }
 
 /* --- converters -------------------------------------------------------------------------------------------------------- */
@@ -61,11 +65,11 @@ static const struct {
     {"value.converter", "value.converter.", "value.converter.plugin.version", "value", "Converter"},
 };
 
-static bool is_simple_headers(const char *name)
+bool validate_built_in(const char *name)
 {
     const char *dot = strrchr(name, '.');
 
-    return strcmp(dot != NULL ? dot + 1 : name, SIMPLE_HEADERS) == 0;
+    return strcmp(dot != NULL ? dot + 1 : name, "SimpleHeaderConverter") == 0;
 }
 
 static const struct catalog_plugin *find_converter(struct validation *v, size_t i)
@@ -77,7 +81,7 @@ static const struct catalog_plugin *find_converter(struct validation *v, size_t 
     if (name == NULL)
         return NULL;
     found = catalog_find(v->in->catalog, MR_PLUGIN_CONVERTER, name);
-    if (found == NULL && (strcmp(converters[i].type, "header") != 0 || !is_simple_headers(name))) {
+    if (found == NULL && (strcmp(converters[i].type, "header") != 0 || !validate_built_in(name))) {
         other = catalog_find(v->in->catalog, 0, name);
         if (other != NULL)
             validation_problem(v, converters[i].key,

@@ -87,6 +87,8 @@ extern const size_t routes_count;
 void res_root_info(struct call *call);
 void res_root_health(struct call *call);
 void res_plugins_list(struct call *call);
+void res_plugins_config(struct call *call);
+void res_plugins_validate(struct call *call);
 void res_connectors_list(struct call *call);
 void res_connectors_create(struct call *call);
 void res_connectors_info(struct call *call);

@@ -31,6 +31,9 @@ const struct route routes[] = {
     {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS,
      res_tasks_restart},
     {"GET", "/connector-plugins", 0, ROUTE_NO_BODY, REQUEST_MS, res_plugins_list},
+    {"GET", "/connector-plugins/{c}/config", 0, ROUTE_NO_BODY, REQUEST_MS, res_plugins_config},
+    {"PUT", "/connector-plugins/{c}/config/validate", 0, ROUTE_CONFIG, REQUEST_MS,
+     res_plugins_validate},
 };
 
 const size_t routes_count = sizeof(routes) / sizeof(*routes);

@@ -150,6 +150,24 @@ json_t *herder_plugins(struct herder *herder, bool connectors_only)
     return connectors_only ? json_array() : json_pack("[{s:s}]", "class", "converter");
 }
 
+json_t *herder_validate(struct herder *herder, const struct props *config, struct mr_error *err)
+{
+    if (props_get(config, "connector.class") == NULL) {
+        mr_fail(err, MR_ERR_CONFIG, "Connector config {} contains no connector type");
+        return NULL;
+    }
+    return json_pack("{s:s, s:i}", "name", props_get(config, "connector.class"), "error_count", 0);
+}
+
+json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char *version,
+                           struct mr_error *err)
+{
+    if (strcmp(plugin, "x.Source") == 0)
+        return json_pack("[{s:s}]", "name", version);
+    mr_fail(err, MR_ERR_NOT_FOUND, "Unknown plugin %s.", plugin);
+    return NULL;
+}
+
 bool herder_knows(struct herder *herder, const char *conn)
 {
     return herder_fake_has(conn);

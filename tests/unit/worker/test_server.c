@@ -340,6 +340,34 @@ static void reads_answer_from_the_herder(void **state)
            "[{\"class\":\"converter\"}]");
 }
 
+static void plugins_tell_their_keys_and_judge_configurations(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(ask(f, "GET", "/connector-plugins/x.Source/config", NULL), 200,
+           "[{\"name\":\"latest\"}]");
+    expect(ask(f, "GET", "/connector-plugins/x.Source/config?version=2", NULL), 200,
+           "[{\"name\":\"2\"}]");
+    expect_error(ask(f, "GET", "/connector-plugins/nope/config", NULL), 404,
+                 "Unknown plugin nope.");
+    /* As Connect compares: the class ends with what the path says, both without "Connector". */
+    expect(ask(f, "PUT", "/connector-plugins/Source/config/validate",
+               "{\"connector.class\":\"x.FileSourceConnector\"}"),
+           200, "{\"name\":\"x.FileSourceConnector\",\"error_count\":0}");
+    expect(ask(f, "PUT", "/connector-plugins/x.FileSourceConnector/config/validate",
+               "{\"connector.class\":\"x.FileSource\"}"),
+           200, "{\"name\":\"x.FileSource\",\"error_count\":0}");
+    expect_error(ask(f, "PUT", "/connector-plugins/Sink/config/validate",
+                     "{\"connector.class\":\"x.FileSource\"}"),
+                 400, "Included connector type x.FileSource does not match request type Sink");
+    expect_error(ask(f, "PUT", "/connector-plugins/Source/config/validate", "{}"), 400,
+                 "Connector config {} contains no connector type");
+    expect_error(ask(f, "PUT", "/connector-plugins/Source/config/validate", ""), 400,
+                 "The request body must be a JSON object");
+    expect_error(ask(f, "PUT", "/connector-plugins/Source/config/validate", "["), 400,
+                 "The request body must be a JSON object");
+}
+
 static void reads_of_unknown_connectors_are_404(void **state)
 {
     struct fixture *f = *state;
@@ -1314,6 +1342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         REST_TEST(reads_answer_from_the_herder),
+        REST_TEST(plugins_tell_their_keys_and_judge_configurations),
         REST_TEST(reads_of_unknown_connectors_are_404),
         REST_TEST(lists_are_expanded),
         REST_TEST(connectors_are_created),

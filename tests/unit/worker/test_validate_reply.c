@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* validate_reply: definitions, values and problems in Connect's shape, over a catalog that this file plays. That the whole is
+ * what a Java worker answers is compared by tests/compat. */
+#include "worker/herder/validate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SOURCE "org.apache.kafka.connect.file.FileStreamSourceConnector"
+#define JSON "org.apache.kafka.connect.json.JsonConverter"
+
+/* --- the catalog -------------------------------------------------------------------------------------------------------- */
+
+static const char *const none[] = {NULL};
+static const struct mr_config_key source_keys[] = {
+    {"topic", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .doc = "Where to",
+     .importance = MR_CFG_HIGH},
+    {"batch.size", MR_CFG_INT, .fallback = "2000"},
+    {"token", MR_CFG_PASSWORD, .group = "Login", .order = 3, .width = MR_CFG_WIDTH_LONG,
+     .display_name = "Token"},
+    {"names", MR_CFG_LIST, .fallback = ""},
+    {"ratio", MR_CFG_DOUBLE, .fallback = "1"},
+    {"millrace.secret.switch", MR_CFG_BOOLEAN, MR_CFG_INTERNAL, .fallback = "false"},
+    {0}};
+static const struct mr_config_key json_keys[] = {
+    {"converter.type", MR_CFG_STRING, MR_CFG_REQUIRED, .choices = "key|value|header"},
+    {"schemas.enable", MR_CFG_BOOLEAN, .fallback = "true", .group = "Schemas"},
+    {0}};
+
+static const struct catalog_plugin plugins[] = {
+    {.name = "FileStreamSource",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_SOURCE,
+     .aliases = none,
+     .keys = source_keys,
+     .java_class = SOURCE},
+    {.name = "JsonConverter",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_CONVERTER,
+     .aliases = none,
+     .keys = json_keys,
+     .java_class = JSON},
+};
+
+size_t catalog_count(const struct catalog *cat)
+{
+    return sizeof(plugins) / sizeof(plugins[0]);
+}
+
+const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
+{
+    return &plugins[i];
+}
+
+const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
+                                          const char *name)
+{
+    for (size_t i = 0; i < catalog_count(cat); i++)
+        if ((strcmp(plugins[i].name, name) == 0 || strcmp(plugins[i].java_class, name) == 0) &&
+            (kind == 0 ? plugins[i].kind != MR_PLUGIN_CONVERTER : plugins[i].kind == kind))
+            return &plugins[i];
+    return NULL;
+}
+
+/* --- one reply ---------------------------------------------------------------------------------------------------------- */
+
+struct fixture {
+    struct worker_config worker;
+    struct props config;
+    json_t *reply;
+};
+
+static void set(struct fixture *f, const char *key, const char *value)
+{
+    assert_int_equal(props_set(&f->config, key, value), 0);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    f->worker.path = "worker.properties";
+    assert_int_equal(props_set(&f->worker.props, "key.converter", "JsonConverter"), 0);
+    assert_int_equal(props_set(&f->worker.props, "value.converter", JSON), 0);
+    set(f, "name", " v ");
+    set(f, "connector.class", "FileStreamSource");
+    set(f, "topic", "t");
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    json_decref(f->reply);
+    props_deinit(&f->config);
+    props_deinit(&f->worker.props);
+    free(f);
+    return 0;
+}
+
+static void ask(struct fixture *f)
+{
+    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_result result;
+
+    json_decref(f->reply);
+    assert_int_equal(validate_connector(&input, &result, NULL), 0);
+    f->reply = validate_reply(&input, &result);
+    assert_non_null(f->reply);
+    validate_deinit(&result);
+}
+
+/* The configs entry of a key, as JSON text; "" when there is none. */
+static const char *entry(struct fixture *f, const char *key)
+{
+    static char text[4096];
+    json_t *one;
+    size_t i;
+
+    text[0] = '\0';
+    json_array_foreach(json_object_get(f->reply, "configs"), i, one)
+    {
+        char *found;
+
+        if (strcmp(json_string_value(json_object_get(json_object_get(one, "value"), "name")),
+                   key) != 0)
+            continue;
+        found = json_text(one);
+        snprintf(text, sizeof(text), "%s", found);
+        free(found);
+    }
+    return text;
+}
+
+static void shows(struct fixture *f, const char *key, const char *part)
+{
+    if (strstr(entry(f, key), part) == NULL)
+        fail_msg("%s: '%s' is not in '%s'", key, part, entry(f, key));
+}
+
+static void a_key_has_its_definition_and_its_value(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "token", "hunter2");
+    set(f, "names", "a, b,,c ");
+    set(f, "ratio", "0.5");
+    ask(f);
+    assert_string_equal(
+        entry(f, "topic"),
+        "{\"definition\":{\"name\":\"topic\",\"type\":\"STRING\",\"required\":true,\"default_"
+        "value\":"
+        "null,\"importance\":\"HIGH\",\"documentation\":\"Where to\",\"group\":null,"
+        "\"order_in_group\":-1,\"width\":\"NONE\",\"display_name\":\"topic\",\"dependents\":[]},"
+        "\"value\":{\"name\":\"topic\",\"value\":\"t\",\"recommended_values\":[],\"errors\":[],"
+        "\"visible\":true}}");
+    shows(f, "token",
+          "\"group\":\"Login\",\"order_in_group\":3,\"width\":\"LONG\",\"display_name\":\"Token\"");
+    shows(f, "token", "\"value\":\"[hidden]\"");
+    shows(f, "names", "\"value\":\"a,b,,c\"");
+    shows(f, "ratio", "\"value\":\"0.5\"");
+    shows(f, "batch.size", "\"value\":\"2000\"");
+    shows(f, "name", "\"value\":\"v\"");
+    shows(f, "connector.class", "\"value\":\"FileStreamSource\"");
+    assert_string_equal(entry(f, "millrace.secret.switch"), "");
+}
+
+static void problems_stand_beside_what_could_be_read(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "tasks.max", "0");
+    set(f, "batch.size", "many");
+    set(f, "millrace.secret.switch", "perhaps");
+    ask(f);
+    assert_int_equal(json_integer_value(json_object_get(f->reply, "error_count")), 3);
+    assert_string_equal(json_string_value(json_object_get(f->reply, "name")), "FileStreamSource");
+    shows(f, "tasks.max", "\"value\":\"0\"");
+    shows(f, "tasks.max", "Value must be at least 1");
+    shows(f, "batch.size", "\"value\":null");
+    shows(f, "batch.size", "Not a number of type INT");
+    shows(f, "millrace.secret.switch", "Expected value to be either true or false");
+}
+
+static void what_is_installed_is_recommended(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "value.converter", "JsonConverter");
+    ask(f);
+    shows(f, "key.converter", "\"default_value\":\"" JSON "\"");
+    shows(f, "key.converter", "\"value\":\"" JSON "\",\"recommended_values\":[\"" JSON "\"]");
+    shows(f, "value.converter", "\"value\":\"" JSON "\"");
+    shows(f, "header.converter",
+          "\"value\":\"org.apache.kafka.connect.storage.SimpleHeaderConverter\","
+          "\"recommended_values\":[\"" JSON
+          "\",\"org.apache.kafka.connect.storage.SimpleHeaderConverter\"]");
+    shows(f, "connector.plugin.version", "\"default_value\":\"4.3.1\"");
+    shows(f, "value.converter.plugin.version",
+          "\"value\":\"4.3.1\",\"recommended_values\":[\"4.3.1\"]");
+}
+
+static void converters_and_clients_stand_below_their_prefix(void **state)
+{
+    struct fixture *f = *state;
+    json_t *first;
+
+    set(f, "value.converter", JSON);
+    set(f, "value.converter.schemas.enable", "FALSE");
+    set(f, "producer.override.linger.ms", "5");
+    set(f, "producer.override.sasl.jaas.config", "hunter2");
+    set(f, "producer.override.no.such", "x");
+    ask(f);
+    shows(f, "value.converter.schemas.enable",
+          "{\"definition\":{\"name\":\"value.converter.schemas.enable\",\"type\":\"BOOLEAN\"");
+    shows(f, "value.converter.schemas.enable", "\"value\":\"false\"");
+    shows(f, "value.converter.converter.type", "\"value\":\"value\"");
+    assert_string_equal(entry(f, "key.converter.converter.type"), "");
+    shows(f, "producer.override.linger.ms", "\"display_name\":\"linger.ms\"");
+    shows(f, "producer.override.linger.ms", "\"value\":\"5\"");
+    shows(f, "producer.override.sasl.jaas.config", "\"value\":\"[hidden]\"");
+    assert_null(strstr(entry(f, "producer.override.sasl.jaas.config"), "hunter2"));
+    first = json_array_get(json_object_get(f->reply, "configs"), 0);
+    assert_true(json_is_null(json_object_get(first, "definition")));
+    shows(f, "producer.override.no.such",
+          "{\"definition\":null,\"value\":{\"name\":\"producer."
+          "override.no.such\",\"value\":\"x\"");
+}
+
+static void groups_are_named_once_in_their_order(void **state)
+{
+    struct fixture *f = *state;
+    char *groups;
+
+    set(f, "value.converter", JSON);
+    set(f, "transforms", "a");
+    set(f, "transforms.a.type", "Nope");
+    ask(f);
+    groups = json_text(json_object_get(f->reply, "groups"));
+    assert_string_equal(groups, "[\"Common\",\"Transforms\",\"Predicates\",\"Error Handling\","
+                                "\"Topic Creation\",\"Exactly Once Support\",\"offsets.topic\","
+                                "\"Transforms: a\",\"Login\",\"Schemas\"]");
+    free(groups);
+    shows(f, "transforms.a.type", "\"display_name\":\"Transformation type for a\"");
+    shows(f, "transforms.a.type", "\"value\":null");
+}
+
+static void definitions_alone_are_the_plugin_s_and_then_the_framework_s(void **state)
+{
+    json_t *list = validate_definitions(&plugins[0]);
+    struct mr_error err = {0};
+
+    (void)state;
+    assert_string_equal(json_string_value(json_object_get(json_array_get(list, 0), "name")),
+                        "topic");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(list, 5), "name")),
+                        "name");
+    json_decref(list);
+    list = validate_definitions(&plugins[1]);
+    assert_int_equal(json_array_size(list), 2);
+    json_decref(list);
+    assert_int_equal(validate_version(&plugins[0], "latest", &err), 0);
+    assert_int_equal(validate_version(&plugins[0], "[4.3.1]", &err), 0);
+    assert_int_equal(validate_version(&plugins[0], "99", &err), MR_ERR_CONFIG);
+    assert_string_equal(err.text, "Plugin " SOURCE
+                                  " not found that matches the version range [99,99], available "
+                                  "versions: [4.3.1]");
+}
+
+#define reply_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        reply_test(a_key_has_its_definition_and_its_value),
+        reply_test(problems_stand_beside_what_could_be_read),
+        reply_test(what_is_installed_is_recommended),
+        reply_test(converters_and_clients_stand_below_their_prefix),
+        reply_test(groups_are_named_once_in_their_order),
+        reply_test(definitions_alone_are_the_plugin_s_and_then_the_framework_s),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
