@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts, watches and ends `millrace standalone` for a test. What it starts carries a mark in the environment; when the
+/* Starts, watches and ends `millrace standalone` or `millrace worker` for a test. What it starts carries a mark in the environment; when the
  * test ends, everything with that mark is killed, whoever its parent is by then. */
 #include "support/worker_run.h"
 
@@ -53,27 +53,46 @@ static void end_marked(void *arg)
         kill(pids[i], SIGKILL);
 }
 
+/* Where its state is. */
+static const char *storage_of(const struct worker_run *worker)
+{
+    if (worker->group == NULL)
+        return scratch_text("offset.storage.file.filename=%s", worker->offsets);
+    return scratch_text("group.id=%s\n"
+                        "config.storage.topic=%s-configs\n"
+                        "offset.storage.topic=%s-offsets\n"
+                        "status.storage.topic=%s-status\n"
+                        "config.storage.replication.factor=1\n"
+                        "offset.storage.replication.factor=1\n"
+                        "status.storage.replication.factor=1\n"
+                        "offset.storage.partitions=2\n"
+                        "status.storage.partitions=2",
+                        worker->group, worker->group, worker->group, worker->group);
+}
+
 static void write_config(const struct worker_run *worker, const char *more)
 {
+    const char *storage = storage_of(worker);
     const char *text =
         scratch_text("bootstrap.servers=%s\n"
                      "listeners=http://127.0.0.1:%d\n"
                      "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
                      "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
-                     "offset.storage.file.filename=%s\n"
+                     "%s\n"
                      "offset.flush.interval.ms=200\n"
                      "plugin.path=%s/tests/plugins\n"
                      "millrace.run.dir=%s\n"
                      "%s",
-                     worker->servers, worker->port, worker->offsets, TEST_BUILD,
-                     scratch_path("run"), more == NULL ? "" : more);
+                     worker->servers, worker->port, storage, TEST_BUILD, worker->run_dir,
+                     more == NULL ? "" : more);
 
     scratch_write_text(worker->config, text);
 }
 
 static void launch(struct worker_run *worker)
 {
-    const char *argv[FILES_MAX + 4] = {worker->exe, "standalone", worker->config};
+    const char *argv[FILES_MAX + 4] = {worker->exe, worker->group != NULL ? "worker" : "standalone",
+                                       worker->config};
 
     for (size_t i = 0; worker->files != NULL && worker->files[i] != NULL; i++) {
         assert_true(i < FILES_MAX);
@@ -87,7 +106,8 @@ static bool answers(struct worker_run *worker)
     if (!process_running(worker->process))
         fail_msg("the worker ended with status %d: %s", worker->process->status,
                  scratch_read(worker->log, NULL));
-    return http_get(scratch_text("%s/", worker->url)).status == 200;
+    return http_get(scratch_text("%s%s", worker->url, worker->group != NULL ? "/health" : "/"))
+               .status == 200;
 }
 
 struct worker_run *worker_run_start(const struct worker_run_options *options)
@@ -100,6 +120,8 @@ struct worker_run *worker_run_start(const struct worker_run_options *options)
     worker->config = scratch_path(scratch_text("%s.properties", name));
     worker->log = scratch_path(scratch_text("%s.log", name));
     worker->offsets = scratch_path(scratch_text("%s.offsets", name));
+    worker->group = options->group;
+    worker->run_dir = scratch_path(worker->group != NULL ? scratch_text("%s.run", name) : "run");
     worker->mark = scratch_name("worker");
     worker->port = worker_run_free_port();
     worker->url = scratch_text("http://127.0.0.1:%d", worker->port);

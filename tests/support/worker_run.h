@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real binary as a standalone worker, in the test's folder, on a free port. */
+/* The real binary as a worker, standalone or of a cluster, in the test's folder, on a free port. */
 #ifndef TESTS_WORKER_RUN_H
 #define TESTS_WORKER_RUN_H
 
@@ -14,6 +14,8 @@ struct worker_run {
     const char *config;  /* worker.properties */
     const char *log;     /* of all its lives */
     const char *offsets; /* offset.storage.file.filename */
+    const char *group;   /* of its cluster; NULL: standalone */
+    const char *run_dir;
     const char *mark;    /* of the worker's and its hosts' processes: process_marked */
     const char *url;     /* http://127.0.0.1:PORT */
     const char *servers;
@@ -27,11 +29,12 @@ struct worker_run_options {
     const char *name;    /* of its files: "<name>.properties"; NULL: worker */
     const char *servers; /* NULL: the shared broker */
     const char *props;   /* more properties, lines; later ones win */
+    const char *group;   /* of a cluster; its topics are <group>-configs, -offsets, -status; NULL: standalone */
     const char *const *files;
     bool dont_wait; /* for the first answer */
 };
 
-/* Configuration written, process started, first answer of GET / seen. Its offsets are flushed every 200 ms, and the plugins
+/* Configuration written, process started, first answer of GET / seen, or the cluster joined. Its offsets are flushed every 200 ms, and the plugins
  * of tests/plugins are on its path. Ended with the test. */
 struct worker_run *worker_run_start(const struct worker_run_options *options);
 /* after its end: start once more, same files, same port */
