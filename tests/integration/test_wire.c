@@ -3,8 +3,10 @@
  * blocking calls, offsets. The error codes are those that a Java client's requests got. */
 #include "base/clock.h"
 #include "support/kafka_run.h"
+#include "support/process.h"
 #include "support/scratch.h"
 #include "support/topic.h"
+#include "support/unit/certificates.h"
 #include "wire/kafka_code.h"
 #include "wire/wire_call.h"
 
@@ -472,6 +474,154 @@ static void ends_of_partitions_are_told_by_their_leaders(void **state)
     wire_call_free(&call);
 }
 
+/* --- a listener with TLS and logins ---------------------------------------------------------------------------------- */
+
+#define REAUTH_MS 10000
+
+struct secure {
+    const char *servers;
+    const char *authority; /* PEM */
+};
+
+static const char *read_port(void)
+{
+    char *output;
+
+    assert_int_equal(process_shell("tests/kafka/kafka.sh port", 20000, &output), 0);
+    return scratch_text("%d", (int)strtol(output, NULL, 10));
+}
+
+static void forget_pair(void *arg)
+{
+    certificates_free(arg);
+}
+
+static const struct certificates_pair *keep_pair(struct certificates_pair made)
+{
+    struct certificates_pair *pair = scratch_keep(malloc(sizeof(*pair)));
+
+    *pair = made;
+    scratch_at_end(forget_pair, pair);
+    return pair;
+}
+
+static struct secure secure_broker(void)
+{
+    const struct certificates_pair *authority = keep_pair(certificates_authority("tests"));
+    const struct certificates_pair *server =
+        keep_pair(certificates_for(authority, "localhost", NULL));
+    const char *port = read_port();
+    const char *pem = scratch_path("broker.pem");
+    struct kafka_run *kafka;
+
+    scratch_write_text(pem, scratch_text("%s%s", server->key, server->certificate));
+    kafka = kafka_run_start(scratch_text(
+        "KAFKA_SECURE=%s KAFKA_EXTRA='"
+        "ssl.keystore.type=PEM\nssl.keystore.location=%s\n"
+        "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER\n"
+        "listener.name.secure.connections.max.reauth.ms=%d\n"
+        "listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain."
+        "PlainLoginModule required user_alice=\"secret\";\n"
+        "listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security."
+        "scram."
+        "ScramLoginModule required;\n"
+        "listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security."
+        "scram."
+        "ScramLoginModule required;\n"
+        "listener.name.secure.oauthbearer.sasl.jaas.config=org.apache.kafka.common.security."
+        "oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"broker\";'",
+        port, pem, REAUTH_MS));
+    for (int i = 0; i < 2; i++)
+        kafka_run_do(kafka,
+                     scratch_text("tool kafka.admin.ConfigCommand --bootstrap-server %s --alter "
+                                  "--entity-type users --entity-name alice --add-config "
+                                  "'%s=[password=secret]'",
+                                  kafka_run_servers_of(kafka),
+                                  i == 0 ? "SCRAM-SHA-256" : "SCRAM-SHA-512"));
+    return (struct secure){.servers = scratch_text("localhost:%s", port),
+                           .authority = authority->certificate};
+}
+
+static struct peer *secure_peer(const struct secure *secure, const char *mechanism,
+                                const char *jaas)
+{
+    struct props props;
+    struct peer *p;
+
+    set_all(&props, secure->servers, mechanism);
+    props_set(&props, "security.protocol", "SASL_SSL");
+    props_set(&props, "ssl.truststore.type", "PEM");
+    props_set(&props, "ssl.truststore.certificates", secure->authority);
+    props_set(&props, "sasl.mechanism", mechanism);
+    props_set(&props, "sasl.jaas.config", jaas);
+    p = peer_with(&props, scratch_name(mechanism));
+    props_deinit(&props);
+    return p;
+}
+
+#define PLAIN_LOGIN "org.apache.kafka.common.security.plain.PlainLoginModule required "
+#define SCRAM_LOGIN "org.apache.kafka.common.security.scram.ScramLoginModule required "
+#define OAUTH_LOGIN "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+
+static const char *const logins[][2] = {
+    {"PLAIN", PLAIN_LOGIN "username=alice password=secret;"},
+    {"SCRAM-SHA-256", SCRAM_LOGIN "username=alice password=secret;"},
+    {"SCRAM-SHA-512", SCRAM_LOGIN "username=alice password=secret;"},
+    {"OAUTHBEARER", OAUTH_LOGIN "unsecuredLoginStringClaim_sub=alice;"},
+};
+
+#define LOGINS (sizeof(logins) / sizeof(*logins))
+
+/* Beyond the end of the session each goes on over the connection that it has. */
+static void logins_over_tls_are_renewed(const struct secure *secure)
+{
+    struct peer *peers[LOGINS];
+    const char *members[LOGINS];
+    int generations[LOGINS];
+    int64_t from_ms = clock_ms();
+
+    for (size_t i = 0; i < LOGINS; i++) {
+        peers[i] = secure_peer(secure, logins[i][0], logins[i][1]);
+        members[i] = lone_member(peers[i], &generations[i]);
+    }
+    while (clock_ms() - from_ms < REAUTH_MS + 2500) {
+        for (size_t i = 0; i < LOGINS; i++) {
+            assert_int_equal(heartbeat(peers[i], generations[i], members[i]), 0);
+            assert_true(coordinator_known(peers[i]->coordinator));
+        }
+        scratch_pause(200);
+    }
+}
+
+static void wrong_logins_are_fatal(const struct secure *secure)
+{
+    static const char *const wrong[][2] = {
+        {"PLAIN", PLAIN_LOGIN "username=alice password=wrong;"},
+        {"SCRAM-SHA-256", SCRAM_LOGIN "username=alice password=wrong;"},
+        {"SCRAM-SHA-512", SCRAM_LOGIN "username=nobody password=secret;"},
+        {"OAUTHBEARER", OAUTH_LOGIN "unsecuredLoginStringClaim_sub=\"\";"},
+    };
+
+    for (size_t i = 0; i < LOGINS; i++) {
+        struct peer *p = secure_peer(secure, wrong[i][0], wrong[i][1]);
+        struct request request = heartbeat_request(p, 1, "ghost");
+        struct got got;
+
+        start_on(p, COORDINATOR_MAIN, &request, &got);
+        await(&got);
+        assert_int_equal(got.failure, MR_ERR_FATAL);
+        assert_null(strstr(got.text, "secret"));
+    }
+}
+
+static void tls_and_logins_work_with_a_real_broker(void **state)
+{
+    struct secure secure = secure_broker();
+
+    wrong_logins_are_fatal(&secure);
+    logins_over_tls_are_renewed(&secure);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -482,6 +632,7 @@ int main(void)
         test(heartbeats_pass_a_join_that_is_parked),
         test(a_member_is_found_and_made_to_leave),
         test(ends_of_partitions_are_told_by_their_leaders),
+        test(tls_and_logins_work_with_a_real_broker),
     };
 
     signal(SIGPIPE, SIG_IGN);

@@ -22,6 +22,7 @@
 #   KAFKA_PORT         of the first broker                (a free one)
 #   KAFKA_AUTO_CREATE  topics spring into being by use    (true)
 #   KAFKA_JAVA_OPTS    heap and compiler of the JVMs      (small and quick to start)
+#   KAFKA_SECURE       port of a second listener, SASL_SSL, of a single broker; KAFKA_EXTRA must say the rest
 #   KAFKA_EXTRA        more broker properties, a line each
 #   CONNECT_EXTRA      more Java worker properties, a line each
 set -euo pipefail
@@ -158,15 +159,15 @@ END
 }
 
 broker_config() { # node count port controller-port quorum
-    local copies=$(($2 < 3 ? 1 : 3)) in_sync=$(($2 < 3 ? 1 : 2))
+    local copies=$(($2 < 3 ? 1 : 3)) in_sync=$(($2 < 3 ? 1 : 2)) secure=${KAFKA_SECURE:+,SECURE://localhost:$KAFKA_SECURE}
     cat >"$run/broker-$1.properties" <<END
 process.roles=broker,controller
 node.id=$1
-listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4
-advertised.listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4
+listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4$secure
+advertised.listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4$secure
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL
 controller.quorum.bootstrap.servers=$5
 log.dirs=$run/data-$1
 auto.create.topics.enable=${KAFKA_AUTO_CREATE:-true}
@@ -353,7 +354,7 @@ stop() {
     rm -rf "$run"
 }
 
-usage() { sed -n '3,26s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '3,27s/^# \{0,1\}//p' "$0"; }
 want() { [ "$1" -ge "$2" ] || { usage >&2; exit 1; }; }
 
 case ${1:-help} in
