@@ -263,6 +263,14 @@ static void on_lost(void *arg, const struct mr_error *err)
     stop(arg, EXIT_LOST);
 }
 
+static void on_readable(void *arg)
+{
+    struct worker *worker = arg;
+
+    if (!worker->stopping)
+        server_open(worker->server, worker->herder);
+}
+
 static int open_herder(struct worker *worker, struct mr_error *err)
 {
     if (validate_worker(&worker->config, worker->catalog, err) != 0)
@@ -271,12 +279,14 @@ static int open_herder(struct worker *worker, struct mr_error *err)
                                                          .config = &worker->config,
                                                          .catalog = worker->catalog,
                                                          .open = worker->mode->open,
+                                                         .readable = on_readable,
                                                          .failed = on_lost,
                                                          .arg = worker},
                                 err);
     if (worker->herder == NULL)
         return -1;
-    server_open(worker->server, worker->herder);
+    if (herder_readable(worker->herder))
+        server_open(worker->server, worker->herder);
     return 0;
 }
 

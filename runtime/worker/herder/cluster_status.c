@@ -51,13 +51,25 @@ void cluster_status_told(struct distributed *d, const char *conn, int task, enum
         put(d, conn, task, state, trace, state == STATE_RESTARTING ? NULL : version_of(d, conn));
 }
 
+static size_t items_here(const struct distributed *d, const char *conn)
+{
+    size_t items = 0;
+
+    for (size_t i = 0; i < d->allocation.count; i++)
+        if (strcmp(d->allocation.entries[i].conn, conn) == 0)
+            items += d->allocation.entries[i].count;
+    return items;
+}
+
 void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name)
 {
     char trace[1024];
+    size_t items = items_here(d, conn->name);
 
-    if (conn->missing_told == conn->serial)
+    if (items == 0 || (conn->missing_told == conn->serial && conn->missing_items == items))
         return;
     conn->missing_told = conn->serial;
+    conn->missing_items = items;
     snprintf(trace, sizeof(trace),
              "org.apache.kafka.connect.errors.ConnectException: Failed to find any class that "
              "implements Connector and which name matches %.500s on this worker",

@@ -40,12 +40,14 @@ struct source_put {
  * or the task, likewise. */
 enum source_deed { SOURCE_LEADS, SOURCE_LEADS_SETTLED, SOURCE_OWNS };
 
-/* What a source is made with. Borrowed for its life. failed: it can't go on, the worker is to end; never from inside a call. */
+/* What a source is made with. Borrowed for its life. readable: as below; failed: it can't go on, the worker is to end. Neither from
+ * inside a call. */
 struct source_parts {
     struct loop *loop;
     const struct worker_config *config;
     const struct catalog *catalog;
     struct supervisor *sup;
+    void (*readable)(void *arg);
     void (*failed)(void *arg, const struct mr_error *err);
     void *arg;
 };
@@ -70,6 +72,7 @@ struct source_parts {
  * told, share, shared
  *            as in connectors.h; NULL where nothing is shared
  * may_start  is this task, started with this generation, still to run here?
+ * readable   does it know what there is? NULL: always. Until then parts->readable is to come
  * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it serves, as does a NULL function
  * shutdown   connectors have ended: let go of what is held outside; then fn. NULL: nothing is
  * marks      after a restart that was asked for by parts `state` shows these as RESTARTING at once */
@@ -103,6 +106,7 @@ struct conn_source {
     void (*shared)(struct conn_source *source, const char *conn);
     bool (*may_start)(const struct conn_source *source, const char *conn, int task,
                       int64_t generation);
+    bool (*readable)(const struct conn_source *source);
     const char *(*stage)(const struct conn_source *source);
     void (*shutdown)(struct conn_source *source, loop_fn fn, void *arg);
     void (*free)(struct conn_source *source);

@@ -487,6 +487,7 @@ static void on_ready(void *arg, const struct mr_error *err)
         conn->serial = ++d->serials;
     }
     d->replayed = true;
+    d->parts.readable(d->parts.arg);
     log_info("%zu connectors in the config topic; joins group %s",
              config_state_count(distributed_config(d)), d->parts.config->cluster.group_id);
     member_start(d->member, config_state_offset(distributed_config(d)));
@@ -501,6 +502,11 @@ static const char *on_stage(const struct conn_source *source)
     if (!d->replayed)
         return "reading the internal topics";
     return d->joined ? NULL : "ensuring membership in the cluster";
+}
+
+static bool on_readable(const struct conn_source *source)
+{
+    return self_in(source)->replayed;
 }
 
 static void run_on(struct conn_source *source, struct connectors *connectors)
@@ -607,6 +613,7 @@ static const struct conn_source table = {
     .share = on_share,
     .shared = on_shared,
     .may_start = on_may_start,
+    .readable = on_readable,
     .stage = on_stage,
     .shutdown = on_shutdown,
     .free = on_free,

@@ -18,7 +18,8 @@ struct dist_conn {
     uint64_t serial;       /* of that */
     bool held;             /* a new set of tasks came: none is started before the next round */
     int64_t held_offset;   /* of the config topic, behind that set */
-    uint64_t missing_told; /* serial for which it was told that its class is not installed */
+    uint64_t missing_told; /* serial for which it was told that its class is not installed, */
+    size_t missing_items;  /* of so many of its items that are assigned here */
     /* task_writer.c */
     bool writing; /* a set is on its way to the topic */
     bool again;   /* and is to be made anew after that */

@@ -40,8 +40,9 @@ struct herder {
     loop_fn stopped_fn;
     void *stopped_arg;
     struct loop_timer stop_guard;
+    void (*readable)(void *arg);
     void (*failed)(void *arg, const struct mr_error *err);
-    void *failed_arg;
+    void *mode_arg;
 };
 
 /* A change under way. */
@@ -395,6 +396,11 @@ static const char *source_stage(const struct herder *herder)
     return herder->source->stage != NULL ? herder->source->stage(herder->source) : NULL;
 }
 
+bool herder_readable(const struct herder *herder)
+{
+    return herder->source->readable == NULL || herder->source->readable(herder->source);
+}
+
 bool herder_ready(const struct herder *herder)
 {
     return herder->started && herder->cluster_id != NULL && !herder->stopping &&
@@ -665,7 +671,14 @@ static void on_source_failed(void *arg, const struct mr_error *err)
 {
     struct herder *herder = arg;
 
-    herder->failed(herder->failed_arg, err);
+    herder->failed(herder->mode_arg, err);
+}
+
+static void on_source_readable(void *arg)
+{
+    struct herder *herder = arg;
+
+    herder->readable(herder->mode_arg);
 }
 
 static int open_parts(struct herder *herder, const struct herder_options *options,
@@ -680,6 +693,7 @@ static int open_parts(struct herder *herder, const struct herder_options *option
     struct source_parts parts = {.loop = herder->loop,
                                  .config = herder->config,
                                  .catalog = herder->catalog,
+                                 .readable = on_source_readable,
                                  .failed = on_source_failed,
                                  .arg = herder};
 
@@ -716,7 +730,8 @@ struct herder *herder_new(const struct herder_options *options, struct mr_error 
     herder->config = options->config;
     herder->catalog = options->catalog;
     herder->failed = options->failed;
-    herder->failed_arg = options->arg;
+    herder->readable = options->readable;
+    herder->mode_arg = options->arg;
     if (open_parts(herder, options, err) != 0) {
         herder_free(&herder);
         return NULL;

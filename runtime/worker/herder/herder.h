@@ -30,13 +30,15 @@ struct conn_source;
 struct peer;
 struct source_parts;
 
-/* loop, config, catalog: borrowed for life. open: standalone_open, distributed_open. failed: the worker can't go on (a cluster's
+/* loop, config, catalog: borrowed for life. open: standalone_open, distributed_open. readable: from now on reads are true, where that
+ * was not so at once (herder_readable). failed: the worker can't go on (a cluster's
  * topics or its group): it is to be ended; may be NULL where that cannot be. */
 struct herder_options {
     struct loop *loop;
     const struct worker_config *config;
     const struct catalog *catalog;
     struct conn_source *(*open)(const struct source_parts *parts, struct mr_error *err);
+    void (*readable)(void *arg);
     void (*failed)(void *arg, const struct mr_error *err);
     void *arg;
 };
@@ -54,6 +56,7 @@ void herder_started(struct herder *herder);
 
 /* Reads: from memory, at once. New references; NULL when the connector (or task) is unknown or has no status yet. */
 json_t *herder_root(struct herder *herder); /* {"version","commit","kafka_cluster_id","millrace"} */
+bool herder_readable(const struct herder *herder);
 bool herder_ready(const struct herder *herder); /* for /health: start-up is over */
 const char *
 herder_stage(const struct herder *herder); /* "reading connector files", … for time-outs */
