@@ -175,6 +175,10 @@ static void run_report(struct member *m, struct command *command)
         m->held = command->held;
         command->held = held;
     }
+    if (command->offset > m->offset) {
+        m->offset = command->offset;
+        member_read_on(m);
+    }
     m->offset = command->offset;
     if (command->number >= 0 && command->number == m->unsettled)
         m->unsettled = -1;

@@ -40,8 +40,8 @@ struct member_options {
  *
  * The new allocation is: what it was, without `assignment.revoked`, with `assignment.assigned`; with kind CONNECT_EAGER it is
  * `assignment.assigned` alone. Revoked items need not be held, assigned ones may be held already.
- * assignment.error != 0: read the config topic up to assignment.offset, change nothing; the member joins again by itself, after
- * a back-off. assignment.delay_ms: it joins again by itself when that is over.
+ * assignment.error != 0: read the config topic up to assignment.offset and report it, change nothing; the member joins again
+ * by itself, then or after a back-off. assignment.delay_ms: it joins again by itself when that is over.
  * A leader that gave us no entry at all gives an empty assignment.
  *
  * lease: for supervisor_lease, after what is taken away was told to stop, before anything is started: after a loss hosts must

@@ -138,11 +138,6 @@ static void want_round_now(void *arg)
     member_want_round(arg, "the scheduled delay is over");
 }
 
-static void want_round_after_mismatch(void *arg)
-{
-    member_want_round(arg, "the config offset did not match");
-}
-
 static void replace(char **text, const char *with)
 {
     free(*text);
@@ -150,14 +145,23 @@ static void replace(char **text, const char *with)
     mr_assert(*text != NULL);
 }
 
-/* Everybody is to read the config topic on. Rounds like this one come with growing pauses. */
+/* Everybody is to read the config topic on. Rounds like this one come with growing pauses, which the others wait out with us;
+ * a report that we have read on ends ours. */
 static void round_mismatched(struct member *m, const struct connect_assignment *assignment)
 {
     int64_t delay_ms = backoff_ms(m, m->retry_backoff_ms, MEMBER_MISMATCH_MAX_MS, ++m->mismatches);
 
     log_warn("the round ended with error %d: no worker has read the config topic up to offset %lld",
              assignment->error, (long long)assignment->offset);
-    loop_timer_start(m->loop, &m->delay, delay_ms, want_round_after_mismatch, m);
+    m->wanted_offset = assignment->offset;
+    m->wants_round = true;
+    loop_timer_start(m->loop, &m->retry, delay_ms, try_join_again, m);
+}
+
+void member_read_on(struct member *m)
+{
+    if (m->mismatches > 0 && m->offset >= m->wanted_offset)
+        loop_timer_cancel(&m->retry);
 }
 
 static void round_done(struct member *m, const struct connect_assignment *assignment)

@@ -69,8 +69,9 @@ struct member {
     bool open_told;    /* `rebalancing` was posted */
     int64_t unsettled; /* generation the herder is acting upon, -1 none */
     bool held_long_enough;
-    int failures;   /* on end, until STABLE */
-    int mismatches; /* rounds on end */
+    int failures;          /* on end, until STABLE */
+    int mismatches;        /* rounds on end */
+    int64_t wanted_offset; /* of the last of them */
     struct loop_timer retry, settle, delay;
 
     /* the round in which we are joined */
@@ -122,6 +123,8 @@ void member_retry(struct member *m, bool at_once);
 /* The group does not know us (25), or this generation is over (22). */
 void member_dropped(struct member *m, const char *why);
 void member_emptied(struct member *m, int64_t ask);
+/* The herder reported an offset: perhaps the one that the last round wanted. */
+void member_read_on(struct member *m);
 void member_led(struct member *m, int64_t ask, const struct lead_snapshot *snapshot);
 void member_open(struct member *m);
 

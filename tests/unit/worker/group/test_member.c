@@ -765,6 +765,47 @@ static void a_config_mismatch_is_no_storm(void **state)
 
 /* --- assignments ------------------------------------------------------------------------------------------------------ */
 
+static void mismatched(struct rig *rig, const struct member_options *options)
+{
+    begin(rig, options);
+    answer_joined(next_call(rig, REQUEST_JOIN_GROUP), 1, "sessioned");
+    answer_synced(next_call(rig, REQUEST_SYNC_GROUP),
+                  assignment(CONNECT_CONFIG_MISMATCH, NULL, 0, 0));
+    wait_heard(rig, "mismatch:1");
+}
+
+/* Java's workers join again at once: the group waits out our pause with us. */
+static void others_do_not_hurry_us_after_a_mismatch(void **state)
+{
+    struct rig *rig = *state;
+    struct member_options options = options_of(rig);
+
+    options.retry_backoff_ms = 1000;
+    mismatched(rig, &options);
+    for (int i = 0; i < 3; i++)
+        answer_code(next_call(rig, REQUEST_HEARTBEAT), 27);
+    assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 50));
+}
+
+static void having_read_on_ends_the_pause(void **state)
+{
+    struct rig *rig = *state;
+    struct member_options options = options_of(rig);
+    struct member_word word = {NULL, 6, -1, NULL};
+
+    options.retry_backoff_ms = 100000;
+    begin(rig, &options);
+    assert_int_equal(member_report(rig->member, &word), 0);
+    answer_joined(next_call(rig, REQUEST_JOIN_GROUP), 1, "sessioned");
+    answer_synced(next_call(rig, REQUEST_SYNC_GROUP),
+                  assignment(CONNECT_CONFIG_MISMATCH, NULL, 0, 0));
+    wait_heard(rig, "mismatch:1");
+    assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 20));
+    word.offset = 7; /* what the assignment named */
+    assert_int_equal(member_report(rig->member, &word), 0);
+    assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
+}
+
 static void no_entry_is_an_empty_assignment(void **state)
 {
     struct rig *rig = *state;
@@ -1054,6 +1095,8 @@ int main(void)
         T(a_herder_that_is_stuck_is_not_waited_for_for_ever),
         T(the_scheduled_delay_ends_in_a_round),
         T(a_config_mismatch_is_no_storm),
+        T(others_do_not_hurry_us_after_a_mismatch),
+        T(having_read_on_ends_the_pause),
         T(no_entry_is_an_empty_assignment),
         T(unreadable_assignments_and_unknown_protocols_are_tried_again),
         T(a_downgrade_to_eager_stops_everything_before_the_sync),
