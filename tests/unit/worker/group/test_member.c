@@ -793,6 +793,7 @@ static void having_read_on_ends_the_pause(void **state)
     struct member_options options = options_of(rig);
     struct member_word word = {NULL, 6, -1, NULL};
 
+    rig->settles = false;
     options.retry_backoff_ms = 100000;
     begin(rig, &options);
     assert_int_equal(member_report(rig->member, &word), 0);
