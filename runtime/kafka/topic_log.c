@@ -77,6 +77,16 @@ static void condemn(struct topic_log *log, int code, const char *text)
     kafka_error_text(text, log->trouble, sizeof(log->trouble));
 }
 
+/* Rights and logins that were there at the opening may come back: librdkafka goes on trying. */
+static bool passing(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM;
+}
+
 /* An error of a partition or of the client, from the queue or from librdkafka's error callback: which of them depends on the
  * version. A broker that is behind may not know a topic, so the admin is asked later (`doubted`). */
 static void on_trouble(struct topic_log *log, rd_kafka_resp_err_t code, const char *reason)
@@ -92,8 +102,8 @@ static void on_trouble(struct topic_log *log, rd_kafka_resp_err_t code, const ch
             "Topic %s may not be read: the worker's principal needs the ACLs Read and Describe "
             "on it",
             log->topic);
-        condemn(log, MR_ERR_FATAL, text);
-    } else if (kafka_error_consume(code, reason) == MR_ERR_FATAL) {
+        note(log, text);
+    } else if (kafka_error_consume(code, "") == MR_ERR_FATAL && !passing(code)) {
         condemn(log, MR_ERR_FATAL, reason);
     } else if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || log->trouble[0] == '\0') {
         note(log, reason);
@@ -386,18 +396,22 @@ static void read_queue(struct topic_log *log)
     }
 }
 
+/* What holds up appends. */
+static void hear_producer(struct topic_log *log)
+{
+    const char *text = log->waiting > 0 ? producer_trouble(log->producer, NULL) : NULL;
+
+    if (text != NULL && strcmp(text, log->trouble) != 0)
+        note(log, text);
+}
+
 int topic_log_serve(struct topic_log *log, struct mr_error *err)
 {
-    bool fatal = false;
-    const char *text;
-
     while (rd_kafka_poll(log->rk, 0) > 0)
         ;
     if (log->producer != NULL) {
         producer_reports(log->producer, 0, on_report, log);
-        text = producer_trouble(log->producer, &fatal);
-        if (fatal)
-            condemn(log, MR_ERR_FATAL, text);
+        hear_producer(log);
     }
     read_queue(log);
     if (log->doubted)
@@ -408,6 +422,11 @@ int topic_log_serve(struct topic_log *log, struct mr_error *err)
         return 0;
     log->troubled = false;
     return mr_fail(err, MR_ERR_RETRY, "%s", log->trouble);
+}
+
+const char *topic_log_trouble(const struct topic_log *log)
+{
+    return log->trouble;
 }
 
 int topic_log_fd(struct topic_log *log)

@@ -47,9 +47,13 @@ void topic_log_close(struct topic_log **log);
 /* Readable when topic_log_serve has something to do. For the log's life. */
 int topic_log_fd(struct topic_log *log);
 /* Hand out what has arrived: records, and answers of appends; at most for a few milliseconds at a time (the descriptor
- * rings again). 0; MR_ERR_NOT_FOUND: the topic is gone; MR_ERR_FATAL: no rights, authentication failed; both stay. MR_ERR_RETRY:
+ * rings again). 0; MR_ERR_NOT_FOUND: the topic is gone; MR_ERR_FATAL: records were lost on the way (a
+ * damaged batch); both stay. MR_ERR_RETRY:
  * trouble that librdkafka is busy with (err: its newest words), reading goes on. */
 int topic_log_serve(struct topic_log *log, struct mr_error *err);
+
+/* The newest of these words; "" since all is well again. */
+const char *topic_log_trouble(const struct topic_log *log);
 
 /* Where the log ends now: asks the brokers, at most timeout_ms. Then topic_log_reached is asked until everything before
  * was handed out. mark: as many as partitions; the caller's. Errors as topic_admin_ends. */

@@ -30,8 +30,8 @@ struct cluster_store_events {
     void (*config)(void *arg, const struct config_change *change);
     /* Status of a connector (task -1) or task changed. After `ready`. */
     void (*status)(void *arg, const char *conn, int task);
-    /* A topic is gone for good (deleted, rights taken away): memory goes on to answer, all that needs that topic is refused
-     * with err's text. Once a topic. */
+    /* A topic is gone for good (deleted, made anew without compaction, damaged): memory goes on to answer, all that needs it
+     * is refused with err's text until the worker is started again. Once a topic. */
     void (*lost)(void *arg, const char *topic, const struct mr_error *err);
 };
 

@@ -258,10 +258,12 @@ static void expire(struct store_job *job)
         [MARKING] = "the brokers did not say where it ends",
         [FOLLOWING] = "it was not read to its end",
     };
+    const char *trouble = topic_log_trouble(job->log->log);
     struct mr_error err = {0};
 
-    mr_fail(&err, MR_ERR_TIMEOUT, "topic %s: %s in time%s", job->log->topic->name, what[job->state],
-            job->state == WRITING ? "; what was sent may still arrive" : "");
+    mr_fail(&err, MR_ERR_TIMEOUT, "topic %s: %s in time%s%s%s", job->log->topic->name,
+            what[job->state], job->state == WRITING ? "; what was sent may still arrive" : "",
+            trouble[0] != '\0' ? ": " : "", trouble);
     finish(job, &err);
 }
 
@@ -449,8 +451,9 @@ static int replay(struct store_log *log, struct mr_error *err)
             return 0;
         if (rc != MR_ERR_TIMEOUT)
             return mr_fail(err, rc, "%s", own.text);
-        log_warn("topic %s: still being read after %lld s: %s", log->topic->name,
-                 (long long)((clock_ms() - since) / 1000), own.text);
+        log_warn("topic %s: still being read after %lld s%s%s", log->topic->name,
+                 (long long)((clock_ms() - since) / 1000),
+                 topic_log_trouble(log->log)[0] != '\0' ? ": " : "", topic_log_trouble(log->log));
     }
 }
 

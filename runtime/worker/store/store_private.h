@@ -73,7 +73,7 @@ struct store_item {
         struct status_record status;
     } rec;
 };
-#define STORE_BATCH 500
+#define STORE_BATCH 100
 struct store_batch {
     enum internal_topic_kind topic;
     size_t count;
