@@ -230,7 +230,7 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT))
 endef
 $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
 # The rooms themselves against a real broker, without a worker.
-$(BUILD)/tests/integration/test_stores: $(call archives,$(BELOW_worker))
+$(BUILD)/tests/integration/test_stores: $(TSAN) $(call archives,$(BELOW_worker))
 $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/tests/support/unit.a
 # The membership against a real broker, and beside the Java worker.
 $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
