@@ -55,7 +55,7 @@ static struct {
     int64_t session_ms;
     int64_t delay_ms;
     int64_t rebalance_ms;
-    const char *ghost;
+    const char *ghost_file;
     int64_t offset; /* that members report at first */
     enum connect_kind kind;
 } cluster;
@@ -200,7 +200,7 @@ static struct node *join(int i)
         .max_delay_ms = cluster.delay_ms,
         .sync_ms = 3000,
         .retry_backoff_ms = 100,
-        .ghost = cluster.ghost,
+        .ghost_file = cluster.ghost_file,
     };
 
     *node = (struct node){.offset = cluster.offset};
@@ -464,18 +464,16 @@ static void a_killed_member_is_replaced_after_session_and_delay(void **state)
 /* Killed and started again, the members of before are in the way for a session: unless they are made to leave. */
 static void the_ghost_of_a_killed_member_does_not_hold_up_its_successor(void **state)
 {
-    static char ghost[128];
     int64_t ms;
 
     (void)state;
     begin(kafka_run_servers());
     cluster.session_ms = 10000;
+    cluster.ghost_file = scratch_path("member");
     configure("a", 3);
     join(0);
     run_until(ROUND_MS, settled());
-    memcpy(ghost, cluster.nodes[0].id, sizeof(ghost));
     vanish(0);
-    cluster.ghost = ghost;
     join(0);
     ms = run_until(ROUND_MS, settled());
     assert_true(ms < 1500);

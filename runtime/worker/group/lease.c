@@ -43,6 +43,13 @@ struct lease_times lease_times(const struct lease *lease)
     return (struct lease_times){.soft_ms = hard_ms - margin_ms(lease), .hard_ms = hard_ms};
 }
 
+bool lease_lapsed(const struct lease *lease, int64_t sent_ms)
+{
+    int64_t hard_ms = lease_times(lease).hard_ms;
+
+    return hard_ms != 0 && sent_ms >= hard_ms;
+}
+
 struct lease_times lease_ended(const struct lease *lease, int64_t now_ms)
 {
     struct lease_times times = lease_times(lease);

@@ -33,6 +33,9 @@ void lease_rebalancing(struct lease *lease, int64_t sent_ms, bool joining);
 void lease_joined(
     struct lease
         *lease); /* JoinGroup was answered with success: the round did not end without us */
+/* This request was sent when the lease was over: an answer to it proves nothing, since a coordinator that is loading the group
+ * answers a heartbeat with success without looking. Only a new round does. */
+bool lease_lapsed(const struct lease *lease, int64_t sent_ms);
 /* The group does not know us any longer: quiet at now_ms; hard no later than it was, nor than a margin from now. */
 struct lease_times lease_ended(const struct lease *lease, int64_t now_ms);
 

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "worker/group/ghost.h"
 #include "worker/group/member_private.h"
 
 #include <signal.h>
@@ -105,12 +106,18 @@ void member_fail_code(struct member *m, enum request_api api, int16_t code)
 
 void member_set_id(struct member *m, const char *id)
 {
+    struct mr_error err = {0};
+
     free(m->id);
     m->id = strdup(id);
     mr_assert(m->id != NULL);
     m->identity++;
-    if (id[0] != '\0')
-        ear_identity(m->ear, id);
+    if (id[0] == '\0')
+        return;
+    if (m->ghost_file != NULL && ghost_write(m->ghost_file, m->group, id, &err) != 0)
+        log_warn("after a crash this worker's member will be in the way for a session: %s",
+                 err.text);
+    ear_identity(m->ear, id);
 }
 
 /* --- the herder's words ---------------------------------------------------------------------------------------------- */
@@ -313,6 +320,7 @@ static void free_parts(struct member *m)
     free(m->group);
     free(m->url);
     free(m->id);
+    free(m->ghost_file);
     free(m->ghost);
     free(m->leader);
     free(m->leader_url);
@@ -369,22 +377,32 @@ static char *must_dup(const char *text)
     return copy;
 }
 
+/* A member hears of a round by its next heartbeat, and the whole round waits for the last to hear: so more often than asked. */
+static int64_t beat_ms(const struct member_options *o)
+{
+    int64_t often_ms =
+        o->session_ms / 20 > MEMBER_BEAT_MIN_MS ? o->session_ms / 20 : MEMBER_BEAT_MIN_MS;
+
+    return o->heartbeat_ms < often_ms ? o->heartbeat_ms : often_ms;
+}
+
 static struct member *member_made(const struct member_options *o)
 {
     struct member *m = calloc(1, sizeof(*m));
+    char ghost[GHOST_ID_MAX];
 
     mr_assert(m != NULL);
     *m = (struct member){
         .group = must_dup(o->group),
         .url = must_dup(o->url),
-        .ghost = must_dup(o->ghost),
+        .ghost_file = must_dup(o->ghost_file),
         .id = must_dup(""),
         .leader = must_dup(""),
         .leader_url = must_dup(""),
         .best = o->kind,
         .java_assignor = o->java_assignor,
         .session_ms = o->session_ms,
-        .heartbeat_ms = o->heartbeat_ms,
+        .heartbeat_ms = beat_ms(o),
         .rebalance_ms = o->rebalance_ms,
         .max_delay_ms = o->max_delay_ms,
         .sync_ms = o->sync_ms,
@@ -402,6 +420,8 @@ static struct member *member_made(const struct member_options *o)
         .assignor = assignor_new(),
     };
     mr_assert(m->assignor != NULL);
+    if (o->ghost_file != NULL && ghost_read(o->ghost_file, o->group, ghost, sizeof(ghost)))
+        m->ghost = must_dup(ghost);
     if (getrandom(&m->seed, sizeof(m->seed), GRND_NONBLOCK) < 0)
         m->seed = (unsigned)clock_ms();
     return m;

@@ -18,7 +18,8 @@
 struct member;
 struct props;
 
-/* Everything is copied. kafka: the Java names of one client (see wire/wire_conf.h), client.id set. */
+/* Everything is copied. kafka: the Java names of one client (see wire/wire_conf.h), client.id set.
+ * A member hears of a round by its next heartbeat, so it beats at least every twentieth of the session. */
 struct member_options {
     const struct props *kafka;
     const char *group;
@@ -26,14 +27,15 @@ struct member_options {
     enum connect_kind kind;   /* the best sub-protocol to offer; those below it are offered too */
     bool java_assignor;       /* as leader: ASSIGNOR_JAVA in place of ASSIGNOR_MILLRACE */
     int64_t session_ms;       /* session.timeout.ms */
-    int64_t heartbeat_ms;     /* heartbeat.interval.ms */
+    int64_t heartbeat_ms;     /* heartbeat.interval.ms, at most; see below */
     int64_t rebalance_ms;     /* rebalance.timeout.ms */
     int64_t graceful_ms;      /* task.shutdown.graceful.timeout.ms */
     int64_t max_delay_ms;     /* scheduled.rebalance.max.delay.ms */
     int64_t sync_ms;          /* worker.sync.timeout.ms: the herder's time to answer `lead` */
     int64_t retry_backoff_ms; /* retry.backoff.ms */
-    const char *
-        ghost; /* member id of this worker's dead predecessor, made to leave once we join; NULL none */
+    /* Where our member id is recorded, in a folder whose lock the worker holds, and where that of its dead predecessor may
+     * stand: once our JoinGroup is sent, that one is made to leave. NULL: neither. See group/ghost.h. */
+    const char *ghost_file;
 };
 
 /* One finished round. Everything borrowed for the call.
@@ -57,7 +59,7 @@ struct member_round {
 
 /* Called on the worker's loop, never from inside a call into this header, and never after member_free. Texts are borrowed. */
 struct member_events {
-    /* The group knows us by this id, which a successor must make leave if we die: to be recorded. */
+    /* The group knows us by this id. */
     void (*identity)(void *arg, const char *member_id);
     /* A round is open: from here to `assigned` the assignment may change. */
     void (*rebalancing)(void *arg);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "worker/group/ghost.h"
 #include "worker/group/member_private.h"
 
 #include <stdlib.h>
@@ -52,14 +53,27 @@ static void beat_generation_over(struct member *m)
         member_retry(m, true);
 }
 
+/* After silence for the length of the lease: what is ours is known again after a round. */
+static void doubt_if_lapsed(struct member *m, const struct answer *answer)
+{
+    if (m->lease_held || !lease_lapsed(&m->lease, answer->sent_boot_ms))
+        return;
+    log_warn("no heartbeat was answered while the lease lasted");
+    m->lease_held = true;
+    if (m->state == MEMBER_STABLE)
+        member_want_round(m, "the lease had run out");
+}
+
 static void beat_code(struct member *m, const struct answer *answer)
 {
     switch (kafka_code_act(answer->error)) {
     case KAFKA_CODE_OK:
+        doubt_if_lapsed(m, answer);
         lease_renew(&m->lease, answer->sent_boot_ms);
         member_lease_renewed(m);
         break;
     case KAFKA_CODE_REJOIN:
+        doubt_if_lapsed(m, answer);
         lease_rebalancing(&m->lease, answer->sent_boot_ms, m->state == MEMBER_JOINING);
         member_lease_renewed(m);
         beat_rebalancing(m);
@@ -175,6 +189,8 @@ static void gone(void *arg)
     m->generation = -1;
     m->lease.sent_ms = m->lease.cap_ms = 0;
     m->lease_held = true;
+    if (m->ghost_file != NULL && m->said_goodbye)
+        ghost_remove(m->ghost_file);
     member_set_id(m, "");
     ear_left(m->ear);
 }
@@ -185,9 +201,11 @@ static void on_goodbye(void *arg, const struct answer *answer, const struct mr_e
 
     if (m == NULL)
         return;
+    m->said_goodbye = err == NULL && (answer->error == 0 ||
+                                      kafka_code_act(answer->error) == KAFKA_CODE_REJOIN_NEW);
     if (err != NULL)
         log_warn("could not say goodbye to the group: %s", err->text);
-    else if (answer->error != 0 && kafka_code_act(answer->error) != KAFKA_CODE_REJOIN_NEW)
+    else if (!m->said_goodbye)
         log_warn("goodbye to the group was answered with %s", kafka_code_name(answer->error));
     gone(m);
 }
@@ -196,6 +214,7 @@ void member_say_goodbye(struct member *m)
 {
     struct request request = {.api = REQUEST_LEAVE_GROUP, .leave_group = {m->group, m->id}};
 
+    m->said_goodbye = m->id[0] == '\0';
     loop_timer_start(m->loop, &m->leave_timer, MEMBER_LEAVE_MS, gone, m);
     if (m->id[0] == '\0' ||
         !member_call(m, COORDINATOR_SIDE, &request, MEMBER_LEAVE_MS, on_goodbye))

@@ -11,6 +11,7 @@
 
 #define MEMBER_BACKOFF_MAX_MS 1000
 #define MEMBER_MISMATCH_MAX_MS 5000 /* between rounds that end with CONNECT_CONFIG_MISMATCH */
+#define MEMBER_BEAT_MIN_MS 100
 #define MEMBER_LEAVE_MS 3000
 #define MEMBER_GHOST_TRIES 5
 
@@ -89,9 +90,11 @@ struct member {
     struct loop_timer beat;
     bool beating;        /* one is under way */
     int64_t answered_ms; /* monotonic: the last one that was answered as from a member */
+    char *ghost_file;    /* NULL: none */
     char *ghost;         /* NULL: none, or gone */
     int ghost_tries;
     bool ghost_asked;
+    bool said_goodbye; /* and the broker knows */
     struct loop_timer leave_timer, ghost_timer;
 };
 

@@ -59,6 +59,17 @@ static void a_parked_join_renews_without_a_cap(void **state)
     assert_times(&lease, 209000 - 3333, 209000);
 }
 
+static void it_lapses_at_its_hard_time(void **state)
+{
+    struct lease lease = fresh();
+
+    (void)state;
+    assert_false(lease_lapsed(&lease, 1)); /* there was none */
+    lease_renew(&lease, 100000);
+    assert_false(lease_lapsed(&lease, 109999));
+    assert_true(lease_lapsed(&lease, 110000));
+}
+
 static void its_end_is_at_once_and_never_later_than_it_was(void **state)
 {
     struct lease lease = fresh();
@@ -81,6 +92,7 @@ int main(void)
         cmocka_unit_test(it_counts_from_when_the_answered_request_was_sent),
         cmocka_unit_test(a_round_that_we_have_not_joined_caps_it),
         cmocka_unit_test(a_parked_join_renews_without_a_cap),
+        cmocka_unit_test(it_lapses_at_its_hard_time),
         cmocka_unit_test(its_end_is_at_once_and_never_later_than_it_was),
     };
 

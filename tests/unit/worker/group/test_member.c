@@ -7,12 +7,14 @@
 #include "base/props.h"
 #include "fake_coordinator.h"
 #include "wire/kafka_code.h"
+#include "worker/group/ghost.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -670,6 +672,27 @@ static void a_dropped_member_is_quiet_until_it_knows_what_it_has(void **state)
     assert_true(rig->lease.soft_ms > clock_boot_ms());
 }
 
+/* A coordinator that is still loading the group says yes to everybody. */
+static void a_heartbeat_after_the_lease_proves_nothing(void **state)
+{
+    struct rig *rig = *state;
+    struct member_options options = options_of(rig);
+    struct answer late = {.api = REQUEST_HEARTBEAT};
+    struct fake_call *join;
+    size_t leases;
+
+    become_stable(rig, &options);
+    leases = rig->leases;
+    late.sent_boot_ms = clock_boot_ms() + 20000;
+    fake_answer(next_call(rig, REQUEST_HEARTBEAT), &late, NULL);
+    join = next_call(rig, REQUEST_JOIN_GROUP);
+    assert_int_equal(rig->leases, leases);
+    answer_joined(join, 1, "sessioned");
+    answer_synced(next_call(rig, REQUEST_SYNC_GROUP), assignment(0, NULL, 0, 0));
+    wait_heard(rig, "assigned:1 rebalancing assigned:1");
+    assert_true(rig->round_lease.hard_ms > clock_boot_ms());
+}
+
 static void answers_to_an_older_generation_are_ignored(void **state)
 {
     struct rig *rig = *state;
@@ -1026,8 +1049,12 @@ static void the_ghost_is_made_to_leave_once_the_join_is_sent(void **state)
     struct rig *rig = *state;
     struct member_options options = options_of(rig);
     struct fake_call *leave;
+    char file[64];
+    char id[64];
 
-    options.ghost = "ghost-1";
+    snprintf(file, sizeof(file), "/tmp/millrace-ghost-%d", (int)getpid());
+    assert_int_equal(ghost_write(file, "g", "ghost-1", NULL), 0);
+    options.ghost_file = file;
     begin(rig, &options);
     answer_id_required(next_call(rig, REQUEST_JOIN_GROUP), "me");
     assert_int_equal(fake_calls(REQUEST_LEAVE_GROUP), 0);
@@ -1038,6 +1065,12 @@ static void the_ghost_is_made_to_leave_once_the_join_is_sent(void **state)
     answer_error(leave, MR_ERR_CLOSED);
     answer_code(next_call(rig, REQUEST_LEAVE_GROUP), 25); /* gone already */
     assert_true(no_call_for(rig, REQUEST_LEAVE_GROUP, 20));
+    assert_true(ghost_read(file, "g", id, sizeof(id)));
+    assert_string_equal(id, "me"); /* for whoever comes after us */
+    assert_int_equal(member_leave(rig->member), 0);
+    answer_code(next_call(rig, REQUEST_LEAVE_GROUP), 0);
+    wait_heard(rig, "left");
+    assert_false(ghost_read(file, "g", id, sizeof(id)));
 }
 
 static void freeing_does_not_wait_for_answers(void **state)
@@ -1090,6 +1123,7 @@ int main(void)
         T(no_answer_makes_a_storm),
         T(beats_with_the_old_generation_while_a_join_is_parked),
         T(a_dropped_member_is_quiet_until_it_knows_what_it_has),
+        T(a_heartbeat_after_the_lease_proves_nothing),
         T(answers_to_an_older_generation_are_ignored),
         T(a_silent_coordinator_is_given_up_after_the_session),
         T(no_round_is_joined_while_the_last_one_is_acted_upon),
