@@ -3,7 +3,7 @@
 #include "worker/group/connect_protocol.h"
 #include "worker/group/java_order.h"
 
-#include "golden.h"
+#include "group_golden.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

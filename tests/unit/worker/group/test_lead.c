@@ -2,7 +2,7 @@
 /* lead: whole rounds as the Java worker led them, by its own assignors; what members can't break. */
 #include "worker/group/lead.h"
 
-#include "golden.h"
+#include "group_golden.h"
 
 #include "base/map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings of the Java worker's group protocol, tests/data/group/: one JSON object a line. */
-#ifndef TESTS_GOLDEN_H
-#define TESTS_GOLDEN_H
+#ifndef TESTS_GROUP_GOLDEN_H
+#define TESTS_GROUP_GOLDEN_H
 
 #include "base/buf.h"
 #include "worker/group/work_list.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the recordings in tests/data/group/ for the tests of this folder. */
-#include "golden.h"
+#include "group_golden.h"
 
 #include "base/file.h"
 
