@@ -201,6 +201,9 @@ $(BUILD)/tests/support/unit.a: $(call to_objects,$(wildcard tests/support/unit/*
 # Tests of the host put structs of their own in place of plugins: tests/unit/host/task_rig.c.
 $(patsubst %,$(BUILD)/%,$(filter tests/unit/host/%,$(UNIT))): TEST_LINK += -Wl,--wrap=plugin_load_find
 
+# Tests of the worker run the real nest; what it forks is their own host_main: tests/unit/worker/fake_host.c.
+$(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/worker/test_*.c)): $(BUILD)/runtime/host/nest_main.o
+
 define unit_rule
 $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
                $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1))) \

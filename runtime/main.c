@@ -73,6 +73,8 @@ static const struct verb verbs[] = {
      "Internal: the process of one connector, born from a worker with open descriptors. Not to be "
      "run by hand.\n",
      NULL},
+    {"nest", nest_main, "", NULL,
+     "Internal: the process that a worker forks its hosts from. Not to be run by hand.\n", NULL},
     {"scan", scan_main, "LIBRARY ...", NULL,
      "Internal: opens plugin libraries and describes what is in them, one JSON object a line.\n",
      NULL},

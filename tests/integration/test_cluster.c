@@ -140,7 +140,7 @@ static void target_states_and_deletion_are_written_and_obeyed(void **state)
     worker_run_expect(w, 204, "DELETE", "/connectors/src", NULL);
     worker_run_expect(w, 404, "GET", "/connectors/src", NULL);
     wait_until(STATE_MS, worker_run_call(w, "GET", "/connectors/src/status", NULL).status == 404);
-    wait_until(STATE_MS, worker_run_processes(w) == 1);
+    wait_until(STATE_MS, worker_run_processes(w) == 2); /* it and its nest */
 }
 
 /* --- several ------------------------------------------------------------------------------------------------------------- */

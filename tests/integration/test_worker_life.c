@@ -382,6 +382,52 @@ static void a_signal_that_comes_twice_at_once_is_one(void **state)
     assert_int_equal(worker_run_processes(w), 0);
 }
 
+/* Of all processes of the worker, in kB. */
+static long memory(const struct worker_run *w)
+{
+    pid_t pids[64];
+    size_t count = process_marked(w->mark, pids, 64);
+    long sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *path = scratch_text("/proc/%d/smaps_rollup", (int)pids[i]);
+        const char *pss = strstr(scratch_read(path, NULL), "\nPss:");
+
+        assert_non_null(pss);
+        sum += strtol(pss + 5, NULL, 10);
+    }
+    return sum;
+}
+
+static void put_idle(const struct worker_run *w, int number)
+{
+    const char *name = scratch_text("idle-%d", number);
+
+    worker_run_put(w, name, source_config(scratch_path("in.txt"), scratch_name("idle")));
+    worker_run_await(w, name, "RUNNING", 1, FLOW_MS);
+}
+
+/* The promise is 15 MB for a worker, and 1.5 MB for each connector that has nothing to do. */
+static void an_idle_connector_costs_less_than_a_megabyte_and_a_half(void **state)
+{
+    enum { MORE = 6 };
+    struct worker_run *w;
+    long one;
+
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip();
+#endif
+    w = worker_run_start(&(struct worker_run_options){0});
+    scratch_write_text(scratch_path("in.txt"), "");
+    put_idle(w, 0);
+    one = memory(w);
+    assert_in_range(one, 1000, 15000);
+    for (int i = 1; i <= MORE; i++)
+        put_idle(w, i);
+    assert_in_range((memory(w) - one) / MORE, 100, 1500);
+}
+
 static void hosts_are_gone_two_seconds_after_the_worker_was_killed(void **state)
 {
     const char *topic = scratch_name("orphans");
@@ -394,7 +440,7 @@ static void hosts_are_gone_two_seconds_after_the_worker_was_killed(void **state)
                        source_config(scratch_path(scratch_text("in-%d.txt", i)), topic));
     }
     topic_read(w->servers, topic, 4, FLOW_MS);
-    assert_int_equal(worker_run_processes(w), 5);
+    assert_int_equal(worker_run_processes(w), 6);
     worker_run_kill(w);
     wait_until(2000, worker_run_processes(w) == 0);
     worker_run_again(w);
@@ -423,6 +469,7 @@ int main(void)
         scratch_test(sigterm_delivers_and_notes_everything_and_exits_0),
         scratch_test(sigint_ends_it_like_sigterm),
         scratch_test(a_signal_that_comes_twice_at_once_is_one),
+        scratch_test(an_idle_connector_costs_less_than_a_megabyte_and_a_half),
         scratch_test(hosts_are_gone_two_seconds_after_the_worker_was_killed),
     };
 

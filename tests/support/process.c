@@ -144,3 +144,17 @@ size_t process_marked(const char *mark, pid_t *pids, size_t max)
     closedir(proc);
     return count;
 }
+
+const char *process_arguments(pid_t pid)
+{
+    char args[4096];
+    size_t len = read_proc(scratch_text("%d", (int)pid), "cmdline", args, sizeof(args) - 1);
+
+    args[len] = '\0';
+    while (len > 0 && args[len - 1] == '\0')
+        len--;
+    for (size_t i = 0; i < len; i++)
+        if (args[i] == '\0')
+            args[i] = ' ';
+    return scratch_text("%s", args);
+}

@@ -31,4 +31,7 @@ int process_shell(const char *command, int ms, char **output);
 /* Living processes (zombies not counted) whose environment has this mark; at most max pids are written. */
 size_t process_marked(const char *mark, pid_t *pids, size_t max);
 
+/* What ps shows of it: its arguments, a blank between two; "" when it is gone. Until the test's end. */
+const char *process_arguments(pid_t pid);
+
 #endif

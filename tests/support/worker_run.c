@@ -157,6 +157,18 @@ size_t worker_run_processes(const struct worker_run *worker)
     return process_marked(worker->mark, NULL, 0);
 }
 
+pid_t worker_run_host(const struct worker_run *worker, const char *conn)
+{
+    const char *args = scratch_text("millrace host %s", conn);
+    pid_t pids[256];
+    size_t count = process_marked(worker->mark, pids, 256);
+
+    for (size_t i = 0; i < count && i < 256; i++)
+        if (strcmp(process_arguments(pids[i]), args) == 0)
+            return pids[i];
+    return 0;
+}
+
 struct http_reply worker_run_call(const struct worker_run *worker, const char *method,
                                   const char *path, const char *body)
 {

@@ -41,8 +41,10 @@ struct worker_run *worker_run_start(const struct worker_run_options *options);
 void worker_run_again(struct worker_run *worker);
 void worker_run_kill(struct worker_run *worker); /* kill -9 and wait for its end */
 int worker_run_stop(struct worker_run *worker);  /* SIGTERM; its exit code */
-/* that live: worker, hosts, and what plugins forked */
+/* that live: worker, its nest (once it has looked at plugins), hosts, and what plugins forked */
 size_t worker_run_processes(const struct worker_run *worker);
+/* the host process of a connector, by what ps shows; 0 none */
+pid_t worker_run_host(const struct worker_run *worker, const char *conn);
 
 /* REST. path begins with a slash. */
 struct http_reply worker_run_call(const struct worker_run *worker, const char *method,

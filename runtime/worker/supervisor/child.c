@@ -448,7 +448,7 @@ struct child *child_new(struct loop *loop, const struct child_options *options,
     c->arg = arg;
     c->culprit = -1;
     c->hello_ms = options->hello_ms;
-    if (spawn_host(options->exe, options->name, &s, err) != 0) {
+    if (spawn_host(options->nest, options->name, &s, err) != 0) {
         free(c->name);
         free(c);
         return NULL;

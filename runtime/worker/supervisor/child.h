@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct child;
+struct nest;
 
 /* trace     the obituary, a sentence and some lines below it
  * line      the sentence alone
@@ -33,12 +34,12 @@ struct child_events {
 };
 
 struct child_options {
-    const char *exe;
-    const char *name; /* for logs and ps */
-    int64_t hello_ms; /* it must say hello within this */
+    struct nest *nest; /* what it is forked from */
+    const char *name;  /* for logs and ps */
+    int64_t hello_ms;  /* it must say hello within this */
 };
 
-/* Spawn it. NULL with err: no process was made. options are copied, events borrowed for life. */
+/* Spawn it. NULL with err: no process was made. options are copied, events borrowed for life, nest for the call. */
 struct child *child_new(struct loop *loop, const struct child_options *options,
                         const struct child_events *events, void *arg, struct mr_error *err);
 

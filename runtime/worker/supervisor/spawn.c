@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spawns processes: hosts, by child.c when the supervisor is told to run a connector (the loop's thread), and scanners, by
- * catalog_scan.c (the starter's). Knows which of this process's children these are.
+/* Brings processes into the world: hosts, by child.c when the supervisor is told to run a connector (the loop's thread), and
+ * scanners, by catalog_scan.c (the starter's). Knows which of this process's children these are.
  *
- * posix_spawn, because the worker has threads: no code of ours runs between fork and exec. The new process gets default
- * handlers and an empty signal mask whatever the worker blocks, a group of its own so that it can be killed with all it
- * forked, and descriptors 0 to 4 as link/inherit.h says, nothing above. The host's ends are first moved out of the way of
- * these numbers, so that no dup2 of the list can overwrite one that a later step needs. */
+ * A host is forked from the nest (nest.c); when that one fails, it is spawned as everything else is: by posix_spawn, because the
+ * worker has threads, so no code of ours runs between fork and exec. The new process gets default handlers and an empty
+ * signal mask whatever the worker blocks, a group of its own so that it can be killed with all it forked, and descriptors 0
+ * to 4 as link/inherit.h says, nothing above. The host's ends are first moved out of the way of these numbers, so that no
+ * dup2 of the list can overwrite one that a later step needs. */
+#define LOGGER "worker.supervisor"
 #include "worker/supervisor/spawn.h"
 
+#include "base/log.h"
 #include "link/black_box.h"
-#include "link/inherit.h"
+#include "worker/supervisor/nest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIRST_FREE_FD 16   /* above every number of link/inherit.h */
-#define NAME_MAX_BYTES 200 /* of the connector's name on the command line */
+#define FIRST_FREE_FD 16 /* above every number of link/inherit.h */
 
 extern char **environ;
 
@@ -107,7 +109,8 @@ static int open_ends(struct spawn *s, struct ends *ends)
 /* --- processes of ours ------------------------------------------------------------------------------------------------ */
 
 /* Which children of this process were made here: what else turns up among them is the leftover of a dead host. Global, as the
- * children themselves are; the lock is held from before a process is made until it is listed. */
+ * children themselves are; the lock is held from before a process is made until it is listed. (A forked host is noted on the
+ * thread that looks for leftovers.) */
 static struct {
     pthread_mutex_t lock;
     pid_t *pids;
@@ -124,7 +127,7 @@ static size_t find_ours(pid_t pid)
     return i;
 }
 
-static void list_ours(pid_t pid)
+static void add_ours(pid_t pid)
 {
     if (ours.count == ours.cap) {
         ours.cap = ours.cap == 0 ? 16 : ours.cap * 2;
@@ -132,6 +135,13 @@ static void list_ours(pid_t pid)
         mr_assert(ours.pids != NULL);
     }
     ours.pids[ours.count++] = pid;
+}
+
+void spawn_note(pid_t pid)
+{
+    pthread_mutex_lock(&ours.lock);
+    add_ours(pid);
+    pthread_mutex_unlock(&ours.lock);
 }
 
 bool spawn_knows(pid_t pid)
@@ -207,24 +217,43 @@ int spawn_run(const char *exe, char *const *argv, const int *fds, size_t count, 
     if (rc == 0)
         rc = posix_spawn(pid, exe, &actions, &attr, argv, environ);
     if (rc == 0)
-        list_ours(*pid);
+        add_ours(*pid);
     pthread_mutex_unlock(&ours.lock);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return rc;
 }
 
-static int start(const char *exe, const char *conn, const struct ends *ends, pid_t *pid)
+static int run_host(const char *exe, const char *conn, const int *fds, pid_t *pid,
+                    struct mr_error *err)
 {
-    const int fds[] = {-1, ends->out, ends->err, ends->link, ends->box};
-    char program[] = "millrace", verb[] = "host", name[NAME_MAX_BYTES + 1];
+    const int all[] = {-1, fds[0], fds[1], fds[2], fds[3]};
+    char program[] = "millrace", verb[] = "host", name[NEST_FORMAT_NAME_MAX + 1];
     char *argv[] = {program, verb, name, NULL};
 
     snprintf(name, sizeof(name), "%s", conn);
-    return spawn_run(exe, argv, fds, sizeof(fds) / sizeof(fds[0]), pid);
+    errno = spawn_run(exe, argv, all, sizeof(all) / sizeof(all[0]), pid);
+    return errno == 0 ? 0 : err_errno(err, "cannot start the host process %s", exe);
 }
 
-int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_error *err)
+static int watch(struct spawn *s, struct mr_error *err)
+{
+    int rc;
+
+    s->pidfd = pidfd_open(s->pid, 0);
+    if (s->pidfd >= 0)
+        return 0;
+    rc = err_errno(err, "cannot watch host process %d", (int)s->pid);
+    kill(-s->pid, SIGKILL);
+    kill(s->pid, SIGKILL); /* not reaped yet, so the number is still its own */
+    waitpid(s->pid, NULL, 0);
+    spawn_forget(s->pid);
+    return rc;
+}
+
+/* Each try has descriptors of its own: what an earlier one has brought into the world after all hears only their end. */
+static int try(struct nest *nest, bool forked, const char *conn, struct spawn *out,
+               struct mr_error *err)
 {
     struct spawn s = {.pidfd = -1, .link_fd = -1, .box_fd = -1, .out_fd = -1, .err_fd = -1};
     struct ends ends = {-1, -1, -1, -1};
@@ -232,27 +261,31 @@ int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_e
 
     if (open_ends(&s, &ends) != 0) {
         rc = err_errno(err, "cannot open the descriptors of a host process");
-        goto out;
+    } else {
+        const int fds[NEST_FORMAT_FDS] = {ends.out, ends.err, ends.link, ends.box};
+
+        rc = forked ? nest_fork(nest, conn, fds, &s.pid, err)
+                    : run_host(nest_exe(nest), conn, fds, &s.pid, err);
     }
-    errno = start(exe, conn, &ends, &s.pid);
-    if (errno != 0) {
-        rc = err_errno(err, "cannot start the host process %s", exe);
-        goto out;
-    }
-    s.pidfd = pidfd_open(s.pid, 0);
-    if (s.pidfd < 0) {
-        rc = err_errno(err, "cannot watch host process %d", (int)s.pid);
-        kill(-s.pid, SIGKILL);
-        kill(s.pid, SIGKILL); /* not reaped yet, so the number is still its own */
-        waitpid(s.pid, NULL, 0);
-        spawn_forget(s.pid);
-        goto out;
-    }
-    *out = s;
-    rc = 0;
-out:
     close_ends(&ends);
-    if (rc != 0)
+    if (rc == 0)
+        rc = watch(&s, err);
+    if (rc == 0)
+        *out = s;
+    else
         close_spawn(&s);
     return rc;
+}
+
+int spawn_host(struct nest *nest, const char *conn, struct spawn *out, struct mr_error *err)
+{
+    struct mr_error why = {0};
+    int rc = try(nest, true, conn, out, &why);
+
+    if (rc == MR_ERR_CLOSED || rc == MR_ERR_TIMEOUT) {
+        log_write_for(LOG_WARN, LOGGER, conn, -1, "%s: this host is started without it", why.text);
+        err_clear(&why);
+        rc = try(nest, false, conn, out, &why);
+    }
+    return rc == 0 ? 0 : mr_fail(err, rc, "%s", why.text);
 }

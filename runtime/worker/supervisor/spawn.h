@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+struct nest;
+
 /* The worker's ends of a new host. All descriptors are close-on-exec, non-blocking where that means something, and the
  * caller's. The process leads a group of its own whose id is pid. */
 struct spawn {
@@ -18,20 +20,21 @@ struct spawn {
     int err_fd;  /* what it writes to 2 */
 };
 
-/* Start `exe host <conn>` with what link/inherit.h promises.
+/* Start `millrace host <conn>` with what link/inherit.h promises: forked from the nest, or, if that one dies or hangs, spawned
+ * without it after a warning.
  *
- * exe    path of the binary; "/proc/self/exe" is this one, also after the file was replaced
  * conn   the connector's name: shown by ps, nothing more
  * out    written on success only
  *
  * Returns 0, or MR_ERR_IO with the reason (no descriptors, no processes, no such file); nothing is left behind then.
- * Thread: any. Blocks until the new process has begun to run exe: a millisecond or two. */
-int spawn_host(const char *exe, const char *conn, struct spawn *out, struct mr_error *err);
+ * Thread: the loop's. Blocks for a millisecond or two, longer where the nest itself has to be started; at most NEST_MS. */
+int spawn_host(struct nest *nest, const char *conn, struct spawn *out, struct mr_error *err);
 
 /* Start exe as leader of a group of its own, with default handlers and no signal blocked. Its descriptor i is a copy of
  * fds[i], or /dev/null for -1; it has none from count on. A descriptor of the caller's below count must stand in its own place.
  * argv: ended by NULL. 0, or an errno. It is known until spawn_forget, to be called when it is reaped. Any thread. */
 int spawn_run(const char *exe, char *const *argv, const int *fds, size_t count, pid_t *pid);
+void spawn_note(pid_t pid); /* a child that came by another way is known, too */
 void spawn_forget(pid_t pid);
 bool spawn_knows(pid_t pid);
 

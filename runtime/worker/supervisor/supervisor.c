@@ -17,6 +17,7 @@
 #include "link/inherit.h"
 #include "model/conn_config.h"
 #include "worker/supervisor/catalog.h"
+#include "worker/supervisor/nest.h"
 #include "worker/supervisor/tenant.h"
 #include "worker/supervisor/orphans.h"
 #include "worker/supervisor/spawn.h"
@@ -34,7 +35,7 @@ struct supervisor {
     struct loop *loop;
     struct supervisor_events events;
     struct tenant_owner owner;
-    char *exe;
+    struct nest *nest;
     char *run_dir;
     int64_t hello_ms;
     struct map *hosts;   /* connector → struct tenant */
@@ -166,7 +167,8 @@ static int send_connector(const struct supervisor *sup, struct tenant *tenant,
 int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec,
                      struct mr_error *err)
 {
-    struct child_options options = {.exe = sup->exe, .name = spec->conn, .hello_ms = sup->hello_ms};
+    struct child_options options = {
+        .nest = sup->nest, .name = spec->conn, .hello_ms = sup->hello_ms};
     char lock_path[PATH_MAX];
     struct tenant *tenant;
     int rc;
@@ -334,14 +336,14 @@ struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_opt
                                        .gone = host_gone,
                                        .arg = sup,
                                        .graceful_ms = options->graceful_ms};
-    sup->exe = strdup(options->exe);
+    sup->nest = nest_new(options->exe);
     sup->run_dir = strdup(options->run_dir);
     sup->hello_ms = options->hello_ms > 0 ? options->hello_ms : 10000;
     sup->hosts = map_new();
     sup->worker = options->worker_props;
     sup->catalog = options->catalog;
     sup->worker_props = json_from_props(options->worker_props);
-    if (sup->exe == NULL || sup->run_dir == NULL || sup->worker_props == NULL) {
+    if (sup->run_dir == NULL || sup->worker_props == NULL) {
         mr_fail(err, MR_ERR_CONFIG, "the worker's properties are not valid UTF-8");
         supervisor_free(&sup);
         return NULL;
@@ -366,8 +368,8 @@ void supervisor_free(struct supervisor **supp)
         return;
     loop_timer_cancel(&sup->sweep);
     map_free(&sup->hosts, free_tenant);
+    nest_free(&sup->nest);
     json_decref(sup->worker_props);
-    free(sup->exe);
     free(sup->run_dir);
     free(sup);
 }

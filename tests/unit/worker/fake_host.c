@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Good and bad hosts, one function each. All block; none shares code with runtime/host. The table at the end has the names. */
+/* Good and bad hosts, one function each. All block; none shares code with the real one. The table has the names. */
 #include "fake_host.h"
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "host/host.h"
 #include "link/black_box.h"
 #include "link/frame.h"
 #include "link/inherit.h"
@@ -254,23 +255,30 @@ static void good(void)
     serve();
 }
 
-/* Task 0 never stops, SIGTERM is blocked. */
-static void stubborn(void)
+static void ignore_all(void)
 {
     sigset_t all;
 
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     host.stuck = 0;
+}
+
+/* Task 0 never stops, SIGTERM is blocked. */
+static void stubborn(void)
+{
+    ignore_all();
     good();
 }
 
-/* The same, and out of the group that it was born to lead. */
+/* The same, and out of the group that it was born to lead, as soon as a plugin could do so. */
 static void mover(void)
 {
+    open_link();
     if (setpgid(0, getpgid(getppid())) != 0)
         _exit(92);
-    stubborn();
+    ignore_all();
+    serve();
 }
 
 /* Does not even drain the siblings. */
@@ -578,16 +586,10 @@ static void scan(int argc, char **argv)
     _exit(0);
 }
 
-void fake_host_main(int argc, char **argv)
+/* argv: host <name>. Called by the real nest too. */
+int host_main(int argc, char **argv)
 {
-    struct rlimit no_core = {0, 0};
-
-    if (argc < 2 || (strcmp(argv[1], "host") != 0 && strcmp(argv[1], "scan") != 0))
-        return;
-    setrlimit(RLIMIT_CORE, &no_core);
-    if (strcmp(argv[1], "scan") == 0)
-        scan(argc, argv);
-    host.name = argv[2];
+    host.name = argv[1];
     host.stuck = -1;
     host.box = black_box_map(INHERIT_BOX_FD);
     buf_init(&host.in, 16 << 20);
@@ -595,4 +597,60 @@ void fake_host_main(int argc, char **argv)
         if (strcmp(hosts[i].name, host.name) == 0)
             hosts[i].fn();
     good();
+    return 0;
+}
+
+static bool is_nest(int pid)
+{
+    char path[64], args[32] = "";
+    int fd;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = read(fd, args, sizeof(args));
+    close(fd);
+    return n >= 14 && memcmp(args, "millrace\0nest", 14) == 0;
+}
+
+static pid_t find_nest(void)
+{
+    char path[64];
+    int pid = 0, found = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    file = fopen(path, "re");
+    while (file != NULL && found == 0 && fscanf(file, "%d", &pid) == 1)
+        if (is_nest(pid))
+            found = pid;
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+pid_t fake_host_nest(void)
+{
+    int64_t due = clock_ms() + 10000;
+    pid_t pid = find_nest();
+
+    while (pid == 0 && clock_ms() < due) {
+        poll(NULL, 0, 1);
+        pid = find_nest();
+    }
+    return pid;
+}
+
+void fake_host_main(int argc, char **argv)
+{
+    struct rlimit no_core = {0, 0};
+    const char *verb = argc < 2 ? "" : argv[1];
+
+    if (strcmp(verb, "host") != 0 && strcmp(verb, "scan") != 0 && strcmp(verb, "nest") != 0)
+        return;
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (strcmp(verb, "scan") == 0)
+        scan(argc, argv);
+    _exit(strcmp(verb, "nest") == 0 ? nest_main(argc - 1, argv + 1)
+                                    : host_main(argc - 1, argv + 1));
 }

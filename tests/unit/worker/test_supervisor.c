@@ -296,7 +296,11 @@ static void a_host_is_born_clean(void **state)
     struct fixture *f = *state;
     int leak = open("/dev/null", O_RDONLY); /* not close-on-exec */
     sigset_t all, before;
+    siginfo_t info;
 
+    /* The nest is started again, and must not pass these on either. */
+    kill(fake_host_nest(), SIGKILL);
+    assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     signal(SIGUSR2, SIG_IGN);
