@@ -21,6 +21,7 @@
 
 #define BATCH_MAX 10000
 #define SEEK_RETRY_MS 20
+#define DESTROY_MENDED 0x02010100
 
 /* Above this much in librdkafka's queue it has stopped fetching, or soon will; below a quarter of the limits it
  * should go on. */
@@ -33,6 +34,8 @@ void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const c
 {
     char fatal[400] = "";
 
+    if (consumer_gone_note(&c->gone, code))
+        c->may_hang = true;
     if (c->trouble_code == MR_ERR_FATAL)
         return;
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && c->trouble_code != 0)
@@ -181,16 +184,19 @@ static void *destroy_unclosed(void *rk)
     return NULL;
 }
 
-/* While the group is being left librdkafka can't be destroyed: it would wait 5 s for a coordinator that does not
- * answer. A thread waits for that in our place; no queue is served any more, so nothing is called back. */
+/* Two kinds of client can't be destroyed by the owner. While the group is being left librdkafka would wait 5 s for a
+ * coordinator that does not answer; and before 2.1.1 it waits for ever once partitions were lost or their topic was deleted
+ * (a reference that it forgets, #4187). A thread waits for that in our place, and in the second case stays, with the client's
+ * memory; no queue is served any more, so nothing is called back. */
 static void destroy_client(struct consumer *c)
 {
-    bool closed = rd_kafka_consumer_closed(c->rk) != 0;
+    bool prompt = rd_kafka_consumer_closed(c->rk) != 0 &&
+                  !(c->may_hang && rd_kafka_version() < DESTROY_MENDED);
     pthread_t thread;
 
     rd_kafka_queue_destroy(c->commits);
     rd_kafka_queue_destroy(c->queue);
-    if (closed)
+    if (prompt)
         rd_kafka_destroy(c->rk);
     else if (c->closing && pthread_create(&thread, NULL, destroy_unclosed, c->rk) == 0)
         pthread_detach(thread);
@@ -207,6 +213,7 @@ void consumer_close(struct consumer **c, int64_t deadline_ms)
     mr_assert(!dead->lent);
     consumer_release(dead);
     if (dead->rk != NULL) {
+        consumer_gone_deinit(&dead->gone);
         consumer_group_leave(dead, deadline_ms); /* the owner's callbacks still find it */
         destroy_client(dead);
     }
@@ -400,6 +407,7 @@ int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int6
 
         if (rc != 0)
             return rc;
+        consumer_gone_serve(c);
         count = take(c, out, max, (int)wait_ms);
         if (count > 0)
             return (int)count;
@@ -415,6 +423,7 @@ int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int6
                                                            : wait_ms;
         if (c->seeks_due && wait_ms > SEEK_RETRY_MS)
             wait_ms = SEEK_RETRY_MS;
+        wait_ms = consumer_gone_wait_ms(&c->gone, wait_ms);
     }
 }
 

@@ -253,6 +253,7 @@ static int give_up(struct consumer *c, const part_list *only, bool lost, struct 
 
     if (parts == NULL)
         return mr_fail(err, MR_ERR_NOMEM, "Out of memory while giving up partitions");
+    c->may_hang = c->may_hang || lost;
     if (count > 0 && c->events.revoked != NULL)
         c->events.revoked(c->arg, parts, count, lost);
     forget(c, parts, count);
@@ -451,6 +452,7 @@ static void give_up_lent(struct consumer *c)
 
     if (parts == NULL)
         return;
+    c->may_hang = true;
     keep_lost(c, parts, count);
     forget(c, parts, count);
     free(parts);

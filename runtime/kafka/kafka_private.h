@@ -158,6 +158,16 @@ struct consumer_parts {
 /* A change of the assignment that librdkafka has announced and waits for. */
 enum consumer_change { CHANGE_NONE, CHANGE_ASSIGN, CHANGE_REVOKE };
 
+/* See consumer_gone.c. */
+struct consumer_gone {
+    bool asking;
+    rd_kafka_topic_t **topics; /* NULL: not held */
+    size_t count;
+    uint64_t shape; /* of the last answer, 0 none */
+    int looks;      /* that librdkafka is still to take at its subscription */
+    int64_t due_ms; /* of the next question */
+};
+
 struct consumer {
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;   /* messages, errors, rebalances */
@@ -165,6 +175,7 @@ struct consumer {
     struct consumer_events events;
     void *arg;
     struct consumer_parts parts;
+    struct consumer_gone gone;
     struct consumer_partition
         *lost; /* taken away while lent: the owner hears of it in its next poll */
     size_t lost_count;
@@ -180,6 +191,7 @@ struct consumer {
     bool lent;
     bool paused_to_lend;
     bool closing;
+    bool may_hang; /* when it is destroyed, see consumer.c */
     atomic_bool woken;
 
     rd_kafka_message_t **held; /* of the batch that the owner has */
@@ -221,6 +233,14 @@ void consumer_group_leave(struct consumer *c,
 /* consumer_place.c: fill in where these partitions start; waits at most limit_ms for each of two questions. */
 int consumer_place_find(struct consumer *c, rd_kafka_topic_partition_list_t *list, int limit_ms,
                         struct mr_error *err);
+
+/* consumer_gone.c */
+/* Any error. true: it tells that a topic is missing. */
+bool consumer_gone_note(struct consumer_gone *g, rd_kafka_resp_err_t code);
+void consumer_gone_serve(struct consumer *c); /* ask, when it is time */
+int64_t consumer_gone_wait_ms(const struct consumer_gone *g,
+                              int64_t wait_ms);     /* no longer than until then */
+void consumer_gone_deinit(struct consumer_gone *g); /* before the client is destroyed */
 
 /* consumer_parts.c */
 int consumer_parts_init(struct consumer_parts *p);

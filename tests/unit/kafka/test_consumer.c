@@ -458,6 +458,56 @@ static void a_group_that_does_not_answer_is_left_by_the_deadline(void **state)
     rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 0);
 }
 
+/* metadata.max.age.ms is five minutes; Java asks each second. The mock can't be without a topic, but say that it is. */
+static void a_topic_that_is_created_after_the_start_is_read_soon(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    int64_t from;
+    char topic[64];
+
+    if (kafka.cluster == NULL)
+        skip();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 2);
+    ledger_fill(&kafka, topic, 2, 10);
+    rd_kafka_mock_topic_set_error(kafka.cluster, topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    for (from = clock_ms(); clock_ms() - from < 4000;) /* longer than the group needs to be there */
+        ledger_poll(&l, BATCH, 100);
+    assert_int_equal(l.assigned, 0);
+    rd_kafka_mock_topic_set_error(kafka.cluster, topic, RD_KAFKA_RESP_ERR_NO_ERROR);
+    ledger_poll_until(&l, 20, 8000); /* the mock's own 3 s among them */
+    consumer_close(&l.c, INT64_MAX);
+}
+
+static void a_topic_that_is_gone_is_given_up_and_taken_again_when_it_is_back(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    int64_t from;
+    char topic[64];
+
+    if (kafka.cluster == NULL)
+        skip();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 2);
+    ledger_fill(&kafka, topic, 2, 10);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 20, 20000);
+    rd_kafka_mock_topic_set_error(kafka.cluster, topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    rd_kafka_mock_push_request_errors(kafka.cluster, 1 /* Fetch */, 1,
+                                      RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    for (from = clock_ms(); l.revoked == 0 && clock_ms() - from < 5000;)
+        ledger_poll(&l, BATCH, 50);
+    assert_int_equal(l.revoked, 1);
+    rd_kafka_mock_topic_set_error(kafka.cluster, topic, RD_KAFKA_RESP_ERR_NO_ERROR);
+    for (from = clock_ms(); l.assigned < 2 && clock_ms() - from < 8000;) /* the mock's own 3 s */
+        ledger_poll(&l, BATCH, 50);
+    assert_int_equal(l.assigned, 2);
+    consumer_close(&l.c, INT64_MAX);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -478,6 +528,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_topic_is_read_in_order_and_goes_on_behind_the_commit),
         cmocka_unit_test(messages_carry_everything),
         cmocka_unit_test(headers_are_counted_whatever_the_compression),
+        cmocka_unit_test(a_topic_that_is_created_after_the_start_is_read_soon),
+        cmocka_unit_test(a_topic_that_is_gone_is_given_up_and_taken_again_when_it_is_back),
         cmocka_unit_test(resume_goes_on_where_the_owner_says),
         cmocka_unit_test(nothing_is_lost_or_doubled_by_pause_resume_and_seek),
         cmocka_unit_test(a_log_that_ends_before_the_position_is_told),
