@@ -490,8 +490,3 @@ const char *broker_conn_name(const struct broker_conn *conn)
 {
     return conn->name;
 }
-
-bool broker_conn_idle(const struct broker_conn *conn)
-{
-    return conn->calls == 0;
-}

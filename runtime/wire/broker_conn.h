@@ -44,6 +44,5 @@ int broker_conn_call(struct broker_conn *conn, const struct request *request, in
 
 bool broker_conn_ready(const struct broker_conn *conn);
 const char *broker_conn_name(const struct broker_conn *conn); /* "host:port" */
-bool broker_conn_idle(const struct broker_conn *conn);        /* no call is open */
 
 #endif

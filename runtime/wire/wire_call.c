@@ -231,33 +231,36 @@ int wire_call_fence(struct wire_call *call, const struct wire_call_fence *what, 
     return insist(&job, err);
 }
 
+struct text_out {
+    char *text;
+    size_t size;
+};
+
 static int take_cluster_id(struct job *job, const struct answer *answer, struct mr_error *err)
 {
-    const char **id = job->arg;
+    const struct text_out *out = job->arg;
+    const char *id = answer->metadata.cluster_id != NULL ? answer->metadata.cluster_id : "";
+    size_t len = strlen(id);
 
-    (void)err;
-    *id = strdup(answer->metadata.cluster_id != NULL ? answer->metadata.cluster_id : "");
-    return *id != NULL ? 0 : mr_fail(err, MR_ERR_NOMEM, "out of memory");
+    if (len >= out->size)
+        return mr_fail(err, MR_ERR_TOO_LARGE, "the cluster id is longer than %zu bytes",
+                       out->size - 1);
+    memcpy(out->text, id, len + 1);
+    return 0;
 }
 
 int wire_call_cluster_id(struct wire_call *call, int64_t timeout_ms, char *out, size_t size,
                          struct mr_error *err)
 {
-    char *id = NULL;
+    struct text_out to = {.text = out, .size = size};
     struct job job = {.call = call,
                       .request = {.api = REQUEST_METADATA},
                       .broker = -1,
                       .due_ms = clock_ms() + timeout_ms,
                       .take = take_cluster_id,
-                      .arg = &id};
-    int rc = insist(&job, err);
+                      .arg = &to};
 
-    if (rc == 0 && strlen(id) >= size)
-        rc = mr_fail(err, MR_ERR_TOO_LARGE, "the cluster id is longer than %zu bytes", size - 1);
-    if (rc == 0)
-        memcpy(out, id, strlen(id) + 1);
-    free(id);
-    return rc;
+    return insist(&job, err);
 }
 
 /* --- offsets: leaders first, then each leader for its partitions ----------------------------------------------------- */

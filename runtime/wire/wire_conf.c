@@ -31,7 +31,6 @@ static const struct number {
     {"retry.backoff.ms", offsetof(struct wire_conf, retry_backoff_ms), 100, 0},
     {"reconnect.backoff.ms", offsetof(struct wire_conf, reconnect_backoff_ms), 50, 0},
     {"reconnect.backoff.max.ms", offsetof(struct wire_conf, reconnect_backoff_max_ms), 1000, 0},
-    {"metadata.max.age.ms", offsetof(struct wire_conf, metadata_max_age_ms), 300000, 0},
 };
 
 static int read_number(struct wire_conf *conf, const struct number *n, const char *text,

@@ -8,8 +8,8 @@
 struct wire_conf;
 
 /* settings: the Java names of one Kafka client (already layered): bootstrap.servers, client.id, security.protocol, ssl.*,
- * sasl.*, request.timeout.ms, retry.backoff.ms, reconnect.backoff.ms and .max.ms, socket.connection.setup.timeout.ms,
- * metadata.max.age.ms. Others are not looked at. Reads the files that ssl.* name. NULL with err (MR_ERR_CONFIG: key, what
+ * sasl.*, request.timeout.ms, retry.backoff.ms, reconnect.backoff.ms and .max.ms, socket.connection.setup.timeout.ms.
+ * Others are not looked at. Reads the files that ssl.* name. NULL with err (MR_ERR_CONFIG: key, what
  * is wrong, remedy; no secret in it).
  * Spec: reference worker-config 9.1 and 9.2; GSSAPI is refused by name. */
 struct wire_conf *wire_conf_new(const struct props *settings, struct mr_error *err);

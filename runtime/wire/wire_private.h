@@ -17,7 +17,6 @@ struct wire_conf {
     int64_t retry_backoff_ms;
     int64_t reconnect_backoff_ms;
     int64_t reconnect_backoff_max_ms;
-    int64_t metadata_max_age_ms;
     SSL_CTX *tls; /* NULL: plain TCP */
     bool check_host;
     bool login; /* SASL */

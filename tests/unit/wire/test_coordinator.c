@@ -26,6 +26,7 @@ struct cluster {
     atomic_int mute;       /* group requests get no answer */
     atomic_int close;      /* group requests end the connection, that many times */
     atomic_int metadata_port;
+    atomic_int deaf; /* 1 + the broker that never answers FindCoordinator */
 };
 
 static struct cluster cluster;
@@ -63,6 +64,7 @@ static void answer(void *arg, const struct stub_request *request, struct stub_re
 
     if (request->key == 10) {
         answer_find(me, reply);
+        reply->nothing = cluster.deaf == me->number + 1;
         return;
     }
     if (request->key == 18 || request->key == 3) {
@@ -424,6 +426,22 @@ static void one_of_bootstrap_servers_is_enough(void **state)
     }
 }
 
+static void a_broker_that_answers_no_lookup_is_left_for_another(void **state)
+{
+    char servers[64];
+
+    snprintf(servers, sizeof(servers), "127.0.0.1:%d,127.0.0.1:%d", brokers[0].port,
+             brokers[1].port);
+    cluster.deaf = 1;
+    cluster.port = brokers[1].port;
+    for (int i = 0; i < 4; i++) { /* either may be asked first */
+        make(rig_conf("bootstrap.servers", servers, "request.timeout.ms", "150", NULL));
+        assert_int_equal(ask().error, 0);
+        coordinator_free(&coordinator);
+        wire_client_free(&client);
+    }
+}
+
 static void brokers_that_are_learnt_take_over(void **state)
 {
     make(rig_conf("reconnect.backoff.ms", "1", NULL));
@@ -544,6 +562,7 @@ int main(void)
         test(an_idle_side_lane_may_close),
         test(a_deadline_ends_its_lane_and_no_call_of_the_other),
         test(one_of_bootstrap_servers_is_enough),
+        test(a_broker_that_answers_no_lookup_is_left_for_another),
         test(brokers_that_are_learnt_take_over),
         test(nobody_there_costs_few_attempts),
         test(a_login_that_breaks_off_is_tried_again_with_back_off),
