@@ -375,17 +375,17 @@ static void topics_that_would_lose_records_are_refused_by_name(void **state)
                          group));
 }
 
-static void a_config_topic_of_two_partitions_is_refused(void **state)
+/* A topic that somebody made before us. */
+static void create_as(const char *servers, const char *topic, int partitions, const char *policy)
 {
-    const char *servers = kafka_run_servers(), *group = scratch_name("two");
-    struct topic_admin_spec spec = {scratch_text("%s-configs", group), 2, 1, NULL};
+    struct topic_admin_spec spec = {topic, partitions, 1, NULL};
     struct props java, settings;
     struct topic_admin *admin;
 
     props_init(&java);
     props_set(&java, "bootstrap.servers", servers);
     props_init(&settings);
-    props_set(&settings, "cleanup.policy", "compact");
+    props_set(&settings, "cleanup.policy", policy);
     spec.settings = &settings;
     admin = topic_admin_new(&java, NULL, NULL, NULL);
     assert_int_equal(topic_admin_create(admin, &spec, CALL_MS, NULL), 0);
@@ -393,6 +393,21 @@ static void a_config_topic_of_two_partitions_is_refused(void **state)
     topic_admin_free(&admin);
     props_deinit(&java);
     props_deinit(&settings);
+}
+
+static void a_topic_that_deletes_besides_compacting_is_refused(void **state)
+{
+    const char *servers = kafka_run_servers(), *group = scratch_name("both");
+
+    create_as(servers, scratch_text("%s-status", group), 5, "compact,delete");
+    refused(servers, group, "", "'cleanup.policy=compact,delete'");
+}
+
+static void a_config_topic_of_two_partitions_is_refused(void **state)
+{
+    const char *servers = kafka_run_servers(), *group = scratch_name("two");
+
+    create_as(servers, scratch_text("%s-configs", group), 2, "compact");
     refused(servers, group, "",
             "required to have a single partition in order to guarantee consistency "
             "of connector configurations, but found 2 partitions.");
@@ -452,9 +467,11 @@ static void what_was_written_is_there_at_the_answer_and_after_a_restart(void **s
     cluster_store_put_session_key(rig->store, &key, on_done, rig);
     fine(rig);
     assert_int_equal(config_state_session_key(cluster_store_config(rig->store))->key_len, 3);
-    cluster_store_put_task_count(rig->store, "c", 3, on_done, rig);
-    fine(rig);
-    assert_int_equal(conn_of(rig, "c")->task_count_record, 3);
+    for (int count = 0; count < 100; count++) {
+        cluster_store_put_task_count(rig->store, "c", count, on_done, rig);
+        fine(rig);
+        assert_int_equal(conn_of(rig, "c")->task_count_record, count);
+    }
     cluster_store_put_restart(rig->store, "c", true, false, on_done, rig);
     fine(rig);
     assert_int_equal(rig->restarts, 1);
@@ -516,9 +533,14 @@ static void eighty_odd_records_cost_none_of_the_good_ones(void **state)
         topic_produce(servers, scratch_text("%s-configs", group), 0, odd[i % 8][0], odd[i % 8][1]);
     topic_produce(servers, scratch_text("%s-status", group), 0, "status-nothing", "{");
     topic_produce(servers, scratch_text("%s-offsets", group), 0, "no key of ours", "{}");
+    refresh(rig);
+    assert_int_equal(config_state_offset(cluster_store_config(rig->store)), 80);
+    topic_produce(servers, scratch_text("%s-configs", group), 0, "connector-z", "{");
+    refresh(rig);
+    assert_int_equal(config_state_offset(cluster_store_config(rig->store)), 80);
     put_connector(rig, "good", "name=good\n");
     assert_non_null(conn_of(rig, "good"));
-    assert_int_equal(config_state_offset(cluster_store_config(rig->store)), 81);
+    assert_int_equal(config_state_offset(cluster_store_config(rig->store)), 82);
     put_offset(rig, "good", "[[{\"p\":1},{\"o\":1}]]");
     assert_string_equal(get_offsets(rig, "good", "[{\"p\":1}]"), "[[{\"p\":1},{\"o\":1}]]");
     before = config_state_offset(cluster_store_config(rig->store));
@@ -933,6 +955,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(topics_are_created_compacted_and_found_again),
         scratch_test(topics_that_would_lose_records_are_refused_by_name),
+        scratch_test(a_topic_that_deletes_besides_compacting_is_refused),
         scratch_test(a_config_topic_of_two_partitions_is_refused),
         scratch_test(settings_of_a_topic_are_the_brokers_to_judge),
         scratch_test(more_replicas_than_brokers_is_told_in_kafkas_words),

@@ -428,6 +428,11 @@ static void a_set_that_is_not_full_empties_the_list_until_the_next(void **arg)
     put(state, CONFIG_NOTHING, "task-c-0", P("a"));
     put(state, CONFIG_TASKS, "commit-c", "{\"tasks\":2}");
     assert_true(conn_of(state)->inconsistent);
+    /* two of them, but not the two */
+    put(state, CONFIG_NOTHING, "task-c-0", P("a"));
+    put(state, CONFIG_NOTHING, "task-c-2", P("c"));
+    put(state, CONFIG_TASKS, "commit-c", "{\"tasks\":2}");
+    assert_true(conn_of(state)->inconsistent);
     put(state, CONFIG_NOTHING, "task-c-0", P("x"));
     put(state, CONFIG_NOTHING, "task-c-1", P("y"));
     put(state, CONFIG_NOTHING, "task-c-2", P("z"));
