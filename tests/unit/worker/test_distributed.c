@@ -685,6 +685,8 @@ static void a_set_that_this_round_does_not_know_goes_on_waiting(void **state)
     create("c");
     commit("c", 1);
     join("c:-1", false);
+    says("c", STATE_RUNNING);
+    made("c", 1);
     commit("c", 1);
     forget();
     round_ends(&(struct round){.assigned = "c:0", .ahead = -1});
@@ -697,6 +699,8 @@ static void a_deleted_connector_stops_at_once_and_writes_no_more_states(void **s
     create("c");
     commit("c", 1);
     join("c:0", false);
+    task_says("c", 0, STATE_RUNNING);
+    forget();
     record("connector-c", NULL);
     expect("drain c\nreport: and again: a connector was deleted\n");
     died("c");
