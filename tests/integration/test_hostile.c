@@ -306,14 +306,14 @@ static bool nothing_is_missing(const char *file)
     return count == LINES;
 }
 
-/* put and flush crash once each; what flush had not yet made durable comes again. The dead member is waited out. */
+/* put and flush crash once each; what flush had not yet made durable comes again. */
 static void crashed_sink_loses_nothing(void **state)
 {
     static const char *const wheres[] = {"put", "flush"};
     const char *lines[LINES], *topic;
 
     (void)state;
-    start_worker("consumer.session.timeout.ms=6000\nconsumer.heartbeat.interval.ms=500\n");
+    start_worker("");
     topic = fresh_topic("lines");
     for (size_t i = 0; i < LINES; i++)
         lines[i] = "line";
@@ -512,6 +512,69 @@ static void siblings_of_a_hung_task_lose_nothing_and_pause_briefly(void **state)
     assert_neighbour_is_well();
 }
 
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* Its member is left in the group, which would wait 45 s for it; the next host makes it leave. */
+static void killed_sink_host_delivers_again_within_two_seconds(void **state)
+{
+    const char *file, *once;
+    int64_t size;
+
+    (void)state;
+    start_worker("offset.flush.interval.ms=200\n");
+    file = scratch_path("sunk.txt");
+    once = scratch_path("sunk.once");
+    worker_run_put(
+        w, "sunk",
+        scratch_text("\"connector.class\": \"HostileSink\", \"tasks.max\": \"1\", \"topics\": "
+                     "\"%s\", \"file\": \"%s\", \"where\": \"put\", \"how\": \"segv\", "
+                     "\"after\": \"100\", \"once\": \"%s\"",
+                     steady_topic, file, once));
+    wait_until(STATE_MS, access(once, F_OK) == 0);
+    size = size_of(file);
+    assert_true(size > 0);
+    wait_until(GAP_MS, size_of(file) > size);
+    assert_true(scratch_contains(w->log, "an earlier life of this task had left it behind"));
+    assert_neighbour_is_well();
+}
+
+/* Two topics of one partition, a task for each; one of the two hangs and is killed with its host. */
+static void siblings_of_a_hung_sink_task_pause_briefly(void **state)
+{
+    const char *file, *other;
+    int64_t size;
+
+    (void)state;
+    start_worker("offset.flush.interval.ms=200\n");
+    other = fresh_topic("other");
+    worker_run_put(w, "other", source(other, ""));
+    file = scratch_path("two.txt");
+    worker_run_put(
+        w, "two",
+        scratch_text(
+            "\"connector.class\": \"HostileSink\", \"tasks.max\": \"2\", \"topics\": "
+            "\"%s,%s\", \"file\": \"%s\", \"where\": \"put\", \"how\": \"lock\", \"only\": "
+            "\"0\", \"after\": \"50\", \"once\": \"%s\", "
+            "\"consumer.override.partition.assignment.strategy\": "
+            "\"org.apache.kafka.clients.consumer.RoundRobinAssignor\"",
+            steady_topic, other, file, scratch_path("two.once")));
+    wait_until(2 * STATE_MS, access(scratch_path("two.once"), F_OK) == 0);
+    size = size_of(file);
+    wait_until(GAP_MS, size_of(file) > size); /* the other one goes on */
+    verb(204, "POST", "/connectors/two/tasks/0/restart");
+    wait_until(STATE_MS, scratch_contains(w->log, "would not stop") ||
+                             scratch_contains(w->log, "did not stop"));
+    size = size_of(file);
+    wait_until(GAP_MS, size_of(file) > size);
+    worker_run_await(w, "two", "RUNNING", 2, STATE_MS);
+    assert_neighbour_is_well();
+}
+
 /* --- the worker's own end -------------------------------------------------------------------------------------------------------- */
 
 static void killed_worker_leaves_no_hung_host_for_two_seconds(void **state)
@@ -685,6 +748,8 @@ int main(int argc, char **argv)
         scratch_test(hang_in_tasks_hurts_no_call_but_its_own),
         scratch_test(pause_waits_for_a_long_call),
         scratch_test(siblings_of_a_hung_task_lose_nothing_and_pause_briefly),
+        scratch_test(killed_sink_host_delivers_again_within_two_seconds),
+        scratch_test(siblings_of_a_hung_sink_task_pause_briefly),
         scratch_test(killed_worker_leaves_no_hung_host_for_two_seconds),
         scratch_test(stopped_worker_ends_hung_hosts_in_time),
         scratch_test(flood_on_stdout_hurts_nobody),

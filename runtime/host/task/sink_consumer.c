@@ -252,6 +252,7 @@ int sink_consumer_open(struct sink_task *s, struct mr_error *err)
         .assigned = on_assigned, .revoked = on_revoked, .moved = on_moved};
     const struct task_client_spec spec = {s->task->connector, s->task->number, s->task->worker,
                                           &s->task->connector_config};
+    char own_id[512];
     struct props java;
     int rc = task_client_consumer(&spec, &java, err);
 
@@ -261,6 +262,10 @@ int sink_consumer_open(struct sink_task *s, struct mr_error *err)
         s->consumer = consumer_new(&java, &events, task_client_warning, s, err);
         rc = s->consumer == NULL ? err->code : MR_OK;
     }
+    if (rc == MR_OK) {
+        task_client_consumer_id(&spec, own_id, sizeof(own_id));
+        sink_ghosts_find(&s->ghosts, &java, own_id);
+    }
     props_deinit(&java);
     return rc;
 }
@@ -269,6 +274,7 @@ void sink_consumer_close(struct sink_task *s)
 {
     struct consumer *closing = s->consumer; /* s->consumer stays: on_revoked commits through it */
 
+    sink_ghosts_deinit(&s->ghosts);
     if (closing == NULL)
         return;
     task_set_waker(s->task, NULL, NULL);

@@ -25,6 +25,7 @@
 
 #define RETRY_MS 1000           /* back-off after MR_ERR_RETRY from put or flush */
 #define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */
+#define GHOSTS_MS 20            /* between two looks whether our member is in the group */
 #define BATCH_BUDGET ((size_t)64 * 1024 * 1024)
 
 void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char *where)
@@ -251,6 +252,8 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
         until = s->put_again_ms;
     if (s->sent_count > 0 && now_ms + 100 < until)
         until = now_ms + 100; /* the answer to a commit is asked for, it wakes nobody */
+    if (sink_ghosts_pending(&s->ghosts) && now_ms + GHOSTS_MS < until)
+        until = now_ms + GHOSTS_MS;
     return until > now_ms ? until - now_ms : 0;
 }
 
@@ -323,6 +326,8 @@ static void turn(struct sink_task *s)
     }
     if (s->consumer == NULL && !join_again(s))
         return;
+    if (sink_ghosts_pending(&s->ghosts))
+        sink_ghosts_evict(&s->ghosts, consumer_member_id(s->consumer));
     sink_commit_take_result(s);
     if (now_ms >= s->commit_due_ms) {
         s->commit_due_ms = now_ms + s->times.flush_interval_ms;

@@ -6,6 +6,7 @@
 
 #include "host/task/ledger.h"
 #include "host/task/pipeline.h"
+#include "host/task/sink_ghosts.h"
 #include "host/task/task_priv.h"
 #include "model/task_times.h"
 
@@ -15,6 +16,7 @@ struct sink_task {
     struct task *task;
     struct pipeline *pipeline;
     struct consumer *consumer; /* NULL: the group was left */
+    struct sink_ghosts ghosts;
     struct batch_pool *pool;
     struct ledger *ledger;
     struct consumer_msg *msgs; /* max_poll of them */

@@ -103,6 +103,11 @@ int task_client_producer(const struct task_client_spec *spec, struct props *java
     return rc;
 }
 
+void task_client_consumer_id(const struct task_client_spec *spec, char *out, size_t size)
+{
+    snprintf(out, size, "connector-consumer-%s-%d", spec->connector, spec->number);
+}
+
 int task_client_consumer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err)
 {
@@ -120,7 +125,7 @@ int task_client_consumer(const struct task_client_spec *spec, struct props *java
         return mr_fail(err, MR_ERR_CONFIG,
                        "the name of the consumer group is longer than 1000 bytes");
     props_init(&built_in);
-    snprintf(id, sizeof(id), "connector-consumer-%s-%d", spec->connector, spec->number);
+    task_client_consumer_id(spec, id, sizeof(id));
     rc = set_all(&built_in, settings, sizeof(settings) / sizeof(settings[0]));
     if (rc == 0)
         rc = props_set(&built_in, "client.id", id);

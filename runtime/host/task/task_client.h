@@ -19,6 +19,9 @@ int task_client_producer(const struct task_client_spec *spec, struct props *java
 int task_client_consumer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err);
 
+/* The client.id that a sink's consumer has, if the user sets no other: this task's alone. */
+void task_client_consumer_id(const struct task_client_spec *spec, char *out, size_t size);
+
 /* A number among settings: fallback when it is absent or no whole number in min..max (who checked the configuration has
  * complained already). */
 int64_t task_client_number(const struct props *props, const char *key, int64_t fallback,

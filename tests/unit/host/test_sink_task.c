@@ -209,6 +209,7 @@ static void a_bad_record_fails_the_task_before_anything_of_its_poll_is_put(void 
 
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
+    rd_kafka_conf_set(conf, "linger.ms", "10000", why, sizeof(why)); /* all in one request */
     rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
     rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
     for (int i = 0; i < 10; i++) {

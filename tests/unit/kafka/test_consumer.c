@@ -496,8 +496,9 @@ static void a_topic_that_is_gone_is_given_up_and_taken_again_when_it_is_back(voi
     ledger_subscribe(&l, topic);
     ledger_poll_until(&l, 20, 20000);
     rd_kafka_mock_topic_set_error(kafka.cluster, topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-    rd_kafka_mock_push_request_errors(kafka.cluster, 1 /* Fetch */, 1,
-                                      RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    rd_kafka_mock_push_request_errors(
+        kafka.cluster, 1 /* Fetch */, 3, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+        RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
     for (from = clock_ms(); l.revoked == 0 && clock_ms() - from < 5000;)
         ledger_poll(&l, BATCH, 50);
     assert_int_equal(l.revoked, 1);
