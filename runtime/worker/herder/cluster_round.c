@@ -2,9 +2,9 @@
 /* A worker's part in the rounds of its group. The member (group/member.h) joins and syncs by itself; here is what a finished round
  * means for the work, and what the leader owes to a round.
  *
- *   assigned ─► what was revoked is no longer wanted here, and ends ─┐
- *          └──► the config topic is read up to the round's offset ───┴─► go_on ─► settle: the rest of the assignment is wanted,
- *                                                                                sets of tasks that were held may start
+ *   assigned ─► what was revoked is no longer wanted here, and ends; then the lease, by which hosts may go on ─┐
+ *          └──► the config topic is read up to the round's offset ─────────────────────────────────────────────┴─► go_on
+ *   go_on ─► settle: the rest of the assignment is wanted, sets of tasks that were held may start
  *
  * Promises: nothing of a round starts before everything it took away has stopped here, and the round is not reported as acted
  * upon before that; tasks of a new set start only after a round that all members joined with their old ones stopped. Events of the
@@ -215,6 +215,8 @@ static void on_assigned(void *arg, const struct member_round *round)
     copy_list(&d->assigned, &given->assigned);
     if (!d->mismatch)
         take_away(d, round);
+    if (round->lease.hard_ms != 0)
+        supervisor_lease(d->parts.sup, round->lease.soft_ms, round->lease.hard_ms);
     if (own_offset(d) < d->offset)
         read_on(d);
     cluster_round_go_on(d);

@@ -586,10 +586,14 @@ static struct member *open_member(struct distributed *d, struct mr_error *err)
                                      .sync_ms = cluster->sync_ms,
                                      .retry_backoff_ms = cluster->retry_backoff_ms};
     struct member *member;
+    char *ghost = NULL;
 
+    mr_assert(asprintf(&ghost, "%s/member", d->parts.config->run_dir) > 0);
+    options.ghost_file = ghost;
     client_settings(d, &kafka);
     member = member_new(d->parts.loop, &options, &cluster_round_events, d, err);
     props_deinit(&kafka);
+    free(ghost);
     return member;
 }
 

@@ -340,6 +340,7 @@ struct round {
     const char *revoked;
     bool leads;
     bool mismatch;
+    bool lease;
     int64_t ahead; /* its offset is so much further than ours */
 };
 
@@ -363,12 +364,14 @@ static void round_ends(const struct round *round)
 
     read_list(&given.assigned, round->assigned);
     read_list(&given.revoked, round->revoked);
-    cluster.member.assigned(cluster.member_arg,
-                            &(struct member_round){.generation = ++cluster.generation,
-                                                   .kind = CONNECT_SESSIONED,
-                                                   .member_id = "m2",
-                                                   .leads = round->leads,
-                                                   .assignment = &given});
+    cluster.member.assigned(
+        cluster.member_arg,
+        &(struct member_round){.generation = ++cluster.generation,
+                               .kind = CONNECT_SESSIONED,
+                               .member_id = "m2",
+                               .leads = round->leads,
+                               .lease = {round->lease ? 1 : 0, round->lease ? 2 : 0},
+                               .assignment = &given});
     work_list_deinit(&given.assigned);
     work_list_deinit(&given.revoked);
 }
@@ -561,8 +564,8 @@ static void a_round_is_settled_when_what_it_took_has_stopped(void **state)
     for (int i = 0; i < 3; i++)
         task_says("c", i, STATE_RUNNING);
     forget();
-    round_ends(&(struct round){.revoked = "c:0 c:2", .assigned = "c:3"});
-    expect("stop_task c 0\nstop_task c 2\n");
+    round_ends(&(struct round){.revoked = "c:0 c:2", .assigned = "c:3", .lease = true});
+    expect("stop_task c 0\nstop_task c 2\nlease 1 2\n");
     task_says("c", 2, STATE_UNASSIGNED);
     expect("status c 2 UNASSIGNED 2 safe\n");
     task_says("c", 0, STATE_UNASSIGNED);
