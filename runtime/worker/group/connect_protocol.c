@@ -127,7 +127,7 @@ static int hash_order(const struct work_entry **entries, size_t count)
     if (sorted == NULL || conns == NULL || places == NULL)
         goto out;
     for (size_t i = 0; i < count; i++)
-        conns[i] = entries[i]->conn;
+        conns[i] = entries[i] == NULL ? "" : entries[i]->conn;
     rc = java_order_of_set(conns, count, places);
     for (size_t i = 0; rc == 0 && i < count; i++)
         sorted[i] = entries[places[i]];
@@ -149,7 +149,7 @@ static int put_list(struct buf *out, const struct work_list *list, bool by_hash)
     if (rc == 0 && by_hash)
         rc = hash_order(entries, connectors);
     put32(out, (int32_t)list->count);
-    for (size_t i = 0; rc == 0 && i < list->count; i++)
+    for (size_t i = 0; rc == 0 && i < list->count && entries[i] != NULL; i++)
         rc = put_entry(out, entries[i]);
     free(entries);
     return rc;

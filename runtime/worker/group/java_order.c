@@ -14,9 +14,7 @@
 /* UTF-16 compares a surrogate (D800 to DFFF, from four bytes) below U+E000 to U+FFFF (three bytes, 0xee and 0xef). */
 static int weight(unsigned char c)
 {
-    if (c >= 0xf0)
-        return c - 2;
-    return c >= 0xee ? c + 0x10 : c;
+    return c == 0xee || c == 0xef ? c + 0x10 : c;
 }
 
 int java_order_compare(const char *a, const char *b)

@@ -153,7 +153,7 @@ static void on_ghost(void *arg, const struct answer *answer, const struct mr_err
     } else {
         log_warn("the member %s of this worker's last run could not be made to leave (%s): the "
                  "group waits until its session ends",
-                 m->ghost, err != NULL ? err->text : kafka_code_name(answer->error));
+                 m->ghost, answer == NULL ? err->text : kafka_code_name(answer->error));
     }
 }
 

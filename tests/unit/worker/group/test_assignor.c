@@ -405,6 +405,7 @@ static void silence_waits_and_nothing_else_stops(void **state)
     g.tasks[2] = 1;                              /* new work does not wait */
     round_led_by_first(&g);
     assert_int_equal(g.started, 2);
+    assert_int_equal(holders(&g, "c2", -1) + holders(&g, "c2", 0), 2);
     g.now_ms += g.delay_ms;
     round_led_by_first(&g);
     assert_int_equal(g.delay_ms, 0);

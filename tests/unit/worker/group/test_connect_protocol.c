@@ -344,19 +344,32 @@ static void names_hash_and_compare_as_in_java(void **state)
     assert_true(java_order_compare("\xf0\x9f\x98\x80", "\xed\x9f\xbf") > 0);
 }
 
-static void twelve_names_double_the_set(void **state)
+static void assert_order(const char *const *names, size_t count, const char *wanted)
 {
-    const char *names[12] = {"q", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "a"};
-    size_t places[12];
+    size_t places[16];
+    char got[256] = "";
+
+    assert_int_equal(java_order_of_set(names, count, places), 0);
+    for (size_t i = 0; i < count; i++)
+        snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", names[places[i]]);
+    assert_string_equal(got, wanted);
+}
+
+/* What new HashSet<>(List.of(...)) gave; twelve names take a table of 32, not of 16. */
+static void sets_of_names_are_in_the_order_of_java(void **state)
+{
+    static const char *const words[] = {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"};
+    static const char *const conns[] = {"conn-0", "conn-1", "conn-2",  "conn-3",
+                                        "conn-4", "conn-5", "conn-6",  "conn-7",
+                                        "conn-8", "conn-9", "conn-10", "conn-11"};
+    static const char *const bucket[] = {"q", "a"};
 
     (void)state;
-    /* In a table of 16, "q" (113) and "a" (97) share the second bucket, in one of 32 they do not. */
-    assert_int_equal(java_order_of_set(names, 12, places), 0);
-    assert_int_equal(places[0], 11);
-    assert_int_equal(places[11], 0);
-    names[1] = "a";
-    assert_int_equal(java_order_of_set(names, 2, places), 0);
-    assert_int_equal(places[0], 0);
+    assert_order(words, 6, "bravo foxtrot alpha delta echo charlie ");
+    assert_order(conns, 12,
+                 "conn-9 conn-8 conn-7 conn-6 conn-5 conn-4 conn-3 conn-2 conn-1 conn-0 conn-11 "
+                 "conn-10 ");
+    assert_order(bucket, 2, "q a "); /* one bucket: as they were put in */
 }
 
 int main(void)
@@ -371,7 +384,7 @@ int main(void)
         cmocka_unit_test(texts_too_long_for_the_wire_are_refused),
         cmocka_unit_test(protocol_names_are_kafkas),
         cmocka_unit_test(names_hash_and_compare_as_in_java),
-        cmocka_unit_test(twelve_names_double_the_set),
+        cmocka_unit_test(sets_of_names_are_in_the_order_of_java),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

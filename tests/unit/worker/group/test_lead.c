@@ -189,6 +189,51 @@ static void rounds_end_as_the_java_worker_ends_them(void **state)
     assert_true(compared > 1000);
 }
 
+/* --- what the recordings do not have -------------------------------------------------------------------------------- */
+
+static void add_holder(struct lead *lead, const char *id, int32_t first, int32_t last)
+{
+    struct connect_metadata metadata = {.url = strdup("u"), .offset = 1};
+
+    metadata.allocation = calloc(1, sizeof(*metadata.allocation));
+    for (int32_t task = first; task <= last; task++)
+        assert_int_equal(work_list_add(&metadata.allocation->assigned, "c", task), 0);
+    assert_int_equal(lead_add_take(lead, id, &metadata), 0);
+}
+
+/* Reference group-protocol 10, step 3: all that is active counts as assigned before, so what is missing then is new, and is
+ * not waited for. */
+static void a_revocation_without_effect_ends_the_wait_in_java(void **state)
+{
+    struct lead_snapshot *snapshot = lead_snapshot_new(1);
+    struct assignor *assignor = assignor_new();
+    struct lead_terms terms = {.assignor = assignor,
+                               .kind = CONNECT_SESSIONED,
+                               .java = true,
+                               .leader = "a",
+                               .leader_url = "u",
+                               .snapshot = snapshot,
+                               .last_completed = -1,
+                               .generation = 1,
+                               .max_delay_ms = 60000};
+    struct lead lead = {0};
+
+    (void)state;
+    assert_int_equal(lead_snapshot_add(snapshot, "c", 9), 0);
+    add_holder(&lead, "a", -1, 5);
+    add_holder(&lead, "b", 6, 8);
+    assert_int_equal(lead_make(&lead, &terms), 0);
+    assert_true(lead.members[0].share->revoked.items > 0);
+    lead_deinit(&lead);
+    terms.last_completed = terms.generation++;
+    add_holder(&lead, "a", -1, 5); /* has stopped nothing; and b is gone */
+    assert_int_equal(lead_make(&lead, &terms), 0);
+    assert_int_equal(lead.members[0].share->assigned.items, 3);
+    lead_deinit(&lead);
+    lead_snapshot_free(&snapshot);
+    assignor_free(&assignor);
+}
+
 /* --- what members can't break --------------------------------------------------------------------------------------- */
 
 static struct lead_terms terms_of(struct assignor *assignor, const struct lead_snapshot *snapshot)
@@ -261,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_end_as_the_java_worker_ends_them),
+        cmocka_unit_test(a_revocation_without_effect_ends_the_wait_in_java),
         cmocka_unit_test(a_member_with_unreadable_metadata_gets_an_empty_assignment),
         cmocka_unit_test(a_snapshot_behind_a_member_sends_everybody_to_read_on),
     };

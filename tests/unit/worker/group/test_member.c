@@ -639,6 +639,7 @@ static void beats_with_the_old_generation_while_a_join_is_parked(void **state)
     answer_code(next_call(rig, REQUEST_HEARTBEAT), 22); /* the answer is under way */
     assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 10));
     assert_int_equal(rig->lease.hard_ms, hard_ms);
+    assert_int_equal(next_call(rig, REQUEST_HEARTBEAT)->generation, 1);
     answer_joined(join, 2, "sessioned");
     answer_synced(next_call(rig, REQUEST_SYNC_GROUP), assignment(0, NULL, 0, 0));
     wait_heard(rig, "assigned:2");
@@ -652,6 +653,8 @@ static void a_dropped_member_is_quiet_until_it_knows_what_it_has(void **state)
     size_t leases;
 
     stable(rig);
+    answer_code(next_call(rig, REQUEST_HEARTBEAT), 0);
+    wait_leases(rig, 1);
     answer_code(next_call(rig, REQUEST_HEARTBEAT), 25);
     wait_heard(rig, "lost");
     assert_true(rig->lease.soft_ms <= clock_boot_ms());
@@ -733,7 +736,10 @@ static void no_round_is_joined_while_the_last_one_is_acted_upon(void **state)
     stable(rig);
     answer_code(next_call(rig, REQUEST_HEARTBEAT), 27);
     wait_heard(rig, "assigned:1 rebalancing");
+    word.settled = 0; /* of an older round */
+    assert_int_equal(member_report(rig->member, &word), 0);
     assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 40));
+    word.settled = 1;
     assert_int_equal(member_report(rig->member, &word), 0);
     assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
 }
@@ -1035,13 +1041,16 @@ static void leaving_says_so_and_may_come_back(void **state)
 static void leaving_ends_whatever_the_broker_says(void **state)
 {
     struct rig *rig = *state;
+    struct fake_call *join;
 
     stable(rig);
     report(rig, -1, "test");
-    (void)next_call(rig, REQUEST_JOIN_GROUP); /* parked, and never answered */
+    join = next_call(rig, REQUEST_JOIN_GROUP); /* parked */
     assert_int_equal(member_leave(rig->member), 0);
     answer_code(next_call(rig, REQUEST_LEAVE_GROUP), 15);
     wait_heard(rig, "left");
+    answer_joined(join, 2, "sessioned");
+    assert_true(no_call_for(rig, REQUEST_SYNC_GROUP, 20));
 }
 
 static void the_ghost_is_made_to_leave_once_the_join_is_sent(void **state)
