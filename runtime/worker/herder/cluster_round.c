@@ -7,7 +7,7 @@
  *   go_on ─► settle: the rest of the assignment is wanted, sets of tasks that were held may start
  *
  * Promises: nothing of a round starts before everything it took away has stopped here, and the round is not reported as acted
- * upon before that; tasks of a new set start only after a round that all members joined with their old ones stopped. Events of the
+ * upon before that; tasks of a new set start only after a round whose offset covers it. Events of the
  * member, of the store and of connectors.c; loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
@@ -63,7 +63,8 @@ static bool still_ending(const struct distributed *d)
     return false;
 }
 
-/* Every member was told of the sets up to this offset, and stopped tasks of older ones before it acts on this round. */
+/* Every member acts on this round after it read the sets up to this offset, and whoever had read them stopped tasks of older
+ * ones before it joined. */
 static void release_held(struct distributed *d)
 {
     void *value;
