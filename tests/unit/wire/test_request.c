@@ -391,6 +391,29 @@ static void absurd_counts_take_no_memory(void **state)
         }
 }
 
+/* Wherever memory ends, it is an error; with enough of it, none. */
+static void memory_that_runs_out_at_any_step_is_an_error(void **state)
+{
+    for (size_t i = 0; i < GOODS; i++) {
+        struct buf bytes;
+        int rc = MR_ERR_PROTOCOL;
+
+        buf_init(&bytes, 10000);
+        put_hex(&bytes, goods[i].hex);
+        for (size_t max = 0; max < 1000; max++) {
+            struct answer answer;
+
+            wire_arena_deinit(&arena);
+            wire_arena_init(&arena, max);
+            rc = request_decode(goods[i].api, goods[i].version, bytes.data, bytes.len, &arena,
+                                &answer, NULL);
+            assert_true(rc == 0 || rc == MR_ERR_PROTOCOL);
+        }
+        assert_int_equal(rc, 0);
+        buf_deinit(&bytes);
+    }
+}
+
 static void an_answer_about_something_else_is_refused(void **state)
 {
     struct answer a = {.error = 77};
@@ -478,6 +501,7 @@ int main(void)
         cmocka_unit_test(other_answers_are_read),
         cmocka_unit_test(every_truncation_is_an_error_and_a_byte_too_many_too),
         cmocka_unit_test(absurd_counts_take_no_memory),
+        cmocka_unit_test(memory_that_runs_out_at_any_step_is_an_error),
         cmocka_unit_test(an_answer_about_something_else_is_refused),
         cmocka_unit_test(the_best_version_of_both_is_chosen),
         cmocka_unit_test(a_copy_gives_the_same_bytes_without_its_original),
