@@ -74,8 +74,8 @@ struct member_events {
     /* The round is over. Act on it; then member_report with settled = generation: until then we join no other round (but not
      * for longer than half of rebalance_ms). */
     void (*assigned)(void *arg, const struct member_round *round);
-    /* The group dropped us; what ran may run elsewhere by now. Hosts have been told by `lease`. We join again by ourselves and
-     * report the allocation as it is: what stays here goes on. */
+    /* The group dropped us; what ran may run elsewhere by now. Hosts have been told by `lease`. We join again by ourselves, at
+     * once, and report the allocation as it is: what stays here goes on. A round that was being acted upon needs no settling. */
     void (*lost)(void *arg, const char *why);
     /* For supervisor_lease: renewed, or ended. Between `lost` and `assigned` it is not renewed. */
     void (*lease)(void *arg, struct lease_times times);
@@ -88,8 +88,8 @@ struct member_events {
  * NULL. NULL with err (MR_ERR_CONFIG names the key). */
 struct member *member_new(struct loop *loop, const struct member_options *options,
                           const struct member_events *events, void *arg, struct mr_error *err);
-/* Ends the thread without a word to the group: the broker waits the session out. On the worker's loop. Waits for the thread,
- * which never blocks. */
+/* Ends the thread without a word to the group: the broker waits the session out. On the worker's loop, also in an event. Waits
+ * for the thread, which never blocks for long (a small file is all it writes). */
 void member_free(struct member **member);
 
 /* What the herder tells.

@@ -89,6 +89,7 @@ void member_dropped(struct member *m, const char *why)
     log_warn("the group %s dropped this worker: %s", m->group, why);
     m->generation = -1;
     m->completed = -1;
+    m->unsettled = -1; /* the herder heard `lost`: it acts on nothing any more */
     m->lease_held = true;
     member_set_id(m, "");
     if (m->state == MEMBER_JOINING || m->state == MEMBER_SYNCING)

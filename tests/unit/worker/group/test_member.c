@@ -675,6 +675,17 @@ static void a_dropped_member_is_quiet_until_it_knows_what_it_has(void **state)
     assert_true(rig->lease.soft_ms > clock_boot_ms());
 }
 
+static void a_dropped_member_does_not_wait_for_what_was_acted_upon(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->settles = false;
+    stable(rig);
+    answer_code(next_call(rig, REQUEST_HEARTBEAT), 25);
+    assert_string_equal(next_call(rig, REQUEST_JOIN_GROUP)->member, "");
+    wait_heard(rig, "lost");
+}
+
 /* A coordinator that is still loading the group says yes to everybody. */
 static void a_heartbeat_after_the_lease_proves_nothing(void **state)
 {
@@ -1132,6 +1143,7 @@ int main(void)
         T(no_answer_makes_a_storm),
         T(beats_with_the_old_generation_while_a_join_is_parked),
         T(a_dropped_member_is_quiet_until_it_knows_what_it_has),
+        T(a_dropped_member_does_not_wait_for_what_was_acted_upon),
         T(a_heartbeat_after_the_lease_proves_nothing),
         T(answers_to_an_older_generation_are_ignored),
         T(a_silent_coordinator_is_given_up_after_the_session),
