@@ -109,7 +109,6 @@ static void on_token(void *arg, const struct answer *answer, const struct mr_err
         refuse_login(conn, answer->error, a->message != NULL ? a->message : "no reason is given");
         return;
     }
-    conn->renew_due = false;
     if (a->session_lifetime_ms > 0) {
         int64_t ms = a->session_lifetime_ms / 5 * 4;
 
@@ -153,6 +152,7 @@ void broker_login_start(struct broker_conn *conn)
     struct request request = {.api = REQUEST_SASL_HANDSHAKE,
                               .sasl_handshake.mechanism = sasl_name(conn->conf->sasl.mechanism)};
 
+    conn->renew_due = false;
     conn->state = BROKER_HANDSHAKE;
     send_or_fail(conn, &request, on_handshake);
 }

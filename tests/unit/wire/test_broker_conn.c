@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "wire/broker_conn.h"
 
+#include <poll.h>
+
 static struct broker_conn *conn;
 static int ready_count;
 static int closed_count;
@@ -631,7 +633,8 @@ static void a_connection_may_be_freed_by_any_callback(void **state)
 struct login {
     atomic_int handshakes;
     atomic_int tokens;
-    atomic_int calls_at[2]; /* handshakes done when a heartbeat came */
+    atomic_int between; /* calls that came between a handshake and its token */
+    atomic_int gate;    /* the second handshake is answered when this is 0 */
     int handshake_error;
     int token_error;
     const char *message;
@@ -645,6 +648,8 @@ static void login(void *arg, const struct stub_request *request, struct stub_rep
 
     if (request->key == 17) {
         l->handshakes++;
+        while (l->handshakes == 2 && l->gate != 0)
+            poll(NULL, 0, 1);
         codec_put_i16(out, (int16_t)l->handshake_error);
         codec_put_count(out, 2);
         codec_put_text(out, "SCRAM-SHA-512");
@@ -656,6 +661,7 @@ static void login(void *arg, const struct stub_request *request, struct stub_rep
         codec_put_count(out, 0);
         codec_put_i64(out, l->lifetime_ms);
     } else {
+        l->between += l->handshakes != l->tokens;
         stub_broker_fine(NULL, request, reply);
     }
 }
@@ -736,6 +742,29 @@ static void a_login_is_renewed_before_it_ends(void **state)
     assert_int_equal(closed_count, 0);
 }
 
+static bool renewing(void *arg)
+{
+    return ((struct login *)arg)->handshakes == 2;
+}
+
+static void calls_wait_while_a_login_is_renewed(void **state)
+{
+    struct request request = rig_heartbeat();
+    struct login l = {.lifetime_ms = 1300, .gate = 1};
+    struct rig_call c = {0};
+
+    open_login(&l, "PLAIN");
+    rig_run_until(renewing, &l, "a renewal");
+    assert_true(broker_conn_ready(conn));
+    call(&request, 5000, &c);
+    rig_run_for(20);
+    assert_int_equal(c.told, 0);
+    l.gate = 0;
+    rig_await(&c);
+    assert_int_equal(c.error, 0);
+    assert_int_equal(l.between, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -758,6 +787,7 @@ int main(void)
         test(a_login_comes_before_the_first_call),
         test(a_refused_login_is_fatal_and_says_why),
         test(a_login_is_renewed_before_it_ends),
+        test(calls_wait_while_a_login_is_renewed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
