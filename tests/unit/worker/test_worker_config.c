@@ -23,6 +23,7 @@ struct fixture {
     struct worker_config config;
     struct mr_error err;
     int stderr_fd;
+    bool cluster; /* of which its worker is one */
 };
 
 static int set_up(void **state)
@@ -69,7 +70,8 @@ static int load(struct fixture *f, const char *text)
     close(fd);
     worker_config_deinit(&f->config);
     memset(&f->err, 0, sizeof(f->err));
-    rc = worker_config_load(&f->config, f->path, &f->err);
+    rc = (f->cluster ? worker_config_load_cluster : worker_config_load)(&f->config, f->path,
+                                                                        &f->err);
     dup2(f->stderr_fd, 2);
     close(f->stderr_fd);
     return rc;
@@ -468,6 +470,104 @@ static void the_default_folder_goes_too_and_others_stay(void **state)
     assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
 }
 
+/* --- a worker of a cluster ------------------------------------------------------------------------------------------ */
+
+#define CLUSTER \
+    "key.converter=org.apache.kafka.connect.json.JsonConverter\n" \
+    "value.converter=org.apache.kafka.connect.json.JsonConverter\n" \
+    "group.id=g\nconfig.storage.topic=c\noffset.storage.topic=o\nstatus.storage.topic=s\n" \
+    "listeners=http://127.0.0.1:8083\n"
+
+static void cluster_refused(struct fixture *f, const char *lines, const char *text)
+{
+    char all[2048];
+
+    f->cluster = true;
+    snprintf(all, sizeof(all), CLUSTER "%s\n", lines);
+    assert_int_equal(load(f, all), MR_ERR_CONFIG);
+    if (strstr(f->err.text, text) == NULL)
+        fail_msg("'%s' does not say '%s'", f->err.text, text);
+}
+
+static void a_cluster_s_worker_has_connects_defaults(void **state)
+{
+    struct fixture *f = *state;
+    const struct worker_cluster *cluster = &f->config.cluster;
+
+    f->cluster = true;
+    assert_int_equal(load(f, CLUSTER), 0);
+    assert_string_equal(cluster->group_id, "g");
+    assert_int_equal(cluster->session_ms, 10000);
+    assert_int_equal(cluster->heartbeat_ms, 3000);
+    assert_int_equal(cluster->rebalance_ms, 60000);
+    assert_int_equal(cluster->sync_ms, 3000);
+    assert_int_equal(cluster->max_delay_ms, 300000);
+    assert_int_equal(cluster->retry_backoff_ms, 100);
+    assert_string_equal(cluster->protocol, "sessioned");
+    assert_int_equal(cluster->key_ttl_ms, 3600000);
+    assert_int_equal(cluster->key_bits, 0);
+    assert_string_equal(cluster->signature_algorithm, "HmacSHA256");
+    assert_string_equal(cluster->verification_algorithms[0], "HmacSHA256");
+    assert_null(cluster->verification_algorithms[1]);
+    assert_null(f->config.offset_file);
+    assert_non_null(f->config.run_dir);
+}
+
+static void a_cluster_s_worker_is_told_what_is_missing_or_wrong(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cluster = true;
+    assert_int_equal(load(f, "key.converter=x\nvalue.converter=x\n"), MR_ERR_CONFIG);
+    assert_non_null(strstr(f->err.text, "Missing required configuration \"group.id\" which has no "
+                                        "default value."));
+    assert_non_null(strstr(f->err.text, "\"status.storage.topic\""));
+    assert_null(strstr(f->err.text, "offset.storage.file.filename"));
+    cluster_refused(f, "heartbeat.interval.ms=10000",
+                    "Heartbeat must be set lower than the session timeout");
+    cluster_refused(f, "connect.protocol=quick", "connect.protocol");
+    cluster_refused(f, "exactly.once.source.support=preparing",
+                    "exactly-once delivery from sources is not supported yet");
+    cluster_refused(f, "inter.worker.signature.algorithm=HmacSHA512",
+                    "Signature algorithm must be present in inter.worker.verification.algorithms "
+                    "list");
+    cluster_refused(f, "inter.worker.key.generation.algorithm=Rot13", "Rot13");
+    cluster_refused(f, "inter.worker.key.size=8", "40 to 4096");
+    cluster_refused(f, "scheduled.rebalance.max.delay.ms=-1", "scheduled.rebalance.max.delay.ms");
+}
+
+static void each_kind_of_worker_warns_about_the_other_s_keys(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cluster = true;
+    assert_int_equal(load(f, CLUSTER "offset.storage.file.filename=/tmp/x\n"
+                                     "config.storage.min.insync.replicas=2\n"),
+                     0);
+    assert_true(logged(f, "offset.storage.file.filename is a setting of standalone workers: it has "
+                          "no effect here"));
+    assert_false(logged(f, "config.storage.min.insync.replicas"));
+    f->cluster = false;
+    assert_int_equal(load(f, GOOD "group.id=g\nstatus.storage.min.insync.replicas=2\n"), 0);
+    assert_true(
+        logged(f, "status.storage.min.insync.replicas is a setting of distributed workers"));
+}
+
+static void a_cluster_s_worker_without_listeners_is_open_and_says_so(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cluster = true;
+    assert_int_equal(load(f, "key.converter=org.apache.kafka.connect.json.JsonConverter\n"
+                             "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
+                             "group.id=g\nconfig.storage.topic=c\noffset.storage.topic=o\n"
+                             "status.storage.topic=s\n"),
+                     0);
+    assert_string_equal(f->config.listeners[0].host, "");
+    assert_int_equal(f->config.listeners[0].port, 8083);
+    assert_true(logged(f, "listeners is not set: REST is served on every address"));
+}
+
 #define config_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -491,6 +591,10 @@ int main(void)
         config_test(a_folder_that_others_may_write_is_refused),
         config_test(a_worker_takes_away_what_it_made),
         config_test(the_default_folder_goes_too_and_others_stay),
+        config_test(a_cluster_s_worker_has_connects_defaults),
+        config_test(a_cluster_s_worker_is_told_what_is_missing_or_wrong),
+        config_test(each_kind_of_worker_warns_about_the_other_s_keys),
+        config_test(a_cluster_s_worker_without_listeners_is_open_and_says_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
