@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread_guard, kill_timer and the lease: how a host process dies, and what it leaves in the black box. Real hosts. */
+/* thread_guard: how a host process dies, and what it leaves in the black box. Real hosts. */
 #include "base/clock.h"
 #include "host_peer.h"
 
@@ -247,99 +247,6 @@ static void flood_on_stdout_hurts_nobody(void **state)
     assert_int_equal(host_peer_status(peer, 3000), 0);
 }
 
-/* --- the lease ------------------------------------------------------------------------------------------------------------------------ */
-
-static void lease(int64_t soft_ms, int64_t hard_ms)
-{
-    int64_t now = clock_boot_ms();
-
-    host_peer_send(peer, MSG_LEASE,
-                   json_pack("{s:I, s:I}", "soft_ms",
-                             (json_int_t)(soft_ms == 0 ? 0 : now + soft_ms), "hard_ms",
-                             (json_int_t)(hard_ms == 0 ? 0 : now + hard_ms)));
-}
-
-static void hard_end_kills_a_host_that_is_not_quiet(void **state)
-{
-    static const char *const config[] = {"where", "poll", "how", "spin", NULL};
-    int64_t from;
-    int status;
-
-    (void)state;
-    start();
-    lease(300, 600);
-    host_peer_task(peer, 0, config);
-    from = clock_ms();
-    status = host_peer_status(peer, 2000);
-    assert_true(status != -1 && WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGKILL);
-    assert_in_range(clock_ms() - from, 500, 900);
-}
-
-static void hard_end_reaches_a_stopped_host(void **state)
-{
-    int status;
-
-    (void)state;
-    start();
-    host_peer_task(peer, 0, nothing);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-    lease(400, 500);
-    host_peer_serve(peer, 50);
-    kill(peer->pid, SIGSTOP);
-    status = host_peer_status(peer, 2000);
-    assert_true(status != -1 && WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGKILL);
-}
-
-static void soft_end_stops_tasks_and_lifts_the_hard_one(void **state)
-{
-    (void)state;
-    start();
-    host_peer_task(peer, 0, nothing);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-    /* stopping waits for records that no broker takes: the graceful timeout of this host is 1 s */
-    lease(100, 2500);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 2000));
-    assert_int_equal(host_peer_status(peer, 2000), -1);
-    /* without a lease that holds nothing begins */
-    host_peer_task(peer, 1, nothing);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 1000));
-    lease(60000, 90000);
-    host_peer_task(peer, 1, nothing);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-}
-
-static void renewed_or_lifted_lease_does_not_end(void **state)
-{
-    (void)state;
-    start();
-    host_peer_task(peer, 0, nothing);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-    for (int i = 0; i < 8; i++) {
-        lease(250, 400);
-        assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 100));
-    }
-    lease(0, 0);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 600));
-    assert_int_equal(host_peer_status(peer, 0), -1);
-}
-
-static void lease_that_has_passed_ends_at_once(void **state)
-{
-    static const char *const config[] = {"where", "poll", "how", "sleep", NULL};
-    int64_t from;
-
-    (void)state;
-    start();
-    host_peer_task(peer, 0, config);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-    from = clock_ms();
-    lease(-2000, -1000);
-    assert_true(host_peer_status(peer, 1000) != -1);
-    assert_true(clock_ms() - from < 500);
-}
-
 #define host_test(f) cmocka_unit_test_teardown(f, teardown)
 
 int main(int argc, char **argv)
@@ -354,11 +261,6 @@ int main(int argc, char **argv)
         host_test(last_log_lines_stand_in_the_black_box),
         host_test(forked_child_is_cut_off),
         host_test(flood_on_stdout_hurts_nobody),
-        host_test(hard_end_kills_a_host_that_is_not_quiet),
-        host_test(hard_end_reaches_a_stopped_host),
-        host_test(soft_end_stops_tasks_and_lifts_the_hard_one),
-        host_test(renewed_or_lifted_lease_does_not_end),
-        host_test(lease_that_has_passed_ends_at_once),
     };
 
     host_peer_main(argc, argv);

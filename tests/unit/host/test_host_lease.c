@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host's lease, from its worker's end: the soft end makes quiet, the hard end kills what is not, whatever is stopped. */
+#include "base/clock.h"
+#include "host_peer.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static struct host_peer *peer;
+
+static int teardown(void **state)
+{
+    (void)state;
+    if (peer != NULL)
+        host_peer_end(peer);
+    peer = NULL;
+    return 0;
+}
+
+static json_t *await(enum msg_kind kind, const char *state, int ms)
+{
+    json_t *body = host_peer_await(peer, kind, state, ms);
+
+    if (body == NULL)
+        fail_msg("no frame of kind %d %s within %d ms; it printed: %s", (int)kind,
+                 state == NULL ? "" : state, ms, host_peer_printed(peer));
+    return body;
+}
+
+static void start(const char *class_name, const char *const *pairs)
+{
+    peer = host_peer_start();
+    host_peer_connector(peer, class_name, pairs);
+    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+}
+
+static void run_task(int number, const char *const *pairs)
+{
+    host_peer_task(peer, number, pairs);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+}
+
+static void assert_answers(void)
+{
+    static json_int_t id = 100;
+    int64_t from = clock_ms();
+    json_t *pong;
+
+    host_peer_send(peer, MSG_PING, json_pack("{s:I}", "id", ++id));
+    pong = await(MSG_PONG, NULL, 1000);
+    assert_int_equal(json_integer_value(json_object_get(pong, "id")), id);
+    json_decref(pong);
+    assert_true(clock_ms() - from < 500);
+}
+
+static void to_connector(enum msg_kind kind, const char *key, json_t *value)
+{
+    json_t *body = json_pack("{s:s}", "conn", "c");
+
+    json_object_set_new(body, key, value);
+    host_peer_send(peer, kind, body);
+}
+
+static const char *const nothing[] = {NULL};
+
+static void lease(int soft_in_ms, int hard_in_ms)
+{
+    int64_t now_ms = clock_boot_ms();
+
+    host_peer_send(peer, MSG_LEASE,
+                   json_pack("{s:I, s:I}", "soft_ms", (json_int_t)(now_ms + soft_in_ms), "hard_ms",
+                             (json_int_t)(now_ms + hard_in_ms)));
+}
+
+static void await_words(const char *words, int ms)
+{
+    int64_t until = clock_ms() + ms;
+
+    while (strstr(host_peer_printed(peer), words) == NULL) {
+        if (clock_ms() > until)
+            fail_msg("it does not print \"%s\" within %d ms", words, ms);
+        host_peer_serve(peer, 5);
+    }
+}
+
+static const char quiet_words[] = "all tasks are quiet: the lease's hard end is lifted";
+
+/* Sources of two kinds: one that polls all the time, one that waits; a paused one; one that has failed. */
+static void lease_that_runs_out_makes_quiet_and_a_new_one_goes_on(void **state)
+{
+    static const char *const slow[] = {"interval.ms", "60000", NULL};
+    static const char *const fails[] = {"where", "poll", "how", "error", NULL};
+
+    (void)state;
+    start("HostileSource", nothing);
+    lease(100000, 200000);
+    run_task(0, nothing);
+    run_task(1, slow);
+    run_task(2, nothing);
+    host_peer_send(peer, MSG_TASK_TARGET,
+                   json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 2, "target", "PAUSED"));
+    json_decref(await(MSG_TASK_STATUS, "PAUSED", 5000));
+    host_peer_task(peer, 3, fails);
+    json_decref(await(MSG_TASK_STATUS, "FAILED", 5000));
+    lease(100, 600);
+    await_words(quiet_words, 600);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 700)); /* and it lives on */
+    assert_int_equal(host_peer_status(peer, 0), -1);
+    assert_answers();
+    lease(400, 800);
+    await_words("the lease is renewed: tasks go on", 1000);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 100)); /* no status has changed */
+    host_peer_send(peer, MSG_DRAIN, NULL);
+    json_decref(await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(peer, 1000), 0);
+}
+
+static void leases_renewed_in_time_disturb_nobody(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, nothing);
+    for (int i = 0; i < 20; i++) {
+        lease(300, 600);
+        host_peer_serve(peer, 50);
+    }
+    host_peer_send(peer, MSG_LEASE, json_pack("{s:i, s:i}", "soft_ms", 0, "hard_ms", 0));
+    host_peer_serve(peer, 700); /* none is needed any more */
+    assert_answers();
+    assert_null(strstr(host_peer_printed(peer), "lease"));
+}
+
+static void task_started_without_a_lease_waits_for_it(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    lease(0, 300);
+    await_words(quiet_words, 300);
+    host_peer_task(peer, 0, nothing);
+    host_peer_task(peer, 1, nothing);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 400));
+    to_connector(MSG_TASK_STOP, "task", json_integer(1));
+    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 1000));
+    lease(10000, 20000);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 3000));
+}
+
+static void assert_killed_at(int64_t boot_ms)
+{
+    int status = host_peer_status(peer, (int)(boot_ms - clock_boot_ms()) + 1000);
+
+    assert_true(status != -1);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_in_range(clock_boot_ms(), boot_ms - 5, boot_ms + 500);
+}
+
+/* This test, its worker, does nothing more: a worker that is stopped looks the same to its host. */
+static void hung_task_is_killed_at_the_hard_end_of_the_lease(void **state)
+{
+    static const char *const cases[][2] = {{"poll", "sleep"}, {"poll", "spin"}, {"start", "lock"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *config[] = {"where", cases[i][0], "how", cases[i][1], NULL};
+        int64_t hard_ms;
+
+        start("HostileSource", nothing);
+        run_task(1, nothing); /* that one becomes quiet */
+        host_peer_task(peer, 0, config);
+        host_peer_await_call(peer, cases[i][0]);
+        hard_ms = clock_boot_ms() + 500;
+        lease(100, 500);
+        assert_killed_at(hard_ms);
+        assert_null(strstr(host_peer_printed(peer), quiet_words));
+        teardown(NULL);
+    }
+}
+
+static void stopped_host_is_killed_at_the_hard_end_of_the_lease(void **state)
+{
+    int64_t hard_ms;
+
+    (void)state;
+    start("HostileSource", nothing);
+    run_task(0, nothing);
+    hard_ms = clock_boot_ms() + 600;
+    lease(300, 600);
+    assert_answers(); /* it has read the frame before */
+    kill(peer->pid, SIGSTOP);
+    assert_killed_at(hard_ms);
+}
+
+/* No test may step the machine's clock; but the kernel says by which one each deadline goes. 7 is CLOCK_BOOTTIME. */
+static void leases_go_by_the_clock_that_nobody_steps(void **state)
+{
+    char path[64], line[128];
+    int boot_timers = 0, other_timers = 0;
+    FILE *file;
+
+    (void)state;
+    start("HostileSource", nothing);
+    lease(100000, 200000);
+    assert_answers();
+    snprintf(path, sizeof(path), "/proc/%d/timers", (int)peer->pid);
+    file = fopen(path, "r");
+    if (file == NULL)
+        skip(); /* a kernel without CONFIG_CHECKPOINT_RESTORE */
+    while (fgets(line, sizeof(line), file) != NULL) {
+        boot_timers += strcmp(line, "ClockID: 7\n") == 0;
+        other_timers += strncmp(line, "ClockID: ", 9) == 0 && strcmp(line, "ClockID: 7\n") != 0;
+    }
+    fclose(file);
+    assert_int_equal(boot_timers, 2); /* the lease's hard end, and the orphan's */
+    assert_int_equal(other_timers, 0);
+    snprintf(path, sizeof(path), "grep -l 'clockid: 7' /proc/%d/fdinfo/*", (int)peer->pid);
+    file = popen(path, "r");
+    assert_non_null(fgets(line, sizeof(line), file)); /* the soft end */
+    pclose(file);
+}
+
+static void lease_that_has_passed_ends_at_once(void **state)
+{
+    static const char *const config[] = {"where", "poll", "how", "sleep", NULL};
+    int64_t from;
+
+    (void)state;
+    start("HostileSource", nothing);
+    host_peer_task(peer, 0, config);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    from = clock_ms();
+    lease(-2000, -1000);
+    assert_true(host_peer_status(peer, 1000) != -1);
+    assert_true(clock_ms() - from < 500);
+}
+
+#define host_test(f) cmocka_unit_test_teardown(f, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        host_test(lease_that_runs_out_makes_quiet_and_a_new_one_goes_on),
+        host_test(leases_renewed_in_time_disturb_nobody),
+        host_test(task_started_without_a_lease_waits_for_it),
+        host_test(hung_task_is_killed_at_the_hard_end_of_the_lease),
+        host_test(stopped_host_is_killed_at_the_hard_end_of_the_lease),
+        host_test(leases_go_by_the_clock_that_nobody_steps),
+        host_test(lease_that_has_passed_ends_at_once),
+    };
+
+    host_peer_main(argc, argv);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
