@@ -275,10 +275,10 @@ static int leave(struct peer *p, const char *member)
 static void an_unknown_group_is_answered_as_java_is(void **state)
 {
     struct peer *p = peer_new("one", scratch_name("group"));
-    struct peer *nameless = peer_new("one", "");
 
-    assert_int_equal(heartbeat(p, 1, "ghost"), KAFKA_CODE_UNKNOWN_MEMBER_ID);
+    /* First what waits for a coordinator that is loading; a heartbeat would be answered with 0. */
     assert_int_equal(leave(p, "ghost"), KAFKA_CODE_UNKNOWN_MEMBER_ID);
+    assert_int_equal(heartbeat(p, 1, "ghost"), KAFKA_CODE_UNKNOWN_MEMBER_ID);
     assert_int_equal(sync_as(p, 1, "ghost", NULL, "").error, KAFKA_CODE_UNKNOWN_MEMBER_ID);
     assert_int_equal(join(p, &(struct join){.member = "ghost-1", .metadata = "x"}).error,
                      KAFKA_CODE_UNKNOWN_MEMBER_ID);
@@ -289,7 +289,6 @@ static void an_unknown_group_is_answered_as_java_is(void **state)
     assert_int_equal(
         join(p, &(struct join){.member = "", .metadata = "x", .session_ms = 100000000}).error,
         KAFKA_CODE_INVALID_SESSION_TIMEOUT);
-    (void)nameless;
 }
 
 static void a_member_lives_through_a_round(void **state)

@@ -445,15 +445,16 @@ static void a_broker_that_answers_no_lookup_is_left_for_another(void **state)
 static void brokers_that_are_learnt_take_over(void **state)
 {
     make(rig_conf("reconnect.backoff.ms", "1", NULL));
-    cluster.port = brokers[1].port;
+    cluster.port = brokers[0].port;
     cluster.metadata_port = brokers[1].port;
     assert_int_equal(ask().error, 0);
     while (wire_client_cluster_id(client) == NULL)
         rig_run_for(2);
-    stub_broker_stop(&rig_stub); /* the only one of bootstrap.servers */
-    cluster.close = 1;
-    assert_int_equal(ask().failed, MR_ERR_CLOSED);
+    cluster.port = brokers[1].port;
+    stub_broker_stop(&rig_stub); /* the coordinator, and the only one of bootstrap.servers */
+    rig_run_until(is_lost, &(int){0}, "lost");
     assert_int_equal(ask().error, 0);
+    assert_int_equal(cluster.group[1], 1);
 }
 
 static void nobody_there_costs_few_attempts(void **state)
