@@ -371,65 +371,6 @@ static void the_members_id_stands_in_the_black_box_until_it_leaves(void **state)
     assert_true(rig->box.slots[1].member_id[0] == '\0'); /* it has left by itself */
 }
 
-static void check_broken_off(struct rig *rig, const char *words)
-{
-    rig_wait_end(rig);
-    assert_int_equal(rig->states[rig->state_count - 1], STATE_FAILED);
-    assert_non_null(strstr(rig->trace, words));
-    assert_string_equal(rig->box.slots[1].member_id, "");
-}
-
-/* The other member has half of the partitions, and a member that was left behind would keep the rest as long as its process
- * lives. slow_ms: what put sleeps before; at a third of max.poll.interval.ms control has the consumer. */
-static void end_thread_in_put(struct rig *rig, int slow_ms)
-{
-    rd_kafka_t *other;
-
-    rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000",
-             "consumer.override.max.poll.interval.ms", "6000", QUICK, NULL);
-    rig_write_topic(rig, "in", 2, 0, 100);
-    rig_start(rig, &keep_plugin, TARGET_STARTED);
-    rig_wait_true(rig, accepted_is, 100);
-    other = join(rig);
-    wait_assignment(other, 1);
-    keep_script.end_thread = 1;
-    keep_script.slow_put_ms = slow_ms;
-    rig_write_topic(rig, "in", 2, 100, 100);
-    check_broken_off(rig, "the plugin ended its thread in put");
-    wait_assignment(other, 2);
-    rd_kafka_consumer_close(other);
-    rd_kafka_destroy(other);
-}
-
-static void a_plugin_that_ends_its_thread_in_put_leaves_no_member_behind(void **state)
-{
-    end_thread_in_put(*state, 0);
-}
-
-static void a_plugin_that_ends_its_thread_in_a_long_put_leaves_no_member_behind(void **state)
-{
-    end_thread_in_put(*state, 3000);
-}
-
-/* The consumer is in the middle of a revocation. */
-static void a_plugin_that_ends_its_thread_in_a_revocations_flush_commits_nothing(void **state)
-{
-    struct rig *rig = *state;
-    rd_kafka_t *other;
-
-    keep_script.end_thread = 2;
-    rig_init(rig, 1, "topics", "in", "worker:offset.flush.interval.ms", "60000", QUICK, NULL);
-    rig_write_topic(rig, "in", 2, 0, 100);
-    rig_start(rig, &keep_plugin, TARGET_STARTED);
-    rig_wait_true(rig, accepted_is, 100);
-    other = join(rig);
-    check_broken_off(rig, "the plugin ended its thread in flush");
-    wait_assignment(other, 2);
-    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
-    rd_kafka_consumer_close(other);
-    rd_kafka_destroy(other);
-}
-
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, keep_setup, keep_teardown)
@@ -437,9 +378,6 @@ int main(int argc, char **argv)
         T(many_puts_of_one_poll_keep_the_place_in_the_group), /* the longest begin first */
         T(a_long_put_keeps_its_place_in_the_group),
         T(records_arrive_once_in_order_and_are_committed_after_flush),
-        T(a_plugin_that_ends_its_thread_in_a_revocations_flush_commits_nothing),
-        T(a_plugin_that_ends_its_thread_in_a_long_put_leaves_no_member_behind),
-        T(a_plugin_that_ends_its_thread_in_put_leaves_no_member_behind),
         T(a_stop_commits_what_was_put_and_the_next_start_goes_on_there),
         T(a_put_that_asks_for_a_retry_gets_the_same_batch_again),
         T(a_batch_that_waits_lives_in_memory_of_its_own),
