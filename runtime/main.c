@@ -151,7 +151,7 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
             tell_sample(stderr, verb->sample);
         fprintf(stderr, "millrace help %s explains it.\n", verb->name);
     }
-    return code;
+    return code == WORKER_LOST ? 1 : code;
 }
 
 static int run_version(int argc, char **argv)

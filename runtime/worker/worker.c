@@ -38,7 +38,7 @@
 enum exit_code {
     EXIT_STOPPED = 0,
     EXIT_USAGE = 1,
-    EXIT_LOST = 1, /* a cluster's topics or its group: as in Connect */
+    EXIT_LOST = WORKER_LOST, /* a cluster's topics or its group */
     EXIT_INITIALISATION = 2,
     EXIT_START = 3
 };

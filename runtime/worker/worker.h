@@ -7,7 +7,9 @@
  * 0 stopped in order, 1 usage, 2 bad configuration or failed initialisation, 3 failed start or connector file, 128 + n ended
  * at once by a second signal n. argv[0] is the verb. */
 int worker_standalone(int argc, char **argv);
-/* `millrace worker WORKER.properties`: the same for a worker of a cluster; 1 is also a group or topics that it can't work with. */
+/* `millrace worker WORKER.properties`: the same for a worker of a cluster; WORKER_LOST: a group or topics that it can't work with,
+ * for which Connect has 1 too. */
+#define WORKER_LOST (-1)
 int worker_cluster(int argc, char **argv);
 
 const char *worker_connect_version(void); /* of the Kafka Connect that we answer as: "4.3.1" */
