@@ -58,6 +58,7 @@ struct topic_log {
     int verdict; /* MR_ERR_NOT_FOUND or MR_ERR_FATAL, and stays */
     char trouble[512];
     bool troubled; /* trouble is new */
+    bool denied;   /* the newest trouble: no right to read */
     bool doubted;  /* is the topic still there? */
 };
 
@@ -103,6 +104,7 @@ static void on_trouble(struct topic_log *log, rd_kafka_resp_err_t code, const ch
             "on it",
             log->topic);
         note(log, text);
+        log->denied = true;
     } else if (kafka_error_consume(code, "") == MR_ERR_FATAL && !passing(code)) {
         condemn(log, MR_ERR_FATAL, reason);
     } else if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || log->trouble[0] == '\0') {
@@ -214,10 +216,17 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
 {
     struct append *append = opaque;
     struct topic_log *log = append->log;
+    char denied[512];
 
     (void)arg;
     log->waiting--;
     log->waiting_bytes -= append->bytes;
+    if (code == MR_ERR_FATAL && strstr(text, "authorization failed") != NULL) {
+        snprintf(denied, sizeof(denied),
+                 "Topic %s may not be written: the worker's principal needs the ACL Write on it",
+                 log->topic);
+        text = denied;
+    }
     append->done(append->arg, code, text);
     free(append);
 }
@@ -365,6 +374,7 @@ static void take(struct topic_log *log, const rd_kafka_message_t *msg)
             place(log, msg->partition, msg->offset);
         }
         log->trouble[0] = log->verdict != 0 ? log->trouble[0] : '\0';
+        log->denied = false;
         return;
     }
     on_trouble(log, msg->err, rd_kafka_message_errstr(msg));
@@ -501,6 +511,8 @@ static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mar
         poll(&fd, 1, (int)(left < SLICE_MS ? left : SLICE_MS));
     }
     err_clear(err);
+    if (log->denied)
+        return mr_fail(err, MR_ERR_UNSUPPORTED, "%s", log->trouble);
     return mr_fail(err, MR_ERR_TIMEOUT, "topic %s was not read to its end in time%s%s", log->topic,
                    log->trouble[0] != '\0' ? ": " : "", log->trouble);
 }

@@ -60,7 +60,7 @@ const char *topic_log_trouble(const struct topic_log *log);
 int topic_log_mark(struct topic_log *log, int64_t timeout_ms, int64_t *mark, struct mr_error *err);
 bool topic_log_reached(const struct topic_log *log, const int64_t *mark);
 /* Both, and serve: returns when everything that stood in the log at the call was handed out. Blocks until deadline_ms
- * (monotonic): MR_ERR_TIMEOUT with the newest trouble; MR_ERR_CLOSED once topic_admin_cancel was called; else as topic_log_serve. */
+ * (monotonic): MR_ERR_TIMEOUT with the newest trouble; MR_ERR_UNSUPPORTED no right to read; MR_ERR_CLOSED once topic_admin_cancel was called; else as topic_log_serve. */
 int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_error *err);
 /* Append one record, by murmur2 of its key as Java does; key and value (NULL: tombstone) are copied. done runs inside
  * serve, in the order of the partition: code 0 when all in-sync replicas have it; MR_ERR_RETRY given up after

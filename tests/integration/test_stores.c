@@ -708,6 +708,66 @@ static void a_topic_that_is_deleted_is_told_and_not_made_anew(void **state)
     assert_int_equal(topic_count(servers, topic), 0);
 }
 
+/* Whatever the client sees first: no topic, or one that begins again and would forget. */
+static void a_topic_that_is_made_anew_without_compaction_is_told(void **state)
+{
+    const char *servers = kafka_run_servers(), *group = scratch_name("anew");
+    const char *topic = scratch_text("%s-configs", group);
+    struct rig *rig = rig_start(servers, group);
+
+    put_connector(rig, "c", "name=c\n");
+    delete_topic(servers, topic);
+    topic_create(servers, topic, 1);
+    turn_until(rig, CALL_MS, is_lost);
+    assert_string_equal(rig->lost, topic);
+    assert_non_null(conn_of(rig, "c"));
+}
+
+static void acl(const char *servers, const char *principal, const char *operations,
+                const char *topic)
+{
+    char *output;
+
+    if (process_shell(scratch_text("tests/kafka/kafka.sh tool org.apache.kafka.tools.AclCommand "
+                                   "--bootstrap-server %s --add --allow-principal User:%s %s "
+                                   "--topic %s",
+                                   servers, principal, operations, topic),
+                      CALL_MS, &output) != 0)
+        fail_msg("%s", output);
+}
+
+/* Once a topic has an ACL for somebody, all others have none. */
+static void missing_rights_are_named_with_the_topic(void **state)
+{
+    struct kafka_run *kafka = kafka_run_start("KAFKA_EXTRA='authorizer.class.name=org.apache.kafka."
+                                              "metadata.authorizer.StandardAuthorizer\n"
+                                              "allow.everyone.if.no.acl.found=true'");
+    const char *servers = servers_of(kafka);
+    struct rig *rig = rig_start(servers, "acl");
+    struct props props = props_of("name=c\n");
+
+    put_connector(rig, "first", "name=first\n");
+    rig_stop(rig);
+    acl(servers, "other", "--operation Read", "acl-configs");
+    refused(servers, "acl", "",
+            "Topic 'acl-configs' (config.storage.topic) may not be used: the worker's principal "
+            "needs the ACLs Read, Write and Describe on it");
+    acl(servers, "ANONYMOUS", "--operation Describe", "acl-configs");
+    refused(servers, "acl", "", "Topic acl-configs may not be read");
+    acl(servers, "ANONYMOUS", "--operation Read", "acl-configs");
+    rig = rig_start(servers,
+                    "acl"); /* its policy can't be looked at: taken to be right, as in Java */
+    cluster_store_put_connector(rig->store, "c", &props, NULL, on_done, rig);
+    props_deinit(&props);
+    await_done(rig);
+    assert_int_equal(rig->code, MR_ERR_FATAL);
+    assert_non_null(strstr(rig->text,
+                           "Topic acl-configs may not be written: the worker's principal "
+                           "needs the ACL Write on it"));
+    acl(servers, "ANONYMOUS", "--operation Write", "acl-configs");
+    put_connector(rig, "c", "name=c\n"); /* and the right is all it takes */
+}
+
 static void a_store_can_be_closed_at_any_moment(void **state)
 {
     const char *servers = kafka_run_servers(), *group = scratch_name("closed");
@@ -967,6 +1027,8 @@ int main(void)
         scratch_test(requests_about_one_connector_keep_their_order),
         scratch_test(status_is_written_in_order_and_never_over_a_newer_owners),
         scratch_test(a_topic_that_is_deleted_is_told_and_not_made_anew),
+        scratch_test(a_topic_that_is_made_anew_without_compaction_is_told),
+        scratch_test(missing_rights_are_named_with_the_topic),
         scratch_test(a_store_can_be_closed_at_any_moment),
         scratch_test(transactions_of_another_writer),
         scratch_test(a_broker_that_comes_back_is_all_it_takes),
