@@ -22,7 +22,8 @@ struct coordinator_to {
 };
 
 /* changed: it became known (err NULL: FindCoordinator named it and a connection to it stands), or was lost (err says why).
- * Never from inside a call into this header; may not free the coordinator. May be NULL. */
+ * What came and went before it could be told is not told. Never from inside a call into this header; may not free the
+ * coordinator. May be NULL. */
 struct coordinator_events {
     void (*changed)(void *arg, const struct mr_error *err);
 };

@@ -232,13 +232,16 @@ static void not_begun(void *arg)
 void wire_route_found(struct wire_route *route, const struct broker_conn_to *to)
 {
     static const struct broker_conn_events events = {.ready = on_ready, .closed = on_closed};
+    struct mr_error err = {0};
 
     if (route->conn != NULL || route->timer.slot != 0)
         return;
-    err_clear(&route->last);
-    route->conn = broker_conn_new(route->loop, route->conf, to, &events, route, &route->last);
-    if (route->conn == NULL)
-        loop_timer_start(route->loop, &route->timer, 0, not_begun, route);
+    /* Why there was none before is kept until this one stands: somebody's time may be over first. */
+    route->conn = broker_conn_new(route->loop, route->conf, to, &events, route, &err);
+    if (route->conn != NULL)
+        return;
+    route->last = err;
+    loop_timer_start(route->loop, &route->timer, 0, not_begun, route);
 }
 
 void wire_route_missing(struct wire_route *route, const struct mr_error *err)

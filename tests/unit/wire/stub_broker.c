@@ -16,7 +16,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
-#define CONNECTIONS_MAX 512
+#define CONNECTIONS_MAX 4096
 
 struct conn {
     struct stub_broker *stub;
