@@ -26,6 +26,7 @@
 #define RETRY_MS 1000           /* back-off after MR_ERR_RETRY from put or flush */
 #define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */
 #define GHOSTS_MS 20            /* between two looks whether our member is in the group */
+#define QUIET_POLL_MS 60000
 #define BATCH_BUDGET ((size_t)64 * 1024 * 1024)
 
 void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char *where)
@@ -301,7 +302,7 @@ static void turn_quiet(struct sink_task *s)
     if (s->task->failed)
         return;
     if (s->consumer != NULL)
-        poll_consumer(s, left_ms);
+        poll_consumer(s, left_ms < QUIET_POLL_MS ? left_ms : QUIET_POLL_MS);
     else
         task_wait(s->task, NULL, 0, INT64_MAX);
 }

