@@ -109,9 +109,8 @@ static void request_free(struct request *req)
 }
 
 /* Tell who asked; the request is none of the open ones any more. */
-static void answer(struct request *req)
+static void answer(struct peer *peer, struct request *req)
 {
-    struct peer *peer = req->peer;
     struct peer_answer told = {.status = (int)req->status,
                                .body = req->answer.len > 0 ? req->answer.data : "",
                                .len = req->answer.len,
@@ -131,7 +130,7 @@ static void deliver(void *arg)
     struct request *req = arg;
 
     if (req->peer != NULL)
-        answer(req);
+        answer(req->peer, req);
     request_free(req);
 }
 
@@ -322,7 +321,7 @@ static void answer_all(struct peer *peer)
             snprintf(req->error, sizeof(req->error), "the worker is stopping");
             req->status = 0;
         }
-        answer(req);
+        answer(peer, req);
         if (posted)
             continue;
         if (req->easy != NULL)
