@@ -403,6 +403,8 @@ static struct member *member_made(const struct member_options *o)
         .java_assignor = o->java_assignor,
         .session_ms = o->session_ms,
         .heartbeat_ms = beat_ms(o),
+        .tell_ms =
+            o->heartbeat_ms / 2 < o->session_ms / 5 ? o->heartbeat_ms / 2 : o->session_ms / 5,
         .rebalance_ms = o->rebalance_ms,
         .max_delay_ms = o->max_delay_ms,
         .sync_ms = o->sync_ms,

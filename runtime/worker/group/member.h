@@ -77,7 +77,8 @@ struct member_events {
     /* The group dropped us; what ran may run elsewhere by now. Hosts have been told by `lease`. We join again by ourselves, at
      * once, and report the allocation as it is: what stays here goes on. A round that was being acted upon needs no settling. */
     void (*lost)(void *arg, const char *why);
-    /* For supervisor_lease: renewed, or ended. Between `lost` and `assigned` it is not renewed. */
+    /* For supervisor_lease: renewed (when it gains half of heartbeat.interval.ms or so), or ended. Between `lost` and `assigned`
+     * it is not renewed. */
     void (*lease)(void *arg, struct lease_times times);
     void (*left)(void *arg); /* member_leave is done, or could not be: we are out */
     /* It will never work (rights, protocol, login): we are out. Stop everything and end the worker. */

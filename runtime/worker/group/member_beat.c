@@ -15,9 +15,14 @@
 
 void member_lease_renewed(struct member *m)
 {
+    struct lease_times times = lease_times(&m->lease);
+    int64_t gain_ms = times.hard_ms - m->told_ms;
+
     m->answered_ms = clock_ms();
-    if (!m->lease_held)
-        ear_lease(m->ear, lease_times(&m->lease));
+    if (m->lease_held || (gain_ms >= 0 && gain_ms < m->tell_ms))
+        return;
+    m->told_ms = times.hard_ms;
+    ear_lease(m->ear, times);
 }
 
 /* --- heartbeats ---------------------------------------------------------------------------------------------------- */

@@ -83,6 +83,7 @@ void member_dropped(struct member *m, const char *why)
     bool worked = m->completed >= 0;
 
     if (worked) {
+        m->told_ms = 0;
         ear_lease(m->ear, lease_ended(&m->lease, clock_boot_ms()));
         ear_lost(m->ear, why);
     }
@@ -201,6 +202,7 @@ static void finish(struct member *m, struct connect_assignment *assignment)
     if (assignment->error == CONNECT_OK) {
         m->lease_held = false;
         round.lease = lease_times(&m->lease);
+        m->told_ms = round.lease.hard_ms;
     }
     if (m->leads && assignment->error == CONNECT_OK)
         ear_led_take(m->ear, m->generation, &m->lead);

@@ -86,6 +86,8 @@ struct member {
 
     /* heartbeats */
     struct lease lease;
+    int64_t told_ms; /* the hard time that was told last, 0: none that holds */
+    int64_t tell_ms; /* renewals that gain less are not told: each goes to every host */
     bool lease_held; /* what is ours is not known: the lease is told with the next assignment */
     struct loop_timer beat;
     bool beating;        /* one is under way */

@@ -195,7 +195,6 @@ struct until {
     bool (*done)(struct until *until);
     enum request_api api;
     const char *text;
-    size_t count;
     struct fake_call *call;
     int64_t end_ms;
     bool ok;
@@ -232,11 +231,6 @@ static bool has_heard(struct until *until)
     return strstr(until->rig->heard, until->text) != NULL;
 }
 
-static bool has_leases(struct until *until)
-{
-    return until->rig->leases >= until->count;
-}
-
 static bool never(struct until *until)
 {
     return false;
@@ -266,11 +260,17 @@ static void wait_heard(struct rig *rig, const char *text)
         fail_msg("'%s' was not heard, but: %s", text, rig->heard);
 }
 
-static void wait_leases(struct rig *rig, size_t more)
-{
-    struct until until = {.rig = rig, .done = has_leases, .count = rig->leases + more};
+static void answer_code(struct fake_call *call, int16_t code);
 
-    assert_true(run_until(&until, BOUND_MS));
+/* Answer heartbeats until one of them brings a lease. */
+static void beat_until_leased(struct rig *rig, int16_t code)
+{
+    size_t before = rig->leases;
+    int64_t end = clock_ms() + BOUND_MS;
+
+    while (rig->leases == before && clock_ms() < end)
+        answer_code(next_call(rig, REQUEST_HEARTBEAT), code);
+    assert_true(rig->leases > before);
 }
 
 static void pass(struct rig *rig, int64_t ms)
@@ -419,7 +419,7 @@ static void joins_in_two_steps_then_syncs_and_beats(void **state)
     assert_int_equal(call->generation, 1);
     assert_string_equal(call->member, "me");
     answer_code(call, 0);
-    wait_leases(rig, 1);
+    beat_until_leased(rig, 0);
 }
 
 static void a_rejoin_reports_what_is_held(void **state)
@@ -626,20 +626,19 @@ static void beats_with_the_old_generation_while_a_join_is_parked(void **state)
     stable(rig);
     report(rig, -1, "test");
     join = next_call(rig, REQUEST_JOIN_GROUP);
-    answer_code(next_call(rig, REQUEST_HEARTBEAT), 27);
-    wait_leases(rig, 1);
+    beat_until_leased(rig, 27);
     hard_ms = rig->lease.hard_ms;
+    beat_until_leased(rig, 27);
+    assert_true(rig->lease.hard_ms > hard_ms);
     beat = next_call(rig, REQUEST_HEARTBEAT);
     assert_int_equal(beat->generation, 1);
     pass(rig, 5);
-    answer_code(beat, 27);
-    wait_leases(rig, 1);
-    assert_true(rig->lease.hard_ms > hard_ms);
     hard_ms = rig->lease.hard_ms;
-    answer_code(next_call(rig, REQUEST_HEARTBEAT), 22); /* the answer is under way */
-    assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 10));
-    assert_int_equal(rig->lease.hard_ms, hard_ms);
+    answer_code(beat, 22); /* the answer is under way */
     assert_int_equal(next_call(rig, REQUEST_HEARTBEAT)->generation, 1);
+    pass(rig, 5);
+    assert_int_equal(rig->lease.hard_ms, hard_ms);
+    assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 10));
     answer_joined(join, 2, "sessioned");
     answer_synced(next_call(rig, REQUEST_SYNC_GROUP), assignment(0, NULL, 0, 0));
     wait_heard(rig, "assigned:2");
@@ -653,8 +652,7 @@ static void a_dropped_member_is_quiet_until_it_knows_what_it_has(void **state)
     size_t leases;
 
     stable(rig);
-    answer_code(next_call(rig, REQUEST_HEARTBEAT), 0);
-    wait_leases(rig, 1);
+    beat_until_leased(rig, 0);
     answer_code(next_call(rig, REQUEST_HEARTBEAT), 25);
     wait_heard(rig, "lost");
     assert_true(rig->lease.soft_ms <= clock_boot_ms());
@@ -670,9 +668,22 @@ static void a_dropped_member_is_quiet_until_it_knows_what_it_has(void **state)
     answer_synced(next_call(rig, REQUEST_SYNC_GROUP), assignment(0, NULL, 0, 0));
     wait_heard(rig, "assigned:5");
     assert_true(rig->round_lease.soft_ms > clock_boot_ms());
-    answer_code(next_call(rig, REQUEST_HEARTBEAT), 0);
-    wait_leases(rig, 1);
+    beat_until_leased(rig, 0);
     assert_true(rig->lease.soft_ms > clock_boot_ms());
+}
+
+static void small_gains_are_not_told(void **state)
+{
+    struct rig *rig = *state;
+    struct member_options options = options_of(rig);
+
+    options.heartbeat_ms = 1000; /* beats come every 100 ms, 400 are worth telling */
+    options.session_ms = 2001;
+    become_stable(rig, &options);
+    for (int i = 0; i < 8; i++)
+        answer_code(next_call(rig, REQUEST_HEARTBEAT), 0);
+    pass(rig, 10);
+    assert_in_range(rig->leases, 1, 5);
 }
 
 static void a_dropped_member_does_not_wait_for_what_was_acted_upon(void **state)
@@ -1145,6 +1156,7 @@ int main(void)
         T(no_answer_makes_a_storm),
         T(beats_with_the_old_generation_while_a_join_is_parked),
         T(a_dropped_member_is_quiet_until_it_knows_what_it_has),
+        T(small_gains_are_not_told),
         T(a_dropped_member_does_not_wait_for_what_was_acted_upon),
         T(a_heartbeat_after_the_lease_proves_nothing),
         T(answers_to_an_older_generation_are_ignored),
