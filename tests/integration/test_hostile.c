@@ -543,7 +543,7 @@ static void killed_sink_host_delivers_again_within_two_seconds(void **state)
     assert_neighbour_is_well();
 }
 
-/* Two topics of one partition, a task for each; one of the two hangs and is killed with its host. */
+/* Two topics of one partition, a task for each, once the group has settled; then one of the two hangs and is killed with its host. */
 static void siblings_of_a_hung_sink_task_pause_briefly(void **state)
 {
     const char *file, *other;
@@ -559,7 +559,8 @@ static void siblings_of_a_hung_sink_task_pause_briefly(void **state)
         scratch_text(
             "\"connector.class\": \"HostileSink\", \"tasks.max\": \"2\", \"topics\": "
             "\"%s,%s\", \"file\": \"%s\", \"where\": \"put\", \"how\": \"lock\", \"only\": "
-            "\"0\", \"after\": \"50\", \"once\": \"%s\", "
+            "\"0\", \"after\": \"300\", \"once\": \"%s\", "
+            "\"consumer.override.heartbeat.interval.ms\": \"300\", "
             "\"consumer.override.partition.assignment.strategy\": "
             "\"org.apache.kafka.clients.consumer.RoundRobinAssignor\"",
             steady_topic, other, file, scratch_path("two.once")));
