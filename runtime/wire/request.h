@@ -254,8 +254,9 @@ struct answer {
     };
 };
 
-/* Told once for every call that was taken, on the loop's thread, never from inside the call that took it. Exactly one of
- * answer and err is NULL; both are gone when this returns. err->code says how it failed:
+/* Told once for every call that was taken, on the loop's thread, never from inside the call that took it; it may free what
+ * the call went through. Exactly one of answer and err is NULL; both are gone when this returns. err->code says how it
+ * failed:
  *   MR_ERR_TIMEOUT      no answer within the call's time; the broker may still have acted
  *   MR_ERR_CLOSED       the connection ended, or the caller freed what it called through; the same
  *   MR_ERR_PROTOCOL     the broker broke the protocol; the connection was ended for it
