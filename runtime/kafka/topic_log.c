@@ -212,22 +212,27 @@ struct topic_log *topic_log_open(const struct topic_log_options *options, struct
 
 /* --- appends ------------------------------------------------------------------------------------------------------ */
 
+/* The text of a refusal, in words that help where it is about rights. */
+static const char *refusal(const struct topic_log *log, const char *text, char *own, size_t size)
+{
+    if (text == NULL || strstr(text, "authorization failed") == NULL)
+        return text;
+    snprintf(own, size,
+             "Topic %s may not be written: the worker's principal needs the ACL Write on it",
+             log->topic);
+    return own;
+}
+
 static void on_report(void *arg, void *opaque, int code, const char *text)
 {
     struct append *append = opaque;
     struct topic_log *log = append->log;
-    char denied[512];
+    char own[512];
 
     (void)arg;
     log->waiting--;
     log->waiting_bytes -= append->bytes;
-    if (code == MR_ERR_FATAL && strstr(text, "authorization failed") != NULL) {
-        snprintf(denied, sizeof(denied),
-                 "Topic %s may not be written: the worker's principal needs the ACL Write on it",
-                 log->topic);
-        text = denied;
-    }
-    append->done(append->arg, code, text);
+    append->done(append->arg, code, refusal(log, text, own, sizeof(own)));
     free(append);
 }
 
@@ -249,7 +254,9 @@ int topic_log_append(struct topic_log *log, const struct topic_log_append *rec,
                      struct mr_error *err)
 {
     size_t bytes = rec->key_len + rec->value_len;
+    struct mr_error sent = {0};
     struct append *append;
+    char own[512];
     int rc;
 
     mr_assert(log->producer != NULL);
@@ -276,10 +283,10 @@ int topic_log_append(struct topic_log *log, const struct topic_log_append *rec,
                            .value_len = rec->value_len,
                            .opaque = append,
                        },
-                       err);
+                       &sent);
     if (rc != 0) {
         free(append);
-        return rc;
+        return mr_fail(err, rc, "%s", refusal(log, sent.text, own, sizeof(own)));
     }
     log->waiting++;
     log->waiting_bytes += bytes;
