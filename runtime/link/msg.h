@@ -29,17 +29,17 @@ enum msg_kind {
      * opened, and nothing said of the connector but that this FAILED */
     MSG_CONNECTOR_START,
     MSG_CONNECTOR_TARGET, /* conn, target: STARTED | PAUSED | STOPPED; from now on the object is there too */
-    MSG_TASK_CONFIGS,     /* conn, max: answered by TASK_CONFIGS_READY */
-    MSG_TASK_START,       /* conn, task, config: {}, target, generation */
-    MSG_TASK_TARGET,      /* conn, task, target: STARTED | PAUSED */
-    MSG_TASK_STOP,        /* conn, task: answered by UNASSIGNED, also when it had ended before */
-    MSG_OFFSETS,          /* id, entries: [[partition, offset]] | error: answer to OFFSETS_GET */
-    MSG_OFFSETS_STORED,   /* id, error?: answer to OFFSETS_PUT, after the store has them for good */
-    MSG_START_CHECKED,    /* id, ok */
-    MSG_FENCED,           /* id, error? */
-    MSG_LEASE,            /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
-    MSG_DRAIN,            /* stop all tasks and the connector, commit, exit: answered by DRAINED */
-    MSG_PING,             /* id */
+    MSG_TASK_CONFIGS,   /* conn, max: answered by TASK_CONFIGS_READY */
+    MSG_TASK_START,     /* conn, task, config: {}, target, generation */
+    MSG_TASK_TARGET,    /* conn, task, target: STARTED | PAUSED */
+    MSG_TASK_STOP,      /* conn, task: answered by UNASSIGNED, also when it had ended before */
+    MSG_OFFSETS,        /* id, entries: [[partition, offset]] | error: answer to OFFSETS_GET */
+    MSG_OFFSETS_STORED, /* id, error?: answer to OFFSETS_PUT, after the store has them for good */
+    MSG_START_CHECKED,  /* id, ok */
+    MSG_FENCED,         /* id, error? */
+    MSG_LEASE,          /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
+    MSG_DRAIN,          /* stop all tasks and the connector, commit, exit: answered by DRAINED */
+    MSG_PING,           /* id */
     MSG_KIND_END
 };
 

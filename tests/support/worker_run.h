@@ -16,8 +16,8 @@ struct worker_run {
     const char *offsets; /* offset.storage.file.filename */
     const char *group;   /* of its cluster; NULL: standalone */
     const char *run_dir;
-    const char *mark;    /* of the worker's and its hosts' processes: process_marked */
-    const char *url;     /* http://127.0.0.1:PORT */
+    const char *mark; /* of the worker's and its hosts' processes: process_marked */
+    const char *url;  /* http://127.0.0.1:PORT */
     const char *servers;
     int port;
     const char *const *files; /* connector files on its command line, ended by NULL; may be NULL */
@@ -29,7 +29,8 @@ struct worker_run_options {
     const char *name;    /* of its files: "<name>.properties"; NULL: worker */
     const char *servers; /* NULL: the shared broker */
     const char *props;   /* more properties, lines; later ones win */
-    const char *group;   /* of a cluster; its topics are <group>-configs, -offsets, -status; NULL: standalone */
+    const char *
+        group; /* of a cluster; its topics are <group>-configs, -offsets, -status; NULL: standalone */
     const char *const *files;
     bool dont_wait; /* for the first answer */
 };
