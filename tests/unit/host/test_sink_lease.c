@@ -74,6 +74,11 @@ static void without_a_lease_nothing_is_put_flushed_or_committed(void **state)
     check_got(2000, 2);
 }
 
+static bool is_in_put(struct rig *rig, int64_t n)
+{
+    return __atomic_load_n(&rig->box.slots[1].call[0], __ATOMIC_ACQUIRE) == 'p';
+}
+
 static void what_was_put_before_the_lease_was_lost_is_committed_after(void **state)
 {
     struct rig *rig = *state;
@@ -82,8 +87,7 @@ static void what_was_put_before_the_lease_was_lost_is_committed_after(void **sta
     rig_write_topic(rig, "in", 1, 0, 500);
     keep_script.slow_put_ms = 500;
     rig_start(rig, &keep_plugin, TARGET_STARTED);
-    while (rig->box.slots[1].call[0] != 'p')
-        usleep(1000);
+    rig_wait_true(rig, is_in_put, 0);
     task_lease_lost(rig->task, INT64_MAX);
     assert_false(task_lease_quiet(rig->task)); /* the call is waited for */
     rig_lose_lease(rig, 100000);
