@@ -296,6 +296,10 @@ demo: deps
 	$(Q)$(MAKE) all
 	$(Q)tests/demo.sh $(BUILD)/millrace
 
+demo-cluster: deps
+	$(Q)$(MAKE) all
+	$(Q)tests/demo-cluster.sh $(BUILD)/millrace
+
 # --- checks of the source ---------------------------------------------------------------------------------------------
 
 FORMATTED := $(HEADERS) $(ALL_C)
@@ -388,6 +392,7 @@ help:
 	    'make                 the binary and its plugins, in build/release' \
 	    'make deps            install the missing Debian packages (root or sudo)' \
 	    'make demo            a file through a real Kafka into another file, managed with curl' \
+	    'make demo-cluster    three workers, one of which is killed: another goes on' \
 	    'make check           all tests: unit, seeds of the fuzzers, integration; T=word chooses' \
 	    '                     alone: check-unit check-seeds check-integration' \
 	    'make asan ubsan tsan unit and host tests under a sanitizer' \
@@ -400,7 +405,7 @@ help:
 	    'V=1 shows commands; WERROR=1 makes warnings errors; SAN=address|undefined|thread builds that variant'
 
 # Goals that are named together run in that order, each using all cores.
-SERIAL := all deps demo check check-unit check-seeds check-integration asan ubsan tsan fuzz compat bench lint format format-check doors headers install
+SERIAL := all deps demo demo-cluster check check-unit check-seeds check-integration asan ubsan tsan fuzz compat bench lint format format-check doors headers install
 chain = $(if $(word 2,$(1)),$(eval $(word 2,$(1)): | $(word 1,$(1)))$(call chain,$(wordlist 2,$(words $(1)),$(1))))
 $(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
 

@@ -11,51 +11,8 @@ millrace=$1
 dir=$PWD/build/demo
 kafka=tests/kafka/kafka.sh
 export KAFKA_RUN=$dir/kafka
-worker=''
-
-bold='' plain=''
-if [ -t 1 ]; then bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true); fi
-say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
-show() { sed 's/^/    /'; }
-
-die() {
-    echo "demo: $*" >&2
-    [ -e "$dir/worker.log" ] && { echo "The end of $dir/worker.log:"; tail -n 20 "$dir/worker.log"; } >&2
-    exit 1
-}
-
-finish() {
-    [ -n "$worker" ] && kill "$worker" 2>/dev/null && wait "$worker" 2>/dev/null
-    "$kafka" stop
-    return 0
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-wait_for() { # seconds what command...
-    local left=$(($1 * 20)) what=$2
-    shift 2
-    until "$@" >/dev/null 2>&1; do
-        [ $((left--)) -gt 0 ] || die "$what did not come"
-        kill -0 "$worker" 2>/dev/null || die "the worker has ended"
-        sleep 0.05
-    done
-}
-
-# Print a call as one would type it, do it, print the answer.
-call() {
-    local word
-    printf '    $ curl -s'
-    for word; do [[ "$word" == *[\ \{]* ]] && printf " '%s'" "$word" || printf ' %s' "$word"; done
-    printf ' %s%s\n' "$url" "$path"
-    curl -s --fail-with-body "$@" "$url$path" | show || die "curl failed"
-    echo
-}
-
-create() { # name config
-    path=/connectors
-    call -H 'Content-Type: application/json' -d "{\"name\": \"$1\", \"config\": {$2}}"
-}
+workers=()
+. tests/demo-kit.sh
 
 state_is() { curl -s "$url/connectors/$1/status" | grep -q '"connector":{"state":"RUNNING".*"tasks":\[{"id":0,"state":"RUNNING"'; }
 sink_has() { [ "$(wc -l <"$dir/out.txt")" -ge "$1" ]; }
@@ -93,6 +50,7 @@ END
 echo "    \$ $millrace standalone build/demo/worker.properties"
 "$millrace" standalone "$dir/worker.properties" >"$dir/worker.log" 2>&1 &
 worker=$!
+workers=("$worker")
 wait_for 20 "an answer of $url" curl -fs "$url/"
 path=/
 call
@@ -141,7 +99,7 @@ path=/connectors
 call
 kill "$worker"
 if wait "$worker"; then echo "    The worker has stopped in order."; else die "the worker ended with exit code $?"; fi
-worker=''
+workers=()
 
 cmp -s "$dir/in.txt" "$dir/out.txt" || echo "    (out.txt holds lines twice where the killed process had not yet told Kafka what it wrote.)"
 say "What you can look at now"

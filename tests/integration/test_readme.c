@@ -250,10 +250,21 @@ static void the_plugin_that_is_shown_is_the_example(void **state)
     assert_non_null(strstr(readme, scratch_text("```c\n%s```\n", example)));
 }
 
+static void the_demo_of_a_cluster_loses_no_line(void **state)
+{
+    char *output = NULL;
+    int rc = process_shell("tests/demo-cluster.sh " TEST_BUILD "/millrace", 120000, &output);
+
+    (void)state;
+    if (rc != 0 || strstr(output, "out.txt has 4000 different ones") == NULL)
+        fail_msg("it ends with %d: %s", rc, output);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(every_command_of_the_readme_does_what_it_says),
+        scratch_test(the_demo_of_a_cluster_loses_no_line),
         scratch_test(the_plugin_that_is_shown_is_the_example),
         scratch_test(every_make_target_of_the_readme_exists),
         scratch_test(every_file_that_a_map_names_exists),
