@@ -315,34 +315,11 @@ static void add_owner(struct distributed *d, const char *conn, int task, const c
     free(key);
 }
 
-/* Two members by one URL: requests for the one would be answered by the other. Told once as long as it lasts. */
-static void tell_twins(struct distributed *d, const struct lead *lead)
-{
-    for (size_t a = 0; a < lead->count; a++)
-        for (size_t b = a + 1; b < lead->count; b++) {
-            const char *url = lead->members[a].metadata.url;
-
-            if (!lead->members[a].readable || !lead->members[b].readable || url == NULL ||
-                lead->members[b].metadata.url == NULL ||
-                strcmp(url, lead->members[b].metadata.url) != 0)
-                continue;
-            if (d->twins == NULL || strcmp(d->twins, url) != 0)
-                log_error("members %s and %s both say that they are reached at %s: give each its "
-                          "own listeners, or rest.advertised.host.name and rest.advertised.port",
-                          lead->members[a].id, lead->members[b].id, url);
-            set_text(&d->twins, url);
-            return;
-        }
-    free(d->twins);
-    d->twins = NULL;
-}
-
 static void on_led(void *arg, int64_t generation, const struct lead *lead)
 {
     struct distributed *d = arg;
 
     (void)generation;
-    tell_twins(d, lead);
     free_owners(d);
     for (size_t m = 0; m < lead->count; m++) {
         const struct lead_member *member = &lead->members[m];
@@ -414,7 +391,6 @@ void cluster_round_deinit(struct distributed *d)
 {
     map_free(&d->owners, free);
     free(d->leader_url);
-    free(d->twins);
     work_list_deinit(&d->allocation);
     work_list_deinit(&d->assigned);
     work_list_deinit(&d->ending);

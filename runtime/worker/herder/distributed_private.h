@@ -52,7 +52,6 @@ struct distributed {
     bool leads;
     char *leader_url;            /* "" unknown */
     struct map *owners;          /* "TASK CONN" → URL, of a leader */
-    char *twins;                 /* URL that two members were found to advertise; NULL none */
     struct work_list allocation; /* what is to run here */
     enum dist_step step;
     uint64_t round;  /* number of the round being acted upon: answers to earlier ones are dropped */

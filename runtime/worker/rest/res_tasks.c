@@ -46,6 +46,8 @@ static struct props *read_configs(const struct exchange *exchange, size_t *count
         mr_fail(err, MR_ERR_PROTOCOL, "The request body must be a JSON array of configurations");
     if (err->code == 0)
         configs = calloc(json_array_size(list) + 1, sizeof(*configs));
+    if (configs == NULL)
+        mr_fail(err, MR_ERR_NOMEM, "out of memory for the tasks' configurations");
     for (size_t i = 0; configs != NULL && err->code == 0 && i < json_array_size(list); i++) {
         props_init(&configs[i]);
         json_to_props(json_array_get(list, i), &configs[i], err);

@@ -153,11 +153,12 @@ static bool remove_task(struct conn *conn, int task)
     return true;
 }
 
-/* The old owner's last word may come after the new owner's first. */
+/* The old owner's last word may come after the new owner's first. Java also ignores what the owner itself says last, at its
+ * orderly end, and shows its tasks as running until somebody else has them. */
 static bool comes_late(const struct status *before, const struct status *now)
 {
     return now->state == STATE_UNASSIGNED && before->state == STATE_RUNNING &&
-           before->generation >= now->generation;
+           before->generation >= now->generation && strcmp(before->worker_id, now->worker_id) != 0;
 }
 
 static bool on_task(struct conn *conn, struct status_record *rec)

@@ -134,6 +134,9 @@ static void the_old_owners_farewell_does_not_hide_the_new_owner(void **arg)
     assert_true(put(state, "status-task-c-0", VALUE("UNASSIGNED", "old", "6")));
     assert_true(put(state, "status-task-c-0", VALUE("FAILED", "old", "4")));
     assert_true(put(state, "status-task-c-0", VALUE("UNASSIGNED", "old", "3")));
+    /* the owner's own last word counts: it ends in order, and nobody else has the task yet */
+    put(state, "status-task-c-0", VALUE("RUNNING", "new", "7"));
+    assert_true(put(state, "status-task-c-0", VALUE("UNASSIGNED", "new", "7")));
     /* connectors have no such rule */
     put(state, "status-connector-c", VALUE("RUNNING", "new", "5"));
     assert_true(put(state, "status-connector-c", VALUE("UNASSIGNED", "old", "4")));
