@@ -442,27 +442,29 @@ static void lease_renewed(struct host *host)
 }
 
 /* Both ends are moments of CLOCK_BOOTTIME; 0: none is needed. The hard timer is armed before anything goes on. A lease whose
- * soft end has passed on its way here lets nothing go on. */
+ * soft end has passed on its way here lets nothing go on; nor does it kill, whatever its hard end, where all is quiet. */
 static int on_lease(struct host *host, const json_t *body, struct mr_error *err)
 {
     int64_t soft_ms, hard_ms;
+    bool passed;
     int rc = 0;
 
     if (!json_get_int(body, "hard_ms", 0, INT64_MAX / 2, &hard_ms))
         return missing("hard_ms", err);
     if (!json_get_int(body, "soft_ms", hard_ms > 0 ? 1 : 0, hard_ms, &soft_ms))
         return missing("soft_ms", err);
+    passed = hard_ms > 0 && soft_ms <= clock_boot_ms();
     host->armed = hard_ms > 0;
     host->hard_boot_ms = hard_ms;
+    if (passed)
+        lease_lost(host);
     if (host->armed)
         rc = kill_timer_arm(&host->hard, hard_ms, err);
     else
         kill_timer_disarm(&host->hard);
     if (rc == 0)
         rc = arm_soft(host, soft_ms, err);
-    if (rc == 0 && hard_ms > 0 && soft_ms <= clock_boot_ms())
-        lease_lost(host);
-    else if (rc == 0)
+    if (rc == 0 && !passed)
         lease_renewed(host);
     return rc;
 }

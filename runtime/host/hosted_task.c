@@ -436,6 +436,7 @@ void hosted_task_launch_waiting(struct conn *conn)
     }
 }
 
+/* A new lease is none of a task's that is being stopped: it may be running elsewhere by now. */
 void hosted_task_lease_all(struct conn *conn)
 {
     for (struct tenant *t = conn->tenants; t != NULL; t = t->next) {
@@ -443,7 +444,7 @@ void hosted_task_lease_all(struct conn *conn)
             continue;
         if (conn->hosted->lease_lost)
             task_lease_lost(t->task, conn->hosted->lease_hard_boot_ms);
-        else
+        else if (!t->stopping)
             task_lease_renewed(t->task);
     }
 }

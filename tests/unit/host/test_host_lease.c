@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "host_peer.h"
 #include "support/unit/side_by_side.h"
+#include "task_rig.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -234,7 +235,96 @@ static void lease_that_has_passed_ends_at_once(void **state)
     host_peer_task(peer, 0, config);
     json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
     lease(-2000, -1000);
-    assert_true(host_peer_status(peer, 2000) != -1);
+    assert_killed_at(clock_boot_ms());
+}
+
+static void assert_lives(void)
+{
+    assert_answers();
+    assert_int_equal(host_peer_status(peer, 100), -1);
+}
+
+/* As the worker tells every host that is born while the coordinator is away. */
+static void hard_end_that_has_passed_spares_a_host_without_tasks(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    lease(-2000, -1000);
+    assert_lives();
+    host_peer_task(peer, 0, nothing);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 200));
+    lease(-1500, -500); /* its task has not begun */
+    assert_lives();
+    lease(10000, 20000);
+    json_decref(await(MSG_TASK_STATUS, "RUNNING", 3000));
+}
+
+static void hard_end_that_has_passed_spares_a_quiet_host(void **state)
+{
+    (void)state;
+    start("HostileSource", nothing);
+    lease(100000, 200000);
+    run_task(0, nothing);
+    lease(100, 5000);
+    await_words(quiet_words, 3000);
+    lease(-2000, -1000);
+    assert_lives();
+    lease(100, 1000); /* one that holds for a while */
+    await_words("the lease is renewed: tasks go on", 3000);
+    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 1200));
+    assert_lives();
+    lease(10000, 20000);
+    host_peer_send(peer, MSG_DRAIN, NULL);
+    json_decref(await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(peer, 1000), 0);
+}
+
+#define STOPPED_TASKS 8
+
+static void await_put(void)
+{
+    int64_t until = clock_ms() + 5000;
+
+    while (peer->puts == 0 && clock_ms() < until)
+        host_peer_serve(peer, 5);
+    assert_true(peer->puts > 0);
+}
+
+static void send_stops_and_lease(void)
+{
+    for (int i = 0; i < STOPPED_TASKS; i++)
+        host_peer_send(peer, MSG_TASK_STOP, json_pack("{s:s, s:i}", "conn", "c", "task", i));
+    lease(10000, 20000);
+}
+
+/* The round after a lapse: what it takes away is stopped, then the lease comes. Its successor may be at work elsewhere. */
+static void lease_that_follows_a_stop_is_not_the_stopped_tasks(void **state)
+{
+    static const char *const fast[] = {"interval.ms", "1", NULL};
+    struct rig rig;
+    int64_t end;
+    int puts;
+
+    (void)state;
+    rig_init(&rig, 1, NULL);
+    host_peer_servers = rig.bootstrap;
+    start("HostileSource", fast);
+    lease(100000, 200000);
+    for (int i = 0; i < STOPPED_TASKS; i++)
+        run_task(i, fast);
+    await_put();
+    lease(0, 100000);
+    await_words(quiet_words, 3000);
+    host_peer_serve(peer, 100);
+    puts = peer->puts;
+    end = rig_topic_end(&rig, "hostile");
+    send_stops_and_lease();
+    for (int i = 0; i < STOPPED_TASKS; i++)
+        json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    assert_int_equal(peer->puts, puts);
+    assert_int_equal(rig_topic_end(&rig, "hostile"), end);
+    run_task(0, fast); /* one that is started now has the new lease */
+    rig_deinit(&rig);
 }
 
 #define host_test(f) cmocka_unit_test_teardown(f, teardown)
@@ -249,6 +339,9 @@ int main(int argc, char **argv)
         host_test(stopped_host_is_killed_at_the_hard_end_of_the_lease),
         host_test(leases_go_by_the_clock_that_nobody_steps),
         host_test(lease_that_has_passed_ends_at_once),
+        host_test(hard_end_that_has_passed_spares_a_host_without_tasks),
+        host_test(hard_end_that_has_passed_spares_a_quiet_host),
+        host_test(lease_that_follows_a_stop_is_not_the_stopped_tasks),
     };
 
     host_peer_main(argc, argv);
