@@ -2,8 +2,8 @@
 /* See the header. sink_consumer.c finds them before it subscribes and calls evict between two polls.
  *
  *   find ─none─► nothing to do
- *     └─some─► pending ─our member is in the group─► each is made to leave ─► nothing to do
- *                 └─ not within GIVE_UP_MS ─► nothing to do: session.timeout.ms ends them
+ *     └─some─► pending ─our member is in the group─► one a call is made to leave ─► nothing to do
+ *                 └─ not within GIVE_UP_MS ────────┴─► nothing to do: session.timeout.ms ends them
  *
  * Brokers without these requests, settings that only librdkafka understands: the same. Thread: the task's. */
 #include "host/task/sink_ghosts.h"
@@ -19,7 +19,7 @@
 
 #define FIND_MS 1500
 #define LOOK_MS 500
-#define LEAVE_MS 1000
+#define LEAVE_MS 500
 #define GIVE_UP_MS 10000
 
 static void note_member(void *arg, const struct answer_described_member *member)
@@ -105,16 +105,19 @@ static void make_leave(struct sink_ghosts *g, const char *member)
                  member, g->group, err.text);
 }
 
+/* One at a time: between two of them the task polls, and looks whether it is to stop and has its lease. */
 void sink_ghosts_evict(struct sink_ghosts *g, const char *member)
 {
-    bool joined = is_in_group(g, member);
-
-    if (!joined && clock_ms() < g->give_up_ms)
-        return;
-    for (size_t i = 0; joined && i < g->count; i++)
-        if (strcmp(g->members[i], member) != 0)
-            make_leave(g, g->members[i]);
-    sink_ghosts_deinit(g);
+    if (!g->joined && is_in_group(g, member)) {
+        g->joined = true;
+        g->give_up_ms = clock_ms() + GIVE_UP_MS;
+    } else if (g->joined && g->next < g->count) {
+        if (strcmp(g->members[g->next], member) != 0)
+            make_leave(g, g->members[g->next]);
+        g->next++;
+    }
+    if (clock_ms() >= g->give_up_ms || (g->joined && g->next == g->count))
+        sink_ghosts_deinit(g);
 }
 
 void sink_ghosts_deinit(struct sink_ghosts *g)

@@ -17,6 +17,8 @@ struct sink_ghosts {
     char *client_id;
     char *members[SINK_GHOSTS_MAX];
     size_t count;
+    bool joined;        /* our member is in the group */
+    size_t next;        /* members[next] is the next to leave */
     int64_t give_up_ms; /* monotonic */
 };
 
@@ -24,8 +26,9 @@ struct sink_ghosts {
  * client.id is not own_id, since others may bear it then. Waits for the brokers, a second or two at most. What fails is only
  * logged: the group finds out by itself. */
 void sink_ghosts_find(struct sink_ghosts *ghosts, const struct props *java, const char *own_id);
-/* After that, until pending is false: once member (our id, "" not known yet) is in the group, make the ghosts leave. Not
- * before: a group that is empty meanwhile would wait group.initial.rebalance.delay.ms. */
+/* After that, until pending is false: once member (our id, "" not known yet) is in the group, make the ghosts leave, one a
+ * call, which waits for the brokers half a second at most. Not before: a group that is empty meanwhile would wait
+ * group.initial.rebalance.delay.ms. Only with the lease held. */
 bool sink_ghosts_pending(const struct sink_ghosts *ghosts);
 void sink_ghosts_evict(struct sink_ghosts *ghosts, const char *member);
 void sink_ghosts_deinit(struct sink_ghosts *ghosts);

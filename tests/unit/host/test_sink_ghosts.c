@@ -5,8 +5,10 @@
 
 #include "base/clock.h"
 #include "task_rig.h"
+#include "wire/wire_call.h"
 
 #include <setjmp.h>
+#include <string.h>
 #include <cmocka.h>
 
 #define OWN "connector-consumer-conn-0"
@@ -54,12 +56,53 @@ static void brokers_without_the_request_have_no_ghosts(void **state)
     rig_deinit(&rig);
 }
 
+/* The task looks between two of them whether it is to stop, and whether it has its lease. */
+static void ghosts_are_made_to_leave_one_at_a_time(void **state)
+{
+    struct sink_ghosts ghosts = {.count = 2, .joined = true, .give_up_ms = INT64_MAX};
+    int64_t began = clock_ms();
+    struct props java;
+
+    props_init(&java);
+    props_set(&java, "bootstrap.servers", "127.0.0.1:1");
+    ghosts.call = wire_call_new(&java, NULL);
+    ghosts.group = strdup("connect-conn");
+    ghosts.client_id = strdup(OWN);
+    ghosts.members[0] = strdup("ghost-0");
+    ghosts.members[1] = strdup("ghost-1");
+    sink_ghosts_evict(&ghosts, "ours");
+    assert_true(sink_ghosts_pending(&ghosts));
+    assert_true(clock_ms() - began < 900);
+    sink_ghosts_evict(&ghosts, "ours");
+    assert_false(sink_ghosts_pending(&ghosts));
+    props_deinit(&java);
+}
+
+/* Brokers that never answer would be asked for each of them. */
+static void ghosts_are_given_up_when_their_time_is_over(void **state)
+{
+    struct sink_ghosts ghosts = {.count = SINK_GHOSTS_MAX, .joined = true, .give_up_ms = 1};
+    struct props java;
+
+    props_init(&java);
+    props_set(&java, "bootstrap.servers", "127.0.0.1:1");
+    ghosts.call = wire_call_new(&java, NULL);
+    for (size_t i = 0; i < SINK_GHOSTS_MAX; i++)
+        ghosts.members[i] = strdup("ghost");
+    ghosts.group = strdup("connect-conn");
+    sink_ghosts_evict(&ghosts, "ours");
+    assert_false(sink_ghosts_pending(&ghosts));
+    props_deinit(&java);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_that_is_not_this_tasks_own_is_not_looked_for),
         cmocka_unit_test(brokers_that_do_not_answer_hold_nothing_up),
         cmocka_unit_test(brokers_without_the_request_have_no_ghosts),
+        cmocka_unit_test(ghosts_are_made_to_leave_one_at_a_time),
+        cmocka_unit_test(ghosts_are_given_up_when_their_time_is_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
