@@ -128,6 +128,7 @@ struct command {
     int64_t number; /* ask or settled */
     int64_t offset;
     bool has_held;
+    bool stopping;
     struct work_list held;
     char *rejoin;
     struct lead_snapshot *snapshot;
@@ -189,6 +190,9 @@ static void run_report(struct member *m, struct command *command)
     m->offset = command->offset;
     if (command->number >= 0 && command->number == m->unsettled)
         m->unsettled = -1;
+    if (command->stopping && !m->stopping)
+        m->held_long_enough = false;
+    m->stopping = command->stopping;
     if (m->state == MEMBER_OUT || m->state == MEMBER_LEAVING || m->state == MEMBER_FAILED)
         return;
     if (command->rejoin != NULL)
@@ -257,6 +261,7 @@ int member_report(struct member *member, const struct member_word *word)
         return rc;
     }
     command->offset = word->offset;
+    command->stopping = word->stopping;
     return post(member, command);
 }
 

@@ -479,7 +479,7 @@ void member_try_join(struct member *m)
     m->state = MEMBER_WAITING;
     if (m->retry.slot != 0)
         return;
-    if (m->unsettled >= 0 && !m->held_long_enough) {
+    if ((m->unsettled >= 0 || m->stopping) && !m->held_long_enough) {
         if (m->settle.slot == 0)
             loop_timer_start(m->loop, &m->settle, m->rebalance_ms / 2, waited_long_enough, m);
         return;

@@ -64,7 +64,8 @@ static bool still_ending(const struct distributed *d)
 }
 
 /* Every member acts on this round after it read the sets up to this offset, and whoever had read them stopped tasks of older
- * ones before it joined. */
+ * ones before it joined (distributed_stopping). One that had not read them stops them now: for that moment it runs beside the
+ * new set, as in Java. */
 static void release_held(struct distributed *d)
 {
     void *value;
@@ -93,7 +94,8 @@ static void report_settled(struct distributed *d)
     struct member_word word = {.allocation = &d->allocation,
                                .offset = own_offset(d),
                                .settled = d->generation,
-                               .rejoin = d->mismatch ? NULL : next_round_for(d)};
+                               .rejoin = d->mismatch ? NULL : next_round_for(d),
+                               .stopping = distributed_stopping(d)};
 
     member_report(d->member, &word);
 }
@@ -127,7 +129,8 @@ static void tell_stopped(struct distributed *d)
     d->stop_ask = -1;
     member_report(d->member, &(struct member_word){.allocation = &d->allocation,
                                                    .offset = own_offset(d),
-                                                   .settled = -1});
+                                                   .settled = -1,
+                                                   .stopping = distributed_stopping(d)});
     member_stopped(d->member, ask);
 }
 

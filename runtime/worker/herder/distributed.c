@@ -158,12 +158,29 @@ static int on_who(const struct conn_source *source, enum source_deed deed, const
     return 0;
 }
 
-void distributed_rejoin(struct distributed *d, const char *why)
+bool distributed_stopping(const struct distributed *d)
+{
+    void *value;
+
+    for (size_t i = 0; map_next(d->conns, &i, NULL, &value);)
+        if (((struct dist_conn *)value)->stopping)
+            return true;
+    return false;
+}
+
+/* rejoin: NULL none. */
+static void report(struct distributed *d, const char *rejoin)
 {
     member_report(d->member,
                   &(struct member_word){.offset = config_state_offset(distributed_config(d)),
                                         .settled = -1,
-                                        .rejoin = why});
+                                        .rejoin = rejoin,
+                                        .stopping = distributed_stopping(d)});
+}
+
+void distributed_rejoin(struct distributed *d, const char *why)
+{
+    report(d, why);
 }
 
 /* --- changes ---------------------------------------------------------------------------------------------------------- */
@@ -354,8 +371,15 @@ static void on_share(struct conn_source *source, const char *name, struct share 
 
 static void on_shared(struct conn_source *source, const char *name)
 {
-    (void)name;
-    cluster_round_go_on(self_of(source));
+    struct distributed *d = self_of(source);
+    struct dist_conn *conn = distributed_conn(d, name);
+
+    if (conn != NULL && conn->stopping && !connectors_sharing(d->connectors, name)) {
+        conn->stopping = false;
+        if (!d->closing)
+            report(d, NULL);
+    }
+    cluster_round_go_on(d);
 }
 
 static bool on_may_start(const struct conn_source *source, const char *name, int task,
@@ -403,6 +427,7 @@ static void on_removed(struct distributed *d, const struct config_change *change
     conn->known = false;
     task_writer_forget(conn);
     connectors_reshare(d->connectors, conn->name);
+    conn->stopping = connectors_sharing(d->connectors, conn->name);
     distributed_rejoin(d, "a connector was deleted");
 }
 
@@ -414,6 +439,7 @@ static void on_committed(struct distributed *d, const struct config_change *chan
     conn->held = true;
     conn->held_offset = config_state_offset(distributed_config(d));
     connectors_reshare(d->connectors, conn->name);
+    conn->stopping = connectors_sharing(d->connectors, conn->name);
     distributed_rejoin(d, "tasks were configured");
 }
 
@@ -453,9 +479,7 @@ static void on_config(void *arg, const struct config_change *change)
         return;
     if ((size_t)change->kind < sizeof(acts) / sizeof(acts[0]) && acts[change->kind] != NULL)
         acts[change->kind](d, change);
-    member_report(
-        d->member,
-        &(struct member_word){.offset = config_state_offset(distributed_config(d)), .settled = -1});
+    report(d, NULL);
 }
 
 static void on_status(void *arg, const char *conn, int task)

@@ -18,6 +18,7 @@ struct dist_conn {
     uint64_t serial;       /* of that */
     bool held;             /* a new set of tasks came: none is started before the next round */
     int64_t held_offset;   /* of the config topic, behind that set */
+    bool stopping;         /* tasks of an older set, or of a deleted connector, still stop here */
     uint64_t missing_told; /* serial for which it was told that its class is not installed, */
     size_t missing_items;  /* of so many of its items that are assigned here */
     /* task_writer.c */
@@ -72,6 +73,8 @@ struct distributed {
 
 struct dist_conn *distributed_conn(const struct distributed *d, const char *name);
 const struct config_state *distributed_config(const struct distributed *d);
+/* Does something still stop here that others may begin after the next round? */
+bool distributed_stopping(const struct distributed *d);
 /* Ask the group for another round. */
 void distributed_rejoin(struct distributed *d, const char *why);
 

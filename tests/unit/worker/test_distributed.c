@@ -185,16 +185,23 @@ static void note_list(const struct work_list *list)
 
 int member_report(struct member *member, const struct member_word *word)
 {
-    if (word->settled < 0 && word->rejoin == NULL && word->allocation == NULL)
+    static bool stopping;
+    bool changed = stopping != word->stopping;
+
+    stopping = word->stopping;
+    if (word->settled < 0 && word->rejoin == NULL && word->allocation == NULL) {
+        if (changed)
+            note(stopping ? "join nothing\n" : "join again\n");
         return 0; /* only how far it has read */
+    }
     if (word->settled >= 0)
         note("settled %d:", (int)word->settled);
     else
         note("report:");
     if (word->allocation != NULL)
         note_list(word->allocation);
-    note("%s%s\n", word->rejoin != NULL ? " and again: " : "",
-         word->rejoin != NULL ? word->rejoin : "");
+    note("%s%s%s\n", word->rejoin != NULL ? " and again: " : "",
+         word->rejoin != NULL ? word->rejoin : "", stopping ? ", not yet" : "");
     return 0;
 }
 
@@ -669,12 +676,13 @@ static void tasks_of_a_new_set_wait_for_a_round(void **state)
     task_says("c", 1, STATE_RUNNING);
     forget();
     commit("c", 2);
-    expect("stop_task c 0\nstop_task c 1\nreport: and again: tasks were configured\n");
+    expect("stop_task c 0\nstop_task c 1\nreport: and again: tasks were configured, not yet\n");
     world.events.start_check(world.arg, "c", 1, 0, 1);
     expect("checked c 1 no\n");
     task_says("c", 0, STATE_UNASSIGNED);
+    expect("status c 0 UNASSIGNED 1 safe\n");
     task_says("c", 1, STATE_UNASSIGNED);
-    expect("status c 0 UNASSIGNED 1 safe\nstatus c 1 UNASSIGNED 1 safe\n");
+    expect("status c 1 UNASSIGNED 1 safe\njoin again\n");
     round_ends(&(struct round){.assigned = NULL});
     expect("task c 0 STARTED\ntask c 1 STARTED\nsettled 2: c:-1 c:0 c:1\n");
     world.events.start_check(world.arg, "c", 2, 0, 1);
@@ -705,9 +713,9 @@ static void a_deleted_connector_stops_at_once_and_writes_no_more_states(void **s
     task_says("c", 0, STATE_RUNNING);
     forget();
     record("connector-c", NULL);
-    expect("drain c\nreport: and again: a connector was deleted\n");
+    expect("drain c\nreport: and again: a connector was deleted, not yet\n");
     died("c");
-    expect("");
+    expect("join again\n");
 }
 
 static void targets_and_restarts_reach_what_is_here(void **state)

@@ -84,7 +84,7 @@ static void on_led(void *arg, int64_t generation, const struct lead *lead)
 
 static void report(struct rig *rig, int64_t settled, const char *rejoin)
 {
-    struct member_word word = {&rig->held, 7, settled, rejoin};
+    struct member_word word = {&rig->held, 7, settled, rejoin, false};
 
     assert_int_equal(member_report(rig->member, &word), 0);
 }
@@ -752,7 +752,7 @@ static void a_silent_coordinator_is_given_up_after_the_session(void **state)
 static void no_round_is_joined_while_the_last_one_is_acted_upon(void **state)
 {
     struct rig *rig = *state;
-    struct member_word word = {NULL, 9, 1, NULL};
+    struct member_word word = {NULL, 9, 1, NULL, false};
 
     rig->settles = false;
     stable(rig);
@@ -762,6 +762,20 @@ static void no_round_is_joined_while_the_last_one_is_acted_upon(void **state)
     assert_int_equal(member_report(rig->member, &word), 0);
     assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 40));
     word.settled = 1;
+    assert_int_equal(member_report(rig->member, &word), 0);
+    assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
+}
+
+static void no_round_is_joined_while_something_stops(void **state)
+{
+    struct rig *rig = *state;
+    struct member_word word = {NULL, 9, -1, "tasks were configured", true};
+
+    stable(rig);
+    assert_int_equal(member_report(rig->member, &word), 0);
+    answer_code(next_call(rig, REQUEST_HEARTBEAT), 27); /* others join already */
+    assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 40));
+    word = (struct member_word){NULL, 9, -1, NULL, false};
     assert_int_equal(member_report(rig->member, &word), 0);
     assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
 }
@@ -842,7 +856,7 @@ static void having_read_on_ends_the_pause(void **state)
 {
     struct rig *rig = *state;
     struct member_options options = options_of(rig);
-    struct member_word word = {NULL, 6, -1, NULL};
+    struct member_word word = {NULL, 6, -1, NULL, false};
 
     rig->settles = false;
     options.retry_backoff_ms = 100000;
@@ -1162,6 +1176,7 @@ int main(void)
         T(answers_to_an_older_generation_are_ignored),
         T(a_silent_coordinator_is_given_up_after_the_session),
         T(no_round_is_joined_while_the_last_one_is_acted_upon),
+        T(no_round_is_joined_while_something_stops),
         T(a_herder_that_is_stuck_is_not_waited_for_for_ever),
         T(the_scheduled_delay_ends_in_a_round),
         T(a_config_mismatch_is_no_storm),
