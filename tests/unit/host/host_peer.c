@@ -27,6 +27,7 @@
 #define HOSTILE TEST_BUILD "/tests/plugins/hostile.so"
 
 const char *host_peer_servers = "127.0.0.1:1";
+const char *host_peer_flush_ms = "50";
 
 void host_peer_main(int argc, char **argv)
 {
@@ -87,11 +88,11 @@ static json_t *welcome(struct host_peer *peer)
     char lock[100];
 
     snprintf(lock, sizeof(lock), "%s/lock", peer->dir);
-    return json_pack("{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:s}", "version",
-                     INHERIT_LINK_VERSION, "worker", "bootstrap.servers", host_peer_servers,
-                     "key.converter", "HostileConverter", "value.converter", "HostileConverter",
-                     "offset.flush.interval.ms", "50", "task.shutdown.graceful.timeout.ms", "1000",
-                     "producer.max.block.ms", "1000", "lock", lock);
+    return json_pack(
+        "{s:i, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:s}", "version", INHERIT_LINK_VERSION, "worker",
+        "bootstrap.servers", host_peer_servers, "key.converter", "HostileConverter",
+        "value.converter", "HostileConverter", "offset.flush.interval.ms", host_peer_flush_ms,
+        "task.shutdown.graceful.timeout.ms", "1000", "producer.max.block.ms", "1000", "lock", lock);
 }
 
 struct host_peer *host_peer_start(void)

@@ -31,7 +31,8 @@ struct host_peer {
 
 /* In main(): runs the process's other life when it was started as one, and does not return then. */
 void host_peer_main(int argc, char **argv);
-extern const char *host_peer_servers; /* bootstrap.servers for its tasks */
+extern const char *host_peer_servers;  /* bootstrap.servers for its tasks */
+extern const char *host_peer_flush_ms; /* offset.flush.interval.ms */
 
 struct host_peer *host_peer_spawn(void);    /* no frame exchanged yet */
 struct host_peer *host_peer_start(void);    /* HELLO and WELCOME done */
