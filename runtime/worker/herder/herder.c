@@ -21,6 +21,7 @@
 #define MESSAGE_MAX ((size_t)16 << 20)
 #define SHUTDOWN_SPARE_MS \
     3000 /* over the graceful timeout, before hosts that are left are left to be killed */
+#define LEAVE_MS 5000 /* the member gives up after 3 s by itself */
 #define HELLO_MS 10000
 
 #define say(conn, task, ...) log_write_for(LOG_INFO, LOGGER, conn, task, __VA_ARGS__)
@@ -645,15 +646,23 @@ static void on_stop_guard(void *arg)
     on_stopped(herder);
 }
 
-/* Nothing runs any more: a cluster is told that we leave. */
+static void on_leave_guard(void *arg)
+{
+    log_warn("leaving the cluster took too long: the others wait this worker's session out");
+    on_stopped(arg);
+}
+
+/* Nothing runs any more: a cluster is told that we leave, which has a time of its own. */
 static void on_connectors_ended(void *arg)
 {
     struct herder *herder = arg;
 
-    if (herder->source->shutdown != NULL)
-        herder->source->shutdown(herder->source, on_stopped, herder);
-    else
+    if (herder->source->shutdown == NULL) {
         on_stopped(herder);
+        return;
+    }
+    loop_timer_start(herder->loop, &herder->stop_guard, LEAVE_MS, on_leave_guard, herder);
+    herder->source->shutdown(herder->source, on_stopped, herder);
 }
 
 void herder_shutdown(struct herder *herder, loop_fn fn, void *arg)

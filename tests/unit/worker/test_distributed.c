@@ -528,11 +528,24 @@ static void the_group_is_left_after_the_work_has_ended(void **state)
     forget();
     herder_shutdown(f->herder, on_ended, f);
     expect("drain c\n");
+    pass(7900); /* its time and nearly all of the spare; a goodbye has a time of its own */
     died("c");
     pass(0);
     expect("status c -1 UNASSIGNED 1 safe\nleave\n");
+    pass(3000);
     assert_false(f->ended);
     cluster.member.left(cluster.member_arg);
+    assert_true(f->ended);
+}
+
+static void a_goodbye_that_takes_too_long_holds_up_no_end(void **state)
+{
+    struct fixture *f = *state;
+
+    join(NULL, false);
+    herder_shutdown(f->herder, on_ended, f);
+    pass(0);
+    pass(5000);
     assert_true(f->ended);
 }
 
@@ -961,6 +974,7 @@ int main(void)
         test(the_group_is_joined_once_the_topics_were_read),
         test(topics_or_a_group_that_fail_end_the_worker),
         test(the_group_is_left_after_the_work_has_ended),
+        test(a_goodbye_that_takes_too_long_holds_up_no_end),
         test(the_lease_goes_to_the_hosts),
         test(what_is_assigned_starts_and_says_so),
         test(a_round_is_settled_when_what_it_took_has_stopped),
