@@ -75,8 +75,8 @@ static void lease(int soft_in_ms, int hard_in_ms)
     int64_t now_ms = clock_boot_ms();
 
     host_peer_send(peer, MSG_LEASE,
-                   json_pack("{s:I, s:I}", "soft_ms", (json_int_t)(now_ms + soft_in_ms), "hard_ms",
-                             (json_int_t)(now_ms + hard_in_ms)));
+                   json_pack("{s:o, s:o}", "soft_ms", json_integer(now_ms + soft_in_ms), "hard_ms",
+                             json_integer(now_ms + hard_in_ms)));
 }
 
 static void await_words(const char *words, int ms)
