@@ -3,7 +3,7 @@
  * producer, which is all that most of this needs. */
 #include "base/clock.h"
 #include "base/file.h"
-#include "host_peer.h"
+#include "host_case.h"
 #include "link/inherit.h"
 #include "support/unit/side_by_side.h"
 
@@ -16,17 +16,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static struct host_peer *peer;
-
-static int teardown(void **state)
-{
-    (void)state;
-    if (peer != NULL)
-        host_peer_end(peer);
-    peer = NULL;
-    return 0;
-}
 
 static const char *text_of(json_t *body, const char *key)
 {
@@ -43,52 +32,6 @@ static void assert_says(const char *text, const char *words)
     if (strstr(text, words) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", text, words);
 }
-
-static json_t *await(enum msg_kind kind, const char *state, int ms)
-{
-    json_t *body = host_peer_await(peer, kind, state, ms);
-
-    if (body == NULL)
-        fail_msg("no frame of kind %d %s within %d ms; it printed: %s", (int)kind,
-                 state == NULL ? "" : state, ms, host_peer_printed(peer));
-    return body;
-}
-
-static void start(const char *class_name, const char *const *pairs)
-{
-    peer = host_peer_start();
-    host_peer_connector(peer, class_name, pairs);
-    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
-}
-
-static void run_task(int number, const char *const *pairs)
-{
-    host_peer_task(peer, number, pairs);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-}
-
-static void assert_answers(void)
-{
-    static json_int_t id = 100;
-    int64_t from = clock_ms();
-    json_t *pong;
-
-    host_peer_send(peer, MSG_PING, json_pack("{s:I}", "id", ++id));
-    pong = await(MSG_PONG, NULL, 1000);
-    assert_int_equal(json_integer_value(json_object_get(pong, "id")), id);
-    json_decref(pong);
-    assert_true(clock_ms() - from < 500);
-}
-
-static void to_connector(enum msg_kind kind, const char *key, json_t *value)
-{
-    json_t *body = json_pack("{s:s}", "conn", "c");
-
-    json_object_set_new(body, key, value);
-    host_peer_send(peer, kind, body);
-}
-
-static const char *const nothing[] = {NULL};
 
 /* --- birth --------------------------------------------------------------------------------------------------------------------- */
 
@@ -109,10 +52,10 @@ static void hello_names_version_build_and_pid(void **state)
     json_t *hello;
 
     (void)state;
-    peer = host_peer_spawn();
-    hello = await(MSG_HELLO, NULL, 5000);
+    host_case_peer = host_peer_spawn();
+    hello = host_case_await(MSG_HELLO, NULL, 5000);
     assert_int_equal(json_integer_value(json_object_get(hello, "version")), INHERIT_LINK_VERSION);
-    assert_int_equal(json_integer_value(json_object_get(hello, "pid")), peer->pid);
+    assert_int_equal(json_integer_value(json_object_get(hello, "pid")), host_case_peer->pid);
     assert_string_equal(text_of(hello, "build"), MILLRACE_VERSION);
 }
 
@@ -121,15 +64,15 @@ static void worker_of_another_version_is_refused(void **state)
     int status;
 
     (void)state;
-    peer = host_peer_spawn();
-    json_decref(await(MSG_HELLO, NULL, 5000));
-    host_peer_send(peer, MSG_WELCOME,
+    host_case_peer = host_peer_spawn();
+    json_decref(host_case_await(MSG_HELLO, NULL, 5000));
+    host_peer_send(host_case_peer, MSG_WELCOME,
                    json_pack("{s:i, s:{}, s:s}", "version", INHERIT_LINK_VERSION + 1, "worker",
                              "lock", "/tmp/never"));
-    status = host_peer_status(peer, 3000);
+    status = host_peer_status(host_case_peer, 3000);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
-    assert_says(host_peer_printed(peer), "speaks another version of the link");
+    assert_says(host_peer_printed(host_case_peer), "speaks another version of the link");
 }
 
 static void lock_is_held_while_the_host_lives(void **state)
@@ -140,13 +83,13 @@ static void lock_is_held_while_the_host_lives(void **state)
     int fd = -1;
 
     (void)state;
-    peer = host_peer_start();
-    assert_answers();
-    snprintf(path, sizeof(path), "%s/lock", peer->dir);
+    host_case_peer = host_peer_start();
+    host_case_assert_answers();
+    snprintf(path, sizeof(path), "%s/lock", host_case_peer->dir);
     assert_int_equal(file_lock(path, &fd, &holder, &err), MR_ERR_EXISTS);
-    assert_int_equal(holder, peer->pid);
-    kill(peer->pid, SIGKILL);
-    assert_true(host_peer_status(peer, 3000) != -1);
+    assert_int_equal(holder, host_case_peer->pid);
+    kill(host_case_peer->pid, SIGKILL);
+    assert_true(host_peer_status(host_case_peer, 3000) != -1);
     assert_int_equal(file_lock(path, &fd, &holder, NULL), 0);
     close(fd);
 }
@@ -159,11 +102,12 @@ static void connector_starts_and_gives_task_configurations(void **state)
     json_t *ready, *configs;
 
     (void)state;
-    peer = host_peer_start();
-    host_peer_connector(peer, "HostileSource", config);
-    assert_string_equal(text_of(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000), "version"), "1.0");
-    to_connector(MSG_TASK_CONFIGS, "max", json_integer(4));
-    ready = await(MSG_TASK_CONFIGS_READY, NULL, 5000);
+    host_case_peer = host_peer_start();
+    host_peer_connector(host_case_peer, "HostileSource", config);
+    assert_string_equal(text_of(host_case_await(MSG_CONNECTOR_STATUS, "RUNNING", 5000), "version"),
+                        "1.0");
+    host_case_send(MSG_TASK_CONFIGS, "max", json_integer(4));
+    ready = host_case_await(MSG_TASK_CONFIGS_READY, NULL, 5000);
     configs = json_object_get(ready, "configs");
     assert_int_equal(json_array_size(configs), 2);
     assert_string_equal(json_string_value(json_object_get(json_array_get(configs, 1), "number")),
@@ -176,13 +120,13 @@ static void connector_starts_and_gives_task_configurations(void **state)
 static void connector_follows_its_target(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
-    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("PAUSED"));
-    json_decref(await(MSG_CONNECTOR_STATUS, "PAUSED", 5000));
-    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STOPPED"));
-    json_decref(await(MSG_CONNECTOR_STATUS, "STOPPED", 5000));
-    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
-    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_send(MSG_CONNECTOR_TARGET, "target", json_string("PAUSED"));
+    json_decref(host_case_await(MSG_CONNECTOR_STATUS, "PAUSED", 5000));
+    host_case_send(MSG_CONNECTOR_TARGET, "target", json_string("STOPPED"));
+    json_decref(host_case_await(MSG_CONNECTOR_STATUS, "STOPPED", 5000));
+    host_case_send(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    json_decref(host_case_await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
 }
 
 /* A worker of a cluster may have tasks of a connector whose object is another's. */
@@ -191,14 +135,14 @@ static void tasks_run_without_the_connector_until_it_is_told_its_target(void **s
     json_t *body;
 
     (void)state;
-    peer = host_peer_start();
-    body = host_peer_connector_body("HostileSource", nothing);
+    host_case_peer = host_peer_start();
+    body = host_peer_connector_body("HostileSource", host_case_nothing);
     json_object_set_new(body, "object", json_false());
-    host_peer_send(peer, MSG_CONNECTOR_START, body);
-    run_task(4, nothing);
-    assert_null(host_peer_await(peer, MSG_CONNECTOR_STATUS, NULL, 100));
-    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
-    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+    host_peer_send(host_case_peer, MSG_CONNECTOR_START, body);
+    host_case_task(4, host_case_nothing);
+    assert_null(host_peer_await(host_case_peer, MSG_CONNECTOR_STATUS, NULL, 100));
+    host_case_send(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    json_decref(host_case_await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
 }
 
 static void more_tasks_than_allowed_fail_the_connector(void **state)
@@ -208,17 +152,17 @@ static void more_tasks_than_allowed_fail_the_connector(void **state)
     json_t *ready;
 
     (void)state;
-    start("HostileSource", config);
-    to_connector(MSG_TASK_CONFIGS, "max", json_integer(2));
-    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+    host_case_start("HostileSource", config);
+    host_case_send(MSG_TASK_CONFIGS, "max", json_integer(2));
+    assert_says(text_of(host_case_await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
                 "The connector c has generated 3 tasks, which is greater than 2, the maximum "
                 "number of tasks");
-    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+    assert_says(text_of(host_case_await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
                 "has generated 3 tasks");
-    teardown(NULL);
-    start("HostileSource", lenient);
-    to_connector(MSG_TASK_CONFIGS, "max", json_integer(2));
-    ready = await(MSG_TASK_CONFIGS_READY, NULL, 5000);
+    host_case_teardown(NULL);
+    host_case_start("HostileSource", lenient);
+    host_case_send(MSG_TASK_CONFIGS, "max", json_integer(2));
+    ready = host_case_await(MSG_TASK_CONFIGS_READY, NULL, 5000);
     assert_int_equal(json_array_size(json_object_get(ready, "configs")), 3);
     json_decref(ready);
 }
@@ -230,28 +174,28 @@ static void task_configurations_too_large_for_the_link_fail_the_connector(void *
 
     (void)state;
     memset(fill, 'x', 1000000);
-    start("HostileSource", config);
+    host_case_start("HostileSource", config);
     free(fill);
-    to_connector(MSG_TASK_CONFIGS, "max", json_integer(6));
-    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+    host_case_send(MSG_TASK_CONFIGS, "max", json_integer(6));
+    assert_says(text_of(host_case_await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
                 "larger than the link to the worker carries");
-    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+    assert_says(text_of(host_case_await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
                 "larger than the link to the worker carries");
 }
 
 static void library_or_class_that_is_missing_fails_connector_and_tasks(void **state)
 {
     (void)state;
-    peer = host_peer_start();
-    host_peer_connector(peer, "NoSuchClass", nothing);
-    host_peer_task(peer, 0, nothing);
-    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+    host_case_peer = host_peer_start();
+    host_peer_connector(host_case_peer, "NoSuchClass", host_case_nothing);
+    host_peer_task(host_case_peer, 0, host_case_nothing);
+    assert_says(text_of(host_case_await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
                 "org.apache.kafka.connect.errors.NotFoundException: " TEST_BUILD
                 "/tests/plugins/hostile.so: holds no connector called NoSuchClass");
-    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"),
+    assert_says(text_of(host_case_await(MSG_TASK_STATUS, "FAILED", 5000), "trace"),
                 "holds no connector called NoSuchClass");
-    host_peer_task(peer, 1, nothing);
-    assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"),
+    host_peer_task(host_case_peer, 1, host_case_nothing);
+    assert_says(text_of(host_case_await(MSG_TASK_STATUS, "FAILED", 5000), "trace"),
                 "holds no connector called NoSuchClass");
 }
 
@@ -261,9 +205,9 @@ static void bad_configuration_fails_with_every_problem(void **state)
     const char *trace;
 
     (void)state;
-    peer = host_peer_start();
-    host_peer_connector(peer, "HostileSource", config);
-    trace = text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace");
+    host_case_peer = host_peer_start();
+    host_peer_connector(host_case_peer, "HostileSource", config);
+    trace = text_of(host_case_await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace");
     assert_says(trace, "org.apache.kafka.common.config.ConfigException: ");
     assert_says(trace, "Invalid value soon for configuration after: Not a number of type LONG");
     assert_says(trace, "Invalid value never for configuration only");
@@ -274,18 +218,18 @@ static void failed_connector_is_left_by_stopped_only(void **state)
     static const char *const config[] = {"where", "tasks", "how", "error", NULL};
 
     (void)state;
-    start("HostileSource", config);
-    to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
-    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+    host_case_start("HostileSource", config);
+    host_case_send(MSG_TASK_CONFIGS, "max", json_integer(1));
+    assert_says(text_of(host_case_await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
                 "hostile was told to fail");
-    assert_says(text_of(await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
+    assert_says(text_of(host_case_await(MSG_CONNECTOR_STATUS, "FAILED", 5000), "trace"),
                 "hostile was told to fail\n\tin tasks");
-    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
-    assert_null(host_peer_await(peer, MSG_CONNECTOR_STATUS, NULL, 200));
-    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STOPPED"));
-    json_decref(await(MSG_CONNECTOR_STATUS, "STOPPED", 5000));
-    to_connector(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
-    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+    host_case_send(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    assert_null(host_peer_await(host_case_peer, MSG_CONNECTOR_STATUS, NULL, 200));
+    host_case_send(MSG_CONNECTOR_TARGET, "target", json_string("STOPPED"));
+    json_decref(host_case_await(MSG_CONNECTOR_STATUS, "STOPPED", 5000));
+    host_case_send(MSG_CONNECTOR_TARGET, "target", json_string("STARTED"));
+    json_decref(host_case_await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
 }
 
 static void control_answers_while_the_connector_hangs(void **state)
@@ -293,15 +237,15 @@ static void control_answers_while_the_connector_hangs(void **state)
     static const char *const config[] = {"where", "tasks", "how", "spin", NULL};
 
     (void)state;
-    start("HostileSource", config);
+    host_case_start("HostileSource", config);
     for (int i = 0; i < 70; i++)
-        to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
-    assert_says(text_of(await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
+        host_case_send(MSG_TASK_CONFIGS, "max", json_integer(1));
+    assert_says(text_of(host_case_await(MSG_TASK_CONFIGS_READY, NULL, 5000), "error"),
                 "hangs in plugin code");
-    assert_answers();
-    host_peer_send(peer, MSG_DRAIN, NULL);
-    json_decref(await(MSG_DRAINED, NULL, 2000));
-    assert_int_equal(host_peer_status(peer, 3000), 0);
+    host_case_assert_answers();
+    host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+    json_decref(host_case_await(MSG_DRAINED, NULL, 2000));
+    assert_int_equal(host_peer_status(host_case_peer, 3000), 0);
 }
 
 /* --- tasks -------------------------------------------------------------------------------------------------------------------------- */
@@ -309,13 +253,13 @@ static void control_answers_while_the_connector_hangs(void **state)
 static void task_runs_and_stops_when_asked(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, nothing);
-    to_connector(MSG_TASK_STOP, "task", json_integer(0));
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, host_case_nothing);
+    host_case_send(MSG_TASK_STOP, "task", json_integer(0));
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
     /* and once more: what is not there is stopped already */
-    to_connector(MSG_TASK_STOP, "task", json_integer(0));
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    host_case_send(MSG_TASK_STOP, "task", json_integer(0));
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
 }
 
 static void task_waits_for_the_start_check(void **state)
@@ -323,46 +267,46 @@ static void task_waits_for_the_start_check(void **state)
     json_t *check;
 
     (void)state;
-    start("HostileSource", nothing);
-    peer->silent = true;
-    host_peer_task(peer, 7, nothing);
-    check = await(MSG_START_CHECK, NULL, 5000);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_peer->silent = true;
+    host_peer_task(host_case_peer, 7, host_case_nothing);
+    check = host_case_await(MSG_START_CHECK, NULL, 5000);
     assert_int_equal(json_integer_value(json_object_get(check, "task")), 7);
     assert_int_equal(json_integer_value(json_object_get(check, "generation")), 3);
     json_decref(check);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 200));
-    teardown(NULL);
-    start("HostileSource", nothing);
-    peer->refuse_start = true;
-    host_peer_task(peer, 7, nothing);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 5000));
+    assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 200));
+    host_case_teardown(NULL);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_peer->refuse_start = true;
+    host_peer_task(host_case_peer, 7, host_case_nothing);
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 5000));
 }
 
 static void task_started_anew_waits_for_its_predecessor(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
-    run_task(3, nothing);
-    host_peer_task(peer, 3, nothing);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 5000));
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(3, host_case_nothing);
+    host_peer_task(host_case_peer, 3, host_case_nothing);
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 5000));
+    json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
 }
 
 static void task_pauses_and_resumes(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, nothing);
-    host_peer_send(peer, MSG_TASK_TARGET,
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, host_case_nothing);
+    host_peer_send(host_case_peer, MSG_TASK_TARGET,
                    json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "PAUSED"));
-    json_decref(await(MSG_TASK_STATUS, "PAUSED", 5000));
-    host_peer_send(peer, MSG_TASK_TARGET,
+    json_decref(host_case_await(MSG_TASK_STATUS, "PAUSED", 5000));
+    host_peer_send(host_case_peer, MSG_TASK_TARGET,
                    json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 0, "target", "STARTED"));
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
     /* one that has gone in the meantime */
-    host_peer_send(peer, MSG_TASK_TARGET,
+    host_peer_send(host_case_peer, MSG_TASK_TARGET,
                    json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 9, "target", "PAUSED"));
-    assert_answers();
+    host_case_assert_answers();
 }
 
 static void plugin_errors_are_failures_with_a_trace(void **state)
@@ -384,17 +328,17 @@ static void plugin_errors_are_failures_with_a_trace(void **state)
     };
 
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     for (int i = 0; i < (int)(sizeof(cases) / sizeof(cases[0])); i++) {
         const char *config[] = {"where", cases[i].where, "how", cases[i].how, NULL};
         const char *trace;
 
-        host_peer_task(peer, i, config);
-        trace = text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace");
+        host_peer_task(host_case_peer, i, config);
+        trace = text_of(host_case_await(MSG_TASK_STATUS, "FAILED", 5000), "trace");
         assert_says(trace, cases[i].words);
         assert_says(trace, strcmp(cases[i].where, "start") == 0 ? "start" : "poll");
     }
-    assert_answers();
+    host_case_assert_answers();
 }
 
 static void thread_ended_by_the_plugin_is_a_failure(void **state)
@@ -402,26 +346,26 @@ static void thread_ended_by_the_plugin_is_a_failure(void **state)
     static const char *const wheres[] = {"start", "poll", "stop"};
 
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     for (size_t i = 0; i < sizeof(wheres) / sizeof(wheres[0]); i++) {
         const char *config[] = {"where", wheres[i], "how", "end-thread", NULL};
         char words[64];
 
         snprintf(words, sizeof(words), "the plugin ended its thread in %s", wheres[i]);
-        host_peer_task(peer, 0, config);
+        host_peer_task(host_case_peer, 0, config);
         if (strcmp(wheres[i], "stop") == 0) { /* what was asked for is no failure: only logged */
-            json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-            to_connector(MSG_TASK_STOP, "task", json_integer(0));
-            json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
-            assert_says(host_peer_printed(peer), words);
+            json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
+            host_case_send(MSG_TASK_STOP, "task", json_integer(0));
+            json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+            assert_says(host_peer_printed(host_case_peer), words);
         } else {
-            assert_says(text_of(await(MSG_TASK_STATUS, "FAILED", 5000), "trace"), words);
+            assert_says(text_of(host_case_await(MSG_TASK_STATUS, "FAILED", 5000), "trace"), words);
         }
     }
-    run_task(0, nothing); /* the place is free again */
-    host_peer_send(peer, MSG_DRAIN, NULL);
-    json_decref(await(MSG_DRAINED, NULL, 3000));
-    assert_int_equal(host_peer_status(peer, 1000), 0);
+    host_case_task(0, host_case_nothing); /* the place is free again */
+    host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+    json_decref(host_case_await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(host_case_peer, 1000), 0);
 }
 
 static void retriable_poll_and_empty_polls_go_on(void **state)
@@ -430,11 +374,11 @@ static void retriable_poll_and_empty_polls_go_on(void **state)
     static const char *const empty[] = {"where", "poll", "how", "null-batch", NULL};
 
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, retry);
-    run_task(1, empty);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 300));
-    assert_answers();
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, retry);
+    host_case_task(1, empty);
+    assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 300));
+    host_case_assert_answers();
 }
 
 static void more_tasks_than_black_box_slots_run(void **state)
@@ -443,22 +387,22 @@ static void more_tasks_than_black_box_slots_run(void **state)
     int count = BLACK_BOX_SLOTS + 5;
 
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     for (int i = 0; i < count; i++)
-        host_peer_task(peer, i, slow);
+        host_peer_task(host_case_peer, i, slow);
     for (int i = 0; i < count; i++)
-        json_decref(await(MSG_TASK_STATUS, "RUNNING", 60000));
+        json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 60000));
 }
 
 /* --- the worker's mistakes ---------------------------------------------------------------------------------------------------------- */
 
 static void assert_broken(enum msg_kind kind, json_t *body, const char *words)
 {
-    peer = host_peer_start();
-    host_peer_send(peer, kind, body);
-    assert_true(host_peer_status(peer, 3000) != -1);
-    assert_says(host_peer_printed(peer), words);
-    teardown(NULL);
+    host_case_peer = host_peer_start();
+    host_peer_send(host_case_peer, kind, body);
+    assert_true(host_peer_status(host_case_peer, 3000) != -1);
+    assert_says(host_peer_printed(host_case_peer), words);
+    host_case_teardown(NULL);
 }
 
 static void frames_that_make_no_sense_end_the_host_with_a_reason(void **state)
@@ -495,10 +439,10 @@ static void frames_that_make_no_sense_end_the_host_with_a_reason(void **state)
 static void answers_to_nothing_are_ignored(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
-    host_peer_send(peer, MSG_OFFSETS, json_pack("{s:i, s:[]}", "id", 4711, "entries"));
-    host_peer_send(peer, MSG_START_CHECKED, json_pack("{s:i, s:b}", "id", 4712, "ok", 1));
-    assert_answers();
+    host_case_start("HostileSource", host_case_nothing);
+    host_peer_send(host_case_peer, MSG_OFFSETS, json_pack("{s:i, s:[]}", "id", 4711, "entries"));
+    host_peer_send(host_case_peer, MSG_START_CHECKED, json_pack("{s:i, s:b}", "id", 4712, "ok", 1));
+    host_case_assert_answers();
 }
 
 /* --- the end -------------------------------------------------------------------------------------------------------------------------- */
@@ -506,14 +450,14 @@ static void answers_to_nothing_are_ignored(void **state)
 static void drain_stops_everything_and_exits_with_0(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, nothing);
-    run_task(1, nothing);
-    host_peer_send(peer, MSG_DRAIN, NULL);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
-    json_decref(await(MSG_DRAINED, NULL, 3000));
-    assert_int_equal(host_peer_status(peer, 1000), 0);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, host_case_nothing);
+    host_case_task(1, host_case_nothing);
+    host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    json_decref(host_case_await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(host_case_peer, 1000), 0);
 }
 
 static void sigterm_drains(void **state)
@@ -521,12 +465,12 @@ static void sigterm_drains(void **state)
     int64_t from;
 
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, nothing);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, host_case_nothing);
     from = clock_ms();
-    kill(peer->pid, SIGTERM);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
-    assert_int_equal(host_peer_status(peer, 2000), 0);
+    kill(host_case_peer->pid, SIGTERM);
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    assert_int_equal(host_peer_status(host_case_peer, 2000), 0);
     assert_true(clock_ms() - from < 2500);
 }
 
@@ -535,13 +479,13 @@ static void new_work_while_ending_is_not_begun(void **state)
     static const char *const hang[] = {"where", "poll", "how", "sleep", NULL};
 
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, hang);
-    kill(peer->pid, SIGTERM);
-    json_decref(host_peer_await(peer, MSG_TASK_STATUS, NULL, 100));
-    host_peer_task(peer, 5, nothing);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 2000));
-    assert_answers();
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, hang);
+    kill(host_case_peer->pid, SIGTERM);
+    json_decref(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 100));
+    host_peer_task(host_case_peer, 5, host_case_nothing);
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 2000));
+    host_case_assert_answers();
 }
 
 /* Whatever a plugin leaves behind, the process ends: exit handlers, threads, children, destructors of threads. */
@@ -553,15 +497,15 @@ static void leftovers_do_not_hold_up_the_end(void **state)
     for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
         const char *config[] = {"where", "start", "how", hows[i], NULL};
 
-        start("HostileSource", nothing);
-        run_task(0, config);
-        host_peer_send(peer, MSG_DRAIN, NULL);
-        if (host_peer_status(peer, 3000) != 0)
+        host_case_start("HostileSource", host_case_nothing);
+        host_case_task(0, config);
+        host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+        if (host_peer_status(host_case_peer, 3000) != 0)
             fail_msg("%s held up the end", hows[i]);
-        for (int turn = 0; turn < 100 && host_peer_group_alive(peer); turn++)
+        for (int turn = 0; turn < 100 && host_peer_group_alive(host_case_peer); turn++)
             usleep(10000);
-        assert_false(host_peer_group_alive(peer));
-        teardown(NULL);
+        assert_false(host_peer_group_alive(host_case_peer));
+        host_case_teardown(NULL);
     }
 }
 
@@ -582,11 +526,11 @@ static void host_in_another_group_ends_without_signalling_it(void **state)
     (void)state;
     setpgid(0, 0); /* nobody else is in it */
     signalled = 0;
-    start("HostileSource", nothing);
-    run_task(0, leave);
-    assert_int_equal(getpgid(peer->pid), getpgrp());
-    host_peer_send(peer, MSG_DRAIN, NULL);
-    assert_int_equal(host_peer_status(peer, 3000), 0);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, leave);
+    assert_int_equal(getpgid(host_case_peer->pid), getpgrp());
+    host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+    assert_int_equal(host_peer_status(host_case_peer, 3000), 0);
     assert_int_equal(signalled, 0);
     setpgid(0, group);
     signal(SIGTERM, before);
@@ -600,11 +544,11 @@ static void orphan_in_another_group_does_not_kill_it(void **state)
 
     (void)state;
     setpgid(0, 0);
-    start("HostileSource", nothing);
-    run_task(0, leave);
-    assert_int_equal(getpgid(peer->pid), getpgrp());
-    host_peer_close(peer);
-    assert_true(host_peer_status(peer, 3000) != -1);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, leave);
+    assert_int_equal(getpgid(host_case_peer->pid), getpgrp());
+    host_peer_close(host_case_peer);
+    assert_true(host_peer_status(host_case_peer, 3000) != -1);
     setpgid(0, group);
 }
 
@@ -613,14 +557,14 @@ static void interrupt_that_hangs_does_not_hang_control(void **state)
     static const char *const config[] = {"where", "interrupt", "how", "sleep", NULL};
 
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, config);
-    run_task(1, nothing);
-    to_connector(MSG_TASK_STOP, "task", json_integer(0));
-    assert_answers();
-    to_connector(MSG_TASK_STOP, "task", json_integer(1));
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
-    assert_answers();
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, config);
+    host_case_task(1, host_case_nothing);
+    host_case_send(MSG_TASK_STOP, "task", json_integer(0));
+    host_case_assert_answers();
+    host_case_send(MSG_TASK_STOP, "task", json_integer(1));
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    host_case_assert_answers();
 }
 
 static void polite_wait_ends_with_eintr(void **state)
@@ -628,11 +572,11 @@ static void polite_wait_ends_with_eintr(void **state)
     static const char *const config[] = {"where", "poll", "how", "polite-read", NULL};
 
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, config);
-    host_peer_await_call(peer, "poll");
-    to_connector(MSG_TASK_STOP, "task", json_integer(0));
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, config);
+    host_peer_await_call(host_case_peer, "poll");
+    host_case_send(MSG_TASK_STOP, "task", json_integer(0));
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
 }
 
 static void lost_worker_ends_the_host_at_once_when_all_is_well(void **state)
@@ -640,12 +584,12 @@ static void lost_worker_ends_the_host_at_once_when_all_is_well(void **state)
     int64_t from;
 
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     from = clock_ms();
-    host_peer_close(peer);
-    assert_true(host_peer_status(peer, 2000) != -1);
+    host_peer_close(host_case_peer);
+    assert_true(host_peer_status(host_case_peer, 2000) != -1);
     assert_true(clock_ms() - from < 1000);
-    assert_false(host_peer_group_alive(peer));
+    assert_false(host_peer_group_alive(host_case_peer));
 }
 
 /* Promise: gone within two seconds, with all that was forked, whatever the plugin does. All at the same time. */
@@ -662,17 +606,17 @@ static void lost_worker_ends_hung_hosts_within_two_seconds(void **state)
     for (size_t i = 0; i < count; i++) {
         const char *config[] = {"where", cases[i][0], "how", cases[i][1], NULL};
 
-        start("HostileSource", config);
-        host_peer_task(peer, 0, config);
-        to_connector(MSG_TASK_CONFIGS, "max", json_integer(1));
+        host_case_start("HostileSource", config);
+        host_peer_task(host_case_peer, 0, config);
+        host_case_send(MSG_TASK_CONFIGS, "max", json_integer(1));
         /* (a host that hangs in a call of its end is not in it yet) */
         if (strcmp(cases[i][0], "stop") == 0 || strcmp(cases[i][0], "interrupt") == 0)
-            json_decref(await(MSG_TASK_STATUS, "RUNNING", 10000));
+            json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 10000));
         else
-            host_peer_await_call(peer, cases[i][0]);
-        peers[i] = peer;
+            host_peer_await_call(host_case_peer, cases[i][0]);
+        peers[i] = host_case_peer;
     }
-    peer = NULL;
+    host_case_peer = NULL;
     from = clock_ms();
     for (size_t i = 0; i < count; i++)
         host_peer_close(peers[i]);
@@ -690,22 +634,23 @@ static void frozen_orphan_is_killed_by_the_kernel(void **state)
     int status;
 
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, config);
-    host_peer_await_call(peer, "poll");
-    host_peer_close(peer);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, config);
+    host_peer_await_call(host_case_peer, "poll");
+    host_peer_close(host_case_peer);
     /* said once the timer is armed */
-    for (int tries = 0; strstr(host_peer_printed(peer), "the worker is gone") == NULL; tries++)
-        if (tries == 200 || host_peer_status(peer, 5) != -1)
+    for (int tries = 0; strstr(host_peer_printed(host_case_peer), "the worker is gone") == NULL;
+         tries++)
+        if (tries == 200 || host_peer_status(host_case_peer, 5) != -1)
             fail_msg("it does not say that its worker is gone");
-    kill(peer->pid, SIGSTOP);
-    status = host_peer_status(peer, 2500);
+    kill(host_case_peer->pid, SIGSTOP);
+    status = host_peer_status(host_case_peer, 2500);
     assert_true(status != -1);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
-#define host_test(f) cmocka_unit_test_teardown(f, teardown)
+#define host_test(f) cmocka_unit_test_teardown(f, host_case_teardown)
 
 int main(int argc, char **argv)
 {

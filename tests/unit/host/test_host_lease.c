@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host's lease, from its worker's end: the soft end makes quiet, the hard end kills what is not, whatever is stopped. */
 #include "base/clock.h"
-#include "host_peer.h"
+#include "host_case.h"
 #include "support/unit/side_by_side.h"
 #include "task_rig.h"
 
@@ -13,68 +13,11 @@
 
 #include <cmocka.h>
 
-static struct host_peer *peer;
-
-static int teardown(void **state)
-{
-    (void)state;
-    if (peer != NULL)
-        host_peer_end(peer);
-    peer = NULL;
-    return 0;
-}
-
-static json_t *await(enum msg_kind kind, const char *state, int ms)
-{
-    json_t *body = host_peer_await(peer, kind, state, ms);
-
-    if (body == NULL)
-        fail_msg("no frame of kind %d %s within %d ms; it printed: %s", (int)kind,
-                 state == NULL ? "" : state, ms, host_peer_printed(peer));
-    return body;
-}
-
-static void start(const char *class_name, const char *const *pairs)
-{
-    peer = host_peer_start();
-    host_peer_connector(peer, class_name, pairs);
-    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
-}
-
-static void run_task(int number, const char *const *pairs)
-{
-    host_peer_task(peer, number, pairs);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-}
-
-static void assert_answers(void)
-{
-    static json_int_t id = 100;
-    int64_t from = clock_ms();
-    json_t *pong;
-
-    host_peer_send(peer, MSG_PING, json_pack("{s:I}", "id", ++id));
-    pong = await(MSG_PONG, NULL, 1000);
-    assert_int_equal(json_integer_value(json_object_get(pong, "id")), id);
-    json_decref(pong);
-    assert_true(clock_ms() - from < 500);
-}
-
-static void to_connector(enum msg_kind kind, const char *key, json_t *value)
-{
-    json_t *body = json_pack("{s:s}", "conn", "c");
-
-    json_object_set_new(body, key, value);
-    host_peer_send(peer, kind, body);
-}
-
-static const char *const nothing[] = {NULL};
-
 static void lease(int soft_in_ms, int hard_in_ms)
 {
     int64_t now_ms = clock_boot_ms();
 
-    host_peer_send(peer, MSG_LEASE,
+    host_peer_send(host_case_peer, MSG_LEASE,
                    json_pack("{s:o, s:o}", "soft_ms", json_integer(now_ms + soft_in_ms), "hard_ms",
                              json_integer(now_ms + hard_in_ms)));
 }
@@ -83,10 +26,10 @@ static void await_words(const char *words, int ms)
 {
     int64_t until = clock_ms() + ms;
 
-    while (strstr(host_peer_printed(peer), words) == NULL) {
+    while (strstr(host_peer_printed(host_case_peer), words) == NULL) {
         if (clock_ms() > until)
             fail_msg("it does not print \"%s\" within %d ms", words, ms);
-        host_peer_serve(peer, 5);
+        host_peer_serve(host_case_peer, 5);
     }
 }
 
@@ -99,62 +42,63 @@ static void lease_that_runs_out_makes_quiet_and_a_new_one_goes_on(void **state)
     static const char *const fails[] = {"where", "poll", "how", "error", NULL};
 
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     lease(100000, 200000);
-    run_task(0, nothing);
-    run_task(1, slow);
-    run_task(2, nothing);
-    host_peer_send(peer, MSG_TASK_TARGET,
+    host_case_task(0, host_case_nothing);
+    host_case_task(1, slow);
+    host_case_task(2, host_case_nothing);
+    host_peer_send(host_case_peer, MSG_TASK_TARGET,
                    json_pack("{s:s, s:i, s:s}", "conn", "c", "task", 2, "target", "PAUSED"));
-    json_decref(await(MSG_TASK_STATUS, "PAUSED", 5000));
-    host_peer_task(peer, 3, fails);
-    json_decref(await(MSG_TASK_STATUS, "FAILED", 5000));
+    json_decref(host_case_await(MSG_TASK_STATUS, "PAUSED", 5000));
+    host_peer_task(host_case_peer, 3, fails);
+    json_decref(host_case_await(MSG_TASK_STATUS, "FAILED", 5000));
     lease(100, 3000);
     await_words(quiet_words, 3000);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 3100)); /* and it lives on */
-    assert_int_equal(host_peer_status(peer, 0), -1);
-    assert_answers();
+    assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 3100)); /* and it lives on */
+    assert_int_equal(host_peer_status(host_case_peer, 0), -1);
+    host_case_assert_answers();
     lease(100000, 200000);
     await_words("the lease is renewed: tasks go on", 3000);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 100)); /* no status has changed */
-    host_peer_send(peer, MSG_DRAIN, NULL);
-    json_decref(await(MSG_DRAINED, NULL, 3000));
-    assert_int_equal(host_peer_status(peer, 1000), 0);
+    assert_null(
+        host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 100)); /* no status has changed */
+    host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+    json_decref(host_case_await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(host_case_peer, 1000), 0);
 }
 
 static void leases_renewed_in_time_disturb_nobody(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, nothing);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, host_case_nothing);
     for (int i = 0; i < 25; i++) { /* longer than one of them holds */
         lease(1500, 3000);
-        host_peer_serve(peer, 80);
+        host_peer_serve(host_case_peer, 80);
     }
-    host_peer_send(peer, MSG_LEASE, json_pack("{s:i, s:i}", "soft_ms", 0, "hard_ms", 0));
-    host_peer_serve(peer, 1600); /* none is needed any more */
-    assert_answers();
-    assert_null(strstr(host_peer_printed(peer), "lease"));
+    host_peer_send(host_case_peer, MSG_LEASE, json_pack("{s:i, s:i}", "soft_ms", 0, "hard_ms", 0));
+    host_peer_serve(host_case_peer, 1600); /* none is needed any more */
+    host_case_assert_answers();
+    assert_null(strstr(host_peer_printed(host_case_peer), "lease"));
 }
 
 static void task_started_without_a_lease_waits_for_it(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     lease(0, 3000);
     await_words(quiet_words, 3000);
-    host_peer_task(peer, 0, nothing);
-    host_peer_task(peer, 1, nothing);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 400));
-    to_connector(MSG_TASK_STOP, "task", json_integer(1));
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 1000));
+    host_peer_task(host_case_peer, 0, host_case_nothing);
+    host_peer_task(host_case_peer, 1, host_case_nothing);
+    assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 400));
+    host_case_send(MSG_TASK_STOP, "task", json_integer(1));
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 1000));
     lease(10000, 20000);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 3000));
+    json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 3000));
 }
 
 static void assert_killed_at(int64_t boot_ms)
 {
-    int status = host_peer_status(peer, (int)(boot_ms - clock_boot_ms()) + 2000);
+    int status = host_peer_status(host_case_peer, (int)(boot_ms - clock_boot_ms()) + 2000);
 
     assert_true(status != -1);
     assert_true(WIFSIGNALED(status));
@@ -172,15 +116,15 @@ static void hung_task_is_killed_at_the_hard_end_of_the_lease(void **state)
         const char *config[] = {"where", cases[i][0], "how", cases[i][1], NULL};
         int64_t hard_ms;
 
-        start("HostileSource", nothing);
-        run_task(1, nothing); /* that one becomes quiet */
-        host_peer_task(peer, 0, config);
-        host_peer_await_call(peer, cases[i][0]);
+        host_case_start("HostileSource", host_case_nothing);
+        host_case_task(1, host_case_nothing); /* that one becomes quiet */
+        host_peer_task(host_case_peer, 0, config);
+        host_peer_await_call(host_case_peer, cases[i][0]);
         hard_ms = clock_boot_ms() + 500;
         lease(100, 500);
         assert_killed_at(hard_ms);
-        assert_null(strstr(host_peer_printed(peer), quiet_words));
-        teardown(NULL);
+        assert_null(strstr(host_peer_printed(host_case_peer), quiet_words));
+        host_case_teardown(NULL);
     }
 }
 
@@ -189,12 +133,12 @@ static void stopped_host_is_killed_at_the_hard_end_of_the_lease(void **state)
     int64_t hard_ms;
 
     (void)state;
-    start("HostileSource", nothing);
-    run_task(0, nothing);
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, host_case_nothing);
     hard_ms = clock_boot_ms() + 2500;
     lease(2000, 2500);
-    assert_answers(); /* it has read the frame before */
-    kill(peer->pid, SIGSTOP);
+    host_case_assert_answers(); /* it has read the frame before */
+    kill(host_case_peer->pid, SIGSTOP);
     assert_killed_at(hard_ms);
 }
 
@@ -206,10 +150,10 @@ static void leases_go_by_the_clock_that_nobody_steps(void **state)
     FILE *file;
 
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     lease(100000, 200000);
-    assert_answers();
-    snprintf(path, sizeof(path), "/proc/%d/timers", (int)peer->pid);
+    host_case_assert_answers();
+    snprintf(path, sizeof(path), "/proc/%d/timers", (int)host_case_peer->pid);
     file = fopen(path, "r");
     if (file == NULL)
         skip(); /* a kernel without CONFIG_CHECKPOINT_RESTORE */
@@ -220,7 +164,8 @@ static void leases_go_by_the_clock_that_nobody_steps(void **state)
     fclose(file);
     assert_int_equal(boot_timers, 2); /* the lease's hard end, and the orphan's */
     assert_int_equal(other_timers, 0);
-    snprintf(path, sizeof(path), "grep -l 'clockid: 7' /proc/%d/fdinfo/*", (int)peer->pid);
+    snprintf(path, sizeof(path), "grep -l 'clockid: 7' /proc/%d/fdinfo/*",
+             (int)host_case_peer->pid);
     file = popen(path, "r");
     assert_non_null(fgets(line, sizeof(line), file)); /* the soft end */
     pclose(file);
@@ -231,52 +176,52 @@ static void lease_that_has_passed_ends_at_once(void **state)
     static const char *const config[] = {"where", "poll", "how", "sleep", NULL};
 
     (void)state;
-    start("HostileSource", nothing);
-    host_peer_task(peer, 0, config);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    host_case_start("HostileSource", host_case_nothing);
+    host_peer_task(host_case_peer, 0, config);
+    json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
     lease(-2000, -1000);
     assert_killed_at(clock_boot_ms());
 }
 
 static void assert_lives(void)
 {
-    assert_answers();
-    assert_int_equal(host_peer_status(peer, 100), -1);
+    host_case_assert_answers();
+    assert_int_equal(host_peer_status(host_case_peer, 100), -1);
 }
 
 /* As the worker tells every host that is born while the coordinator is away. */
 static void hard_end_that_has_passed_spares_a_host_without_tasks(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     lease(-2000, -1000);
     assert_lives();
-    host_peer_task(peer, 0, nothing);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 200));
+    host_peer_task(host_case_peer, 0, host_case_nothing);
+    assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 200));
     lease(-1500, -500); /* its task has not begun */
     assert_lives();
     lease(10000, 20000);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 3000));
+    json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 3000));
 }
 
 static void hard_end_that_has_passed_spares_a_quiet_host(void **state)
 {
     (void)state;
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     lease(100000, 200000);
-    run_task(0, nothing);
+    host_case_task(0, host_case_nothing);
     lease(100, 5000);
     await_words(quiet_words, 3000);
     lease(-2000, -1000);
     assert_lives();
     lease(100, 1000); /* one that holds for a while */
     await_words("the lease is renewed: tasks go on", 3000);
-    assert_null(host_peer_await(peer, MSG_TASK_STATUS, NULL, 1200));
+    assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 1200));
     assert_lives();
     lease(10000, 20000);
-    host_peer_send(peer, MSG_DRAIN, NULL);
-    json_decref(await(MSG_DRAINED, NULL, 3000));
-    assert_int_equal(host_peer_status(peer, 1000), 0);
+    host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+    json_decref(host_case_await(MSG_DRAINED, NULL, 3000));
+    assert_int_equal(host_peer_status(host_case_peer, 1000), 0);
 }
 
 /* What the host's plugin has forked; 0 none. */
@@ -286,7 +231,8 @@ static int child_of_host(void)
     int child = 0;
     FILE *found;
 
-    snprintf(command, sizeof(command), "grep -ls '^PPid:.%d$' /proc/[0-9]*/status", (int)peer->pid);
+    snprintf(command, sizeof(command), "grep -ls '^PPid:.%d$' /proc/[0-9]*/status",
+             (int)host_case_peer->pid);
     found = popen(command, "r");
     if (fscanf(found, "/proc/%d/status", &child) != 1)
         child = 0;
@@ -303,7 +249,7 @@ static int await_child(struct rig *rig, int64_t records)
     while ((child = child_of_host()) == 0 || rig_topic_end(rig, "hostile") < records) {
         if (clock_ms() > until)
             fail_msg("no child within 5 s");
-        host_peer_serve(peer, 5);
+        host_peer_serve(host_case_peer, 5);
     }
     return child;
 }
@@ -321,23 +267,23 @@ static void lease_that_follows_a_stop_is_not_the_stopped_tasks(void **state)
     rd_kafka_mock_topic_create(rig.cluster, "hostile", 1, 1);
     host_peer_servers = rig.bootstrap;
     host_peer_flush_ms = "60000"; /* there are offsets that it would store at its end */
-    start("HostileSource", nothing);
+    host_case_start("HostileSource", host_case_nothing);
     lease(100000, 200000);
-    run_task(0, config);
+    host_case_task(0, config);
     child = await_child(&rig, 19);
     lease(0, 100000);
-    to_connector(MSG_TASK_STOP, "task", json_integer(0));
+    host_case_send(MSG_TASK_STOP, "task", json_integer(0));
     lease(10000, 20000);
-    assert_answers(); /* it has read them */
+    host_case_assert_answers(); /* it has read them */
     kill(child, SIGKILL);
-    json_decref(await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
-    assert_int_equal(peer->puts, 0);
+    json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 3000));
+    assert_int_equal(host_case_peer->puts, 0);
     assert_int_equal(rig_topic_end(&rig, "hostile"), 19);
-    run_task(0, nothing); /* one that is started now has the new lease */
+    host_case_task(0, host_case_nothing); /* one that is started now has the new lease */
     rig_deinit(&rig);
 }
 
-#define host_test(f) cmocka_unit_test_teardown(f, teardown)
+#define host_test(f) cmocka_unit_test_teardown(f, host_case_teardown)
 
 int main(int argc, char **argv)
 {

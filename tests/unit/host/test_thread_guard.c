@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread_guard: how a host process dies, and what it leaves in the black box. Real hosts. */
 #include "base/clock.h"
-#include "host_peer.h"
+#include "host_case.h"
 #include "support/unit/side_by_side.h"
 
 #include <setjmp.h>
@@ -14,49 +14,20 @@
 
 #include <cmocka.h>
 
-static struct host_peer *peer;
-
-static int teardown(void **state)
-{
-    (void)state;
-    if (peer != NULL)
-        host_peer_end(peer);
-    peer = NULL;
-    return 0;
-}
-
-static json_t *await(enum msg_kind kind, const char *state, int ms)
-{
-    json_t *body = host_peer_await(peer, kind, state, ms);
-
-    if (body == NULL)
-        fail_msg("no frame of kind %d within %d ms; it printed: %s", (int)kind, ms,
-                 host_peer_printed(peer));
-    return body;
-}
-
-static const char *const nothing[] = {NULL};
-
-static void start(void)
-{
-    peer = host_peer_start();
-    host_peer_connector(peer, "HostileSource", nothing);
-    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
-}
-
 /* Run task `number` until its host dies of it. */
 static int status_after(const char *where, const char *how, int number)
 {
     const char *config[] = {"where", where, "how", how, NULL};
     int status;
 
-    start();
-    host_peer_task(peer, number, config);
+    host_case_start("HostileSource", host_case_nothing);
+    host_peer_task(host_case_peer, number, config);
     if (strcmp(where, "stop") == 0 || strcmp(where, "interrupt") == 0) {
-        json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-        host_peer_send(peer, MSG_TASK_STOP, json_pack("{s:s, s:i}", "conn", "c", "task", number));
+        json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
+        host_peer_send(host_case_peer, MSG_TASK_STOP,
+                       json_pack("{s:s, s:i}", "conn", "c", "task", number));
     }
-    status = host_peer_status(peer, 5000);
+    status = host_peer_status(host_case_peer, 5000);
     if (status == -1)
         fail_msg("%s in %s does not end the host", how, where);
     return status;
@@ -94,9 +65,9 @@ static void deadly_signals_keep_their_status_and_leave_a_note(void **state)
 
         if (!WIFSIGNALED(status) || WTERMSIG(status) != cases[i].sig)
             fail_msg("%s ended with status 0x%x", cases[i].how, status);
-        host_peer_read_box(peer, &box);
+        host_peer_read_box(host_case_peer, &box);
         assert_noted(&box, 4, "poll", cases[i].sig);
-        teardown(NULL);
+        host_case_teardown(NULL);
     }
 }
 
@@ -110,9 +81,9 @@ static void every_callback_is_named(void **state)
         int status = status_after(wheres[i], "segv", 0);
 
         assert_true(WIFSIGNALED(status));
-        host_peer_read_box(peer, &box);
+        host_peer_read_box(host_case_peer, &box);
         assert_noted(&box, 0, wheres[i], SIGSEGV);
-        teardown(NULL);
+        host_case_teardown(NULL);
     }
 }
 
@@ -124,7 +95,7 @@ static void crash_in_interrupt_is_laid_at_the_tasks_door(void **state)
 
     (void)state;
     assert_true(WIFSIGNALED(status));
-    host_peer_read_box(peer, &box);
+    host_peer_read_box(host_case_peer, &box);
     assert_true(box.culprit > 0);
     assert_int_equal(box.slots[box.culprit - 1].task, 2);
 }
@@ -137,7 +108,7 @@ static void exit_code_of_a_plugin_comes_through(void **state)
     (void)state;
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 3);
-    host_peer_read_box(peer, &box);
+    host_peer_read_box(host_case_peer, &box);
     assert_noted(&box, 1, "poll", 0);
 }
 
@@ -148,14 +119,15 @@ static void connector_thread_is_guarded_too(void **state)
     int status;
 
     (void)state;
-    peer = host_peer_start();
-    host_peer_connector(peer, "HostileSource", config);
-    json_decref(await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
-    host_peer_send(peer, MSG_TASK_CONFIGS, json_pack("{s:s, s:i}", "conn", "c", "max", 1));
-    status = host_peer_status(peer, 5000);
+    host_case_peer = host_peer_start();
+    host_peer_connector(host_case_peer, "HostileSource", config);
+    json_decref(host_case_await(MSG_CONNECTOR_STATUS, "RUNNING", 5000));
+    host_peer_send(host_case_peer, MSG_TASK_CONFIGS,
+                   json_pack("{s:s, s:i}", "conn", "c", "max", 1));
+    status = host_peer_status(host_case_peer, 5000);
     assert_true(status != -1 && WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGSEGV);
-    host_peer_read_box(peer, &box);
+    host_peer_read_box(host_case_peer, &box);
     assert_noted(&box, -1, "tasks", SIGSEGV);
 }
 
@@ -167,20 +139,20 @@ static void constructor_that_crashes_is_noted(void **state)
     int status;
 
     (void)state;
-    peer = host_peer_start();
-    teardown(NULL);
+    host_case_peer = host_peer_start();
+    host_case_teardown(NULL);
     snprintf(file, sizeof(file), "/tmp/test-thread-guard-%d", (int)getpid());
     f = fopen(file, "w");
     fputs("segv", f);
     fclose(f);
     setenv("HOSTILE_LOAD", file, 1);
-    peer = host_peer_start();
+    host_case_peer = host_peer_start();
     unsetenv("HOSTILE_LOAD");
-    host_peer_connector(peer, "HostileSource", nothing);
-    status = host_peer_status(peer, 5000);
+    host_peer_connector(host_case_peer, "HostileSource", host_case_nothing);
+    status = host_peer_status(host_case_peer, 5000);
     unlink(file);
     assert_true(status != -1 && WIFSIGNALED(status));
-    host_peer_read_box(peer, &box);
+    host_peer_read_box(host_case_peer, &box);
     assert_noted(&box, -1, "load", SIGSEGV);
 }
 
@@ -191,11 +163,11 @@ static void last_log_lines_stand_in_the_black_box(void **state)
 
     (void)state;
     assert_true(WIFSIGNALED(status_after("poll", "segv", 0)));
-    teardown(NULL);
-    start();
-    kill(peer->pid, SIGTERM);
-    assert_int_equal(host_peer_status(peer, 3000), 0);
-    host_peer_read_box(peer, &box);
+    host_case_teardown(NULL);
+    host_case_start("HostileSource", host_case_nothing);
+    kill(host_case_peer->pid, SIGTERM);
+    assert_int_equal(host_peer_status(host_case_peer, 3000), 0);
+    host_peer_read_box(host_case_peer, &box);
     black_box_words(&box, words, sizeof(words));
     if (strstr(words, "asked to end by signal 15") == NULL)
         fail_msg("the last words are: %s", words);
@@ -209,22 +181,22 @@ static void forked_child_is_cut_off(void **state)
     json_t *body;
 
     (void)state;
-    start();
-    host_peer_task(peer, 0, config);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
-    kill(peer->pid, SIGKILL);
-    assert_true(host_peer_status(peer, 2000) != -1);
-    assert_true(host_peer_group_alive(peer));
+    host_case_start("HostileSource", host_case_nothing);
+    host_peer_task(host_case_peer, 0, config);
+    json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
+    kill(host_case_peer->pid, SIGKILL);
+    assert_true(host_peer_status(host_case_peer, 2000) != -1);
+    assert_true(host_peer_group_alive(host_case_peer));
     /* the link ends with the host, although its child lives */
-    body = host_peer_await(peer, MSG_KIND_END, NULL, 1000);
+    body = host_peer_await(host_case_peer, MSG_KIND_END, NULL, 1000);
     assert_null(body);
-    assert_int_equal(peer->link, -1);
+    assert_int_equal(host_case_peer->link, -1);
     /* the group's SIGTERM ends the child: it does not inherit what the host blocks */
-    kill(-peer->pid, SIGTERM);
-    for (int i = 0; i < 100 && host_peer_group_alive(peer); i++)
+    kill(-host_case_peer->pid, SIGTERM);
+    for (int i = 0; i < 100 && host_peer_group_alive(host_case_peer); i++)
         usleep(10000);
-    assert_false(host_peer_group_alive(peer));
-    host_peer_read_box(peer, &box);
+    assert_false(host_peer_group_alive(host_case_peer));
+    host_peer_read_box(host_case_peer, &box);
     assert_int_equal(box.deadly_signal, 0);
 }
 
@@ -233,22 +205,22 @@ static void flood_on_stdout_hurts_nobody(void **state)
     static const char *const config[] = {"where", "start", "how", "flood", NULL};
 
     (void)state;
-    start();
-    host_peer_task(peer, 0, config);
-    json_decref(await(MSG_TASK_STATUS, "RUNNING", 5000));
+    host_case_start("HostileSource", host_case_nothing);
+    host_peer_task(host_case_peer, 0, config);
+    json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
     for (json_int_t i = 1; i <= 20; i++) {
         int64_t from = clock_ms();
 
-        host_peer_send(peer, MSG_PING, json_pack("{s:I}", "id", i));
-        json_decref(await(MSG_PONG, NULL, 1000));
+        host_peer_send(host_case_peer, MSG_PING, json_pack("{s:I}", "id", i));
+        json_decref(host_case_await(MSG_PONG, NULL, 1000));
         assert_true(clock_ms() - from < 500);
-        host_peer_serve(peer, 10);
+        host_peer_serve(host_case_peer, 10);
     }
-    host_peer_send(peer, MSG_DRAIN, NULL);
-    assert_int_equal(host_peer_status(peer, 3000), 0);
+    host_peer_send(host_case_peer, MSG_DRAIN, NULL);
+    assert_int_equal(host_peer_status(host_case_peer, 3000), 0);
 }
 
-#define host_test(f) cmocka_unit_test_teardown(f, teardown)
+#define host_test(f) cmocka_unit_test_teardown(f, host_case_teardown)
 
 int main(int argc, char **argv)
 {
