@@ -108,6 +108,34 @@ static void a_broker_that_runs_already_is_told_with_its_address(void **state)
                           folder));
 }
 
+static void three_brokers_are_one_cluster(void **state)
+{
+    const char *servers = kafka_run_servers_of(kafka_run_start_three());
+    const char *topic = scratch_name("three");
+    char *list = scratch_keep(strdup(servers)), *rest = NULL;
+    int brokers = 0;
+
+    (void)state;
+    topic_create(servers, topic, 3);
+    topic_produce(servers, topic, 2, NULL, "for all");
+    for (char *one = strtok_r(list, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
+        assert_int_equal(topic_read(one, topic, 1, 10000).count, 1);
+        brokers++;
+    }
+    assert_int_equal(brokers, 3);
+}
+
+/* As on a machine where pkg-config knows no library: nothing is compiled, the package is named. */
+static void a_build_without_a_library_names_its_package(void **state)
+{
+    char *output;
+
+    (void)state;
+    assert_int_not_equal(process_shell("PKG_CONFIG_LIBDIR=/nowhere make all", 20000, &output), 0);
+    assert_non_null(strstr(output, "librdkafka-dev is missing: make deps"));
+    assert_null(strstr(output, "  CC "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +145,8 @@ int main(void)
         scratch_test(says_when_nobody_answers),
         scratch_test(a_broker_whose_port_is_taken_is_told_once_and_leaves_nothing),
         scratch_test(a_broker_that_runs_already_is_told_with_its_address),
+        scratch_test(three_brokers_are_one_cluster),
+        scratch_test(a_build_without_a_library_names_its_package),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

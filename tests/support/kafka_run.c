@@ -79,7 +79,7 @@ static void stop_own(void *arg)
     free(kafka);
 }
 
-struct kafka_run *kafka_run_start(const char *env)
+static struct kafka_run *start_own(const char *env, const char *verb)
 {
     struct kafka_run *kafka = calloc(1, sizeof(*kafka));
     char *output;
@@ -87,9 +87,19 @@ struct kafka_run *kafka_run_start(const char *env)
     assert_non_null(kafka);
     snprintf(kafka->folder, sizeof(kafka->folder), "%s", scratch_path("kafka"));
     scratch_at_end(stop_own, kafka);
-    script(kafka, env, "start 1", &output);
+    script(kafka, env, verb, &output);
     take_servers(kafka, output);
     return kafka;
+}
+
+struct kafka_run *kafka_run_start(const char *env)
+{
+    return start_own(env, "start 1");
+}
+
+struct kafka_run *kafka_run_start_three(void)
+{
+    return start_own("", "start 3");
 }
 
 const char *kafka_run_servers_of(const struct kafka_run *kafka)

@@ -11,6 +11,7 @@ const char *kafka_run_servers(void);
  * "KAFKA_AUTO_CREATE=false", or "". */
 struct kafka_run;
 struct kafka_run *kafka_run_start(const char *env);
+struct kafka_run *kafka_run_start_three(void); /* one cluster */
 const char *kafka_run_servers_of(const struct kafka_run *kafka);
 /* verb: "kill 1", "restart 1", "pause 1", "resume 1" */
 void kafka_run_do(const struct kafka_run *kafka, const char *verb);
