@@ -26,6 +26,7 @@ extern "C" {
 enum mr_code {
     MR_OK = 0,
     MR_AGAIN = 1,      /* poll: nothing more now; set through mr_again_in and mr_again_on_fd only */
+    MR_DROP = 2,       /* a transform: leave this record out */
     MR_ERR_RETRY = -1, /* the same call may succeed later; the framework repeats it */
     MR_ERR_DATA = -2,  /* this record is bad; errors.tolerance decides */
     MR_ERR_CONFIG = -3, /* a configuration value is wrong; text names key and remedy */

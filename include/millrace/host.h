@@ -65,6 +65,11 @@ struct mr_host {
                        const char *key, int64_t fallback, int64_t *out, struct mr_error *err);
 
     struct mr_value (*text_from)(struct mr_arena *arena, const void *bytes, size_t len);
+
+    void (*record_topic)(struct mr_record *rec, const char *topic, size_t len);
+    size_t (*record_header_drop)(struct mr_record *rec, const char *name);
+    int (*value_check)(const struct mr_schema *schema, struct mr_value v, const char *field,
+                       struct mr_error *err);
 };
 
 #ifdef __cplusplus

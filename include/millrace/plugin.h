@@ -20,13 +20,19 @@ extern "C" {
 
 #define MR_MODULE_MAGIC 0x3152524du /* "MRR1" in memory, little endian */
 
-enum mr_plugin_kind { MR_PLUGIN_SOURCE = 1, MR_PLUGIN_SINK = 2, MR_PLUGIN_CONVERTER = 3 };
+enum mr_plugin_kind {
+    MR_PLUGIN_SOURCE = 1,
+    MR_PLUGIN_SINK = 2,
+    MR_PLUGIN_CONVERTER = 3,
+    MR_PLUGIN_TRANSFORM = 4,
+    MR_PLUGIN_PREDICATE = 5
+};
 
 /* What all descriptors begin with.
  *
  * size        bytes of the whole descriptor, as the plugin was compiled
  * kind        enum mr_plugin_kind
- * name        the class name: value of connector.class or of *.converter
+ * name        the class name: value of connector.class, of *.converter, or of transforms.*.type
  * version     shown in REST
  * aliases     NULL-terminated list of further names, such as the Java class it stands in for; may be NULL
  * doc         one sentence
@@ -113,6 +119,40 @@ struct mr_converter {
     void (*stop)(void *self);
 };
 
+/* A transform of single records; one instance per task and alias.
+ *
+ * start   task gives the transform's own configuration (transforms.<alias>.* without prefix)
+ * apply   must: change rec, by mr_record_topic, mr_record_key, mr_record_header … or by its plain members (partition,
+ *         timestamp, schemas). MR_OK; MR_DROP: the record is left out, which counts as done. What is new goes into the
+ *         arena or into what lives longer; what stays is shared, and values are never written to. On a negative return
+ *         the host puts the record back as it was
+ * check   for one key's value before start, and for validation: what data can't say, such as a bad regular expression.
+ *         key: as declared; shown: as the user wrote it, for the text; value: never NULL. MR_ERR_CONFIG with Connect's
+ *         whole text. No instance: any thread, at any time
+ *
+ * MR_ERR_RETRY: errors.retry.timeout decides; MR_ERR_DATA: errors.tolerance does; all others: the task is FAILED.
+ * Thread: the task's. Spec: org.apache.kafka.connect.transforms.Transformation. */
+struct mr_transform {
+    MR_PLUGIN_HEAD
+    int (*start)(void *self, struct mr_task *task, struct mr_error *err);
+    int (*apply)(void *self, struct mr_arena *arena, struct mr_record *rec, struct mr_error *err);
+    void (*stop)(void *self);
+    int (*check)(const struct mr_host *host, const char *key, const char *shown, const char *value,
+                 struct mr_error *err);
+};
+
+/* A predicate: which records a transform is for. test (must) gives 1 or 0, or fails like apply; it changes nothing.
+ * The rest as for transforms, its configuration is predicates.<alias>.*.
+ * Spec: org.apache.kafka.connect.transforms.predicates.Predicate. */
+struct mr_predicate {
+    MR_PLUGIN_HEAD
+    int (*start)(void *self, struct mr_task *task, struct mr_error *err);
+    int (*test)(void *self, const struct mr_record *rec, struct mr_error *err);
+    void (*stop)(void *self);
+    int (*check)(const struct mr_host *host, const char *key, const char *shown, const char *value,
+                 struct mr_error *err);
+};
+
 struct mr_module {
     uint32_t magic;     /* MR_MODULE_MAGIC */
     uint32_t size;      /* bytes of this struct, as the plugin was compiled */
@@ -171,6 +211,11 @@ struct mr_module {
 #define MR_DEFINE_CONVERTER(id, class_name, release, ...) \
     MR_DESCRIBE(mr_converter, MR_PLUGIN_CONVERTER, id, class_name, release, __VA_ARGS__)
 
+#define MR_DEFINE_TRANSFORM(id, class_name, release, ...) \
+    MR_DESCRIBE(mr_transform, MR_PLUGIN_TRANSFORM, id, class_name, release, __VA_ARGS__)
+#define MR_DEFINE_PREDICATE(id, class_name, release, ...) \
+    MR_DESCRIBE(mr_predicate, MR_PLUGIN_PREDICATE, id, class_name, release, __VA_ARGS__)
+
 #define MR_PLUGIN(id) ((const struct mr_plugin *)&id##_plugin)
 
 /* A library with one plugin: MR_SOURCE(Ticks, "1.0", .keys = ticks_keys, .poll = ticks_poll) */
@@ -182,6 +227,12 @@ struct mr_module {
     MR_MODULE(MR_PLUGIN(id))
 #define MR_CONVERTER(id, release, ...) \
     MR_DEFINE_CONVERTER(id, #id, release, __VA_ARGS__); \
+    MR_MODULE(MR_PLUGIN(id))
+#define MR_TRANSFORM(id, release, ...) \
+    MR_DEFINE_TRANSFORM(id, #id, release, __VA_ARGS__); \
+    MR_MODULE(MR_PLUGIN(id))
+#define MR_PREDICATE(id, release, ...) \
+    MR_DEFINE_PREDICATE(id, #id, release, __VA_ARGS__); \
     MR_MODULE(MR_PLUGIN(id))
 
 #ifdef __cplusplus

@@ -178,7 +178,15 @@ static inline const char *mr_to_text(struct mr_arena *arena, struct mr_value v, 
     return arena->host->value_text(arena, v, len);
 }
 
-/* --- for sources ------------------------------------------------------------------------------------------------ */
+/* Does v fit the schema? MR_ERR_DATA with Connect's text, which names the field; field NULL: a value of none.
+ * Spec: ConnectSchema.validateValue. */
+static inline int mr_value_check(const struct mr_arena *arena, const struct mr_schema *schema,
+                                 struct mr_value v, const char *field, struct mr_error *err)
+{
+    return arena->host->value_check(schema, v, field, err);
+}
+
+/* --- for sources and transforms --------------------------------------------------------------------------------- */
 
 /* Append a record for topic (copied once per batch). Never NULL; see mr_alloc. */
 static inline struct mr_record *mr_batch_add(struct mr_batch *batch, const char *topic)
@@ -190,6 +198,18 @@ static inline struct mr_record *mr_batch_add(struct mr_batch *batch, const char 
 static inline bool mr_batch_full(const struct mr_batch *batch)
 {
     return batch->host->batch_full(batch);
+}
+
+/* For transforms: another topic (len bytes, copied). */
+static inline void mr_record_topic(struct mr_record *rec, const char *topic, size_t len)
+{
+    rec->host->record_topic(rec, topic, len);
+}
+
+/* For transforms: drop all headers of this name; the others keep their order. Gives how many went. */
+static inline size_t mr_record_header_drop(struct mr_record *rec, const char *name)
+{
+    return rec->host->record_header_drop(rec, name);
 }
 
 /* Values may point into the batch's arena, which is free of cost; anything else is copied there now. */

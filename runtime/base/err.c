@@ -51,6 +51,8 @@ const char *err_code_name(int code)
 
     if (code == MR_AGAIN)
         return "AGAIN";
+    if (code == MR_DROP)
+        return "DROP";
     return code <= 0 && -code < (int)(sizeof(names) / sizeof(names[0])) ? names[-code] : "FATAL";
 }
 

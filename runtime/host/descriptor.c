@@ -57,6 +57,16 @@ static const struct kind {
      {{"from_connect", offsetof(struct mr_converter, from_connect)},
       {"to_connect", offsetof(struct mr_converter, to_connect)},
       {NULL, 0}}},
+    {MR_PLUGIN_TRANSFORM,
+     "transform",
+     offsetof(struct plugin, transform),
+     sizeof(struct mr_transform),
+     {{"apply", offsetof(struct mr_transform, apply)}, {NULL, 0}, {NULL, 0}}},
+    {MR_PLUGIN_PREDICATE,
+     "predicate",
+     offsetof(struct plugin, predicate),
+     sizeof(struct mr_predicate),
+     {{"test", offsetof(struct mr_predicate, test)}, {NULL, 0}, {NULL, 0}}},
 };
 
 /* One reading: what is needed everywhere. who names the descriptor in errors. */

@@ -251,6 +251,12 @@ static void api_task_set(struct mr_task_list *list, const char *key, const char 
                          list->connector->plugin->name);
 }
 
+static int api_value_check(const struct mr_schema *schema, struct mr_value v, const char *field,
+                           struct mr_error *err)
+{
+    return values_validate_field(field, schema, v, err);
+}
+
 const struct mr_host host_api_table = {
     .size = sizeof(struct mr_host),
     .abi_major = MR_ABI_MAJOR,
@@ -280,6 +286,9 @@ const struct mr_host host_api_table = {
     .source_partition = api_source_partition,
     .offset_long = api_offset_long,
     .text_from = utf8_text,
+    .record_topic = record_arena_topic,
+    .record_header_drop = record_arena_header_drop,
+    .value_check = api_value_check,
 };
 
 /* --- instances ---------------------------------------------------------------------------------------------------------- */

@@ -127,6 +127,16 @@ static bool kind_fits(const struct plugin *plugin, uint32_t kind)
     return plugin->kind == kind;
 }
 
+static const char *kind_name(uint32_t kind)
+{
+    static const char *const names[] = {[MR_PLUGIN_CONVERTER] = "converter",
+                                        [MR_PLUGIN_TRANSFORM] = "transform",
+                                        [MR_PLUGIN_PREDICATE] = "predicate"};
+
+    return kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL ? names[kind]
+                                                                          : "connector";
+}
+
 const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name,
                                       struct mr_error *err)
 {
@@ -138,7 +148,6 @@ const struct plugin *plugin_load_find(const char *path, uint32_t kind, const cha
     for (size_t i = 0; i < count; i++)
         if (kind_fits(&plugins[i], kind) && strcmp(plugins[i].name, name) == 0)
             return &plugins[i];
-    mr_fail(err, MR_ERR_NOT_FOUND, "%s: holds no %s called %s", path,
-            kind == MR_PLUGIN_CONVERTER ? "converter" : "connector", name);
+    mr_fail(err, MR_ERR_NOT_FOUND, "%s: holds no %s called %s", path, kind_name(kind), name);
     return NULL;
 }

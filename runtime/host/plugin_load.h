@@ -21,6 +21,8 @@ struct plugin {
     struct mr_source source; /* kind says which one is filled */
     struct mr_sink sink;
     struct mr_converter converter;
+    struct mr_transform transform;
+    struct mr_predicate predicate;
 };
 
 /* Where a plugin is, as the worker has found it: a library, and a descriptor's own name in it. */

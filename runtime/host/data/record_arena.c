@@ -395,23 +395,32 @@ static const char *topic_copy(struct batch *batch, const char *topic)
     return copy == NULL ? "" : memcpy(copy, topic, size);
 }
 
+static const char *topic_known(const struct batch *batch, const char *topic)
+{
+    for (size_t i = batch->topic_count; i > 0; i--)
+        if (batch->topics[i - 1] == topic || strcmp(batch->topics[i - 1], topic) == 0)
+            return batch->topics[i - 1];
+    return NULL;
+}
+
+static const char *topic_note(struct batch *batch, const char *own)
+{
+    if (batch->topic_count < sizeof(batch->topics) / sizeof(batch->topics[0]) && own[0] != '\0')
+        batch->topics[batch->topic_count++] = own;
+    return own;
+}
+
 /* The batch's own copy of a topic name; equal names are one pointer as long as there are few of them. */
 static const char *topic_own(struct batch *batch, const char *topic)
 {
-    size_t room = sizeof(batch->topics) / sizeof(batch->topics[0]);
-    const char *copy;
+    const char *known;
 
     if (topic == NULL || topic[0] == '\0') {
         batch_fault(batch, "a record without a topic");
         return "";
     }
-    for (size_t i = batch->topic_count; i > 0; i--)
-        if (batch->topics[i - 1] == topic || strcmp(batch->topics[i - 1], topic) == 0)
-            return batch->topics[i - 1];
-    copy = topic_copy(batch, topic);
-    if (batch->topic_count < room && copy[0] != '\0')
-        batch->topics[batch->topic_count++] = copy;
-    return copy;
+    known = topic_known(batch, topic);
+    return known != NULL ? known : topic_note(batch, topic_copy(batch, topic));
 }
 
 /* Room for one more record, or `over`; then the last one is written over, since the call fails anyhow. */
@@ -514,28 +523,33 @@ void record_arena_value(struct mr_record *pub, struct mr_value v)
     pub->value = batch_own(((struct record *)pub)->batch, v);
 }
 
-/* Room for one more header: arrays of 4, 8, 16 … */
-static struct mr_header *headers_grow(struct batch *batch, struct mr_record *pub)
+/* Room for one more header. What stands below header_count is never written again: an array may be shared with the record as it was
+ * before a transform. */
+static struct mr_header *headers_grow(struct record *rec)
 {
-    uint32_t count = pub->header_count;
-    struct mr_header *old = (struct mr_header *)(uintptr_t)pub->headers;
+    uint32_t count = rec->pub.header_count;
+    struct mr_header *old = (struct mr_header *)(uintptr_t)rec->pub.headers;
     struct mr_header *headers;
+    uint32_t cap = count < FIRST_HEADERS ? FIRST_HEADERS : count * 2;
 
-    if (count != 0 && (count < FIRST_HEADERS || (count & (count - 1)) != 0))
+    if (count < rec->header_cap)
         return old;
     if (count > UINT32_MAX / 2)
         return NULL;
-    headers =
-        arena_take(batch, (count == 0 ? FIRST_HEADERS : (size_t)count * 2) * sizeof(*headers));
-    if (headers != NULL && count > 0)
+    headers = arena_take(rec->batch, cap * sizeof(*headers));
+    if (headers == NULL)
+        return NULL;
+    if (count > 0)
         memcpy(headers, old, count * sizeof(*headers));
+    rec->header_cap = cap;
     return headers;
 }
 
 void record_arena_header(struct mr_record *pub, const char *name, const struct mr_schema *schema,
                          struct mr_value v)
 {
-    struct batch *batch = ((struct record *)pub)->batch;
+    struct record *rec = (struct record *)pub;
+    struct batch *batch = rec->batch;
     struct mr_header *headers;
     const char *copy;
     size_t len;
@@ -546,13 +560,62 @@ void record_arena_header(struct mr_record *pub, const char *name, const struct m
     }
     len = strlen(name);
     copy = batch_copy(batch, name, len + 1);
-    headers = headers_grow(batch, pub);
+    headers = headers_grow(rec);
     if (copy == NULL || headers == NULL)
         return;
     headers[pub->header_count] = (struct mr_header){
         .name = copy, .name_len = len, .schema = schema, .value = batch_own(batch, v)};
     pub->headers = headers;
     pub->header_count++;
+}
+
+static size_t headers_named(const struct mr_record *rec, const char *name)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < rec->header_count; i++)
+        n += strcmp(mr_header_at(rec, i)->name, name) == 0;
+    return n;
+}
+
+size_t record_arena_header_drop(struct mr_record *pub, const char *name)
+{
+    struct record *rec = (struct record *)pub;
+    size_t gone = name == NULL ? 0 : headers_named(pub, name);
+    struct mr_header *kept;
+    uint32_t n = 0;
+
+    if (gone == 0)
+        return 0;
+    kept = arena_take(rec->batch, pub->header_count * sizeof(*kept));
+    if (kept == NULL)
+        return 0;
+    for (uint32_t i = 0; i < pub->header_count; i++)
+        if (strcmp(mr_header_at(pub, i)->name, name) != 0)
+            kept[n++] = *mr_header_at(pub, i);
+    rec->header_cap = pub->header_count;
+    pub->headers = kept;
+    pub->header_count = n;
+    return gone;
+}
+
+void record_arena_topic(struct mr_record *pub, const char *topic, size_t len)
+{
+    struct record *rec = (struct record *)pub;
+    const char *known;
+    char *copy;
+
+    if (topic == NULL || memchr(topic, '\0', len) != NULL) {
+        batch_fault(rec->batch, "a transform set a topic that is none");
+        return;
+    }
+    copy = arena_take(rec->batch, len + 1);
+    if (copy == NULL)
+        return;
+    memcpy(copy, topic, len);
+    copy[len] = '\0';
+    known = topic_known(rec->batch, copy);
+    pub->topic = known != NULL ? known : topic_note(rec->batch, copy);
 }
 
 /* Interned. Nearly always that of the record before, so its text is compared with that first; such keys live forever. */

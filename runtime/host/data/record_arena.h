@@ -26,6 +26,7 @@ struct record {
     const void *value_bytes;
     size_t key_len;
     size_t value_len;
+    uint32_t header_cap; /* room in pub.headers; 0: an array of the converters', full as it is */
     const struct producer_header *wire_headers; /* converted; pub.header_count of them */
     bool dropped; /* by tolerance: counts as done, is not sent (again) */
     bool settled; /* sources: delivered, or needs no delivery (see task/ack_window) */
@@ -95,6 +96,8 @@ void record_arena_key(struct mr_record *rec, struct mr_value v);
 void record_arena_value(struct mr_record *rec, struct mr_value v);
 void record_arena_header(struct mr_record *rec, const char *name, const struct mr_schema *schema,
                          struct mr_value v);
+size_t record_arena_header_drop(struct mr_record *rec, const char *name);
+void record_arena_topic(struct mr_record *rec, const char *topic, size_t len);
 void record_arena_offset(struct mr_record *rec, const struct mr_source_partition *part,
                          const char *key, int64_t next);
 

@@ -499,8 +499,8 @@ json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char
 {
     const struct catalog_plugin *found = catalog_find(herder->catalog, 0, plugin);
 
-    if (found == NULL)
-        found = catalog_find(herder->catalog, MR_PLUGIN_CONVERTER, plugin);
+    for (uint32_t kind = MR_PLUGIN_CONVERTER; found == NULL && kind <= MR_PLUGIN_PREDICATE; kind++)
+        found = catalog_find(herder->catalog, kind, plugin);
     if (found == NULL && validate_built_in(plugin))
         return json_array();
     if (found == NULL)

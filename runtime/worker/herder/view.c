@@ -119,6 +119,8 @@ json_t *view_plugins(const struct catalog *catalog, bool connectors_only)
     add_plugins(list, catalog, MR_PLUGIN_SINK, "sink");
     add_plugins(list, catalog, MR_PLUGIN_SOURCE, "source");
     if (!connectors_only) {
+        add_plugins(list, catalog, MR_PLUGIN_TRANSFORM, "transformation");
+        add_plugins(list, catalog, MR_PLUGIN_PREDICATE, "predicate");
         add_plugins(list, catalog, MR_PLUGIN_CONVERTER, "converter");
         add_plugins(list, catalog, MR_PLUGIN_CONVERTER, "header_converter");
     }

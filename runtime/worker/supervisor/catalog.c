@@ -32,7 +32,13 @@ struct catalog {
 
 static const char *kind_suffix(uint32_t kind)
 {
-    return kind == MR_PLUGIN_CONVERTER ? "Converter" : "Connector";
+    static const char *const suffixes[] = {[MR_PLUGIN_SOURCE] = "Connector",
+                                           [MR_PLUGIN_SINK] = "Connector",
+                                           [MR_PLUGIN_CONVERTER] = "Converter",
+                                           [MR_PLUGIN_TRANSFORM] = "",
+                                           [MR_PLUGIN_PREDICATE] = ""};
+
+    return suffixes[kind];
 }
 
 static size_t without_suffix(const char *name, uint32_t kind)
@@ -297,7 +303,7 @@ static int read_plugin(struct entry *e, struct mr_error *err)
         rc = get_name(e->source, "version", &e->pub.version, err);
     if (rc == 0)
         rc = get_text(e->source, "doc", &e->pub.doc, err);
-    if (rc == 0 && !json_get_int(e->source, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_CONVERTER, &kind))
+    if (rc == 0 && !json_get_int(e->source, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_PREDICATE, &kind))
         rc = mr_fail(err, MR_ERR_PROTOCOL, "its kind is none that this worker knows");
     if (rc != 0)
         return rc;
@@ -321,8 +327,11 @@ static void entry_free(struct entry *e)
 
 static int compare_shown(const void *pa, const void *pb)
 {
-    static const int order[] = {
-        [MR_PLUGIN_SINK] = 0, [MR_PLUGIN_SOURCE] = 1, [MR_PLUGIN_CONVERTER] = 2};
+    static const int order[] = {[MR_PLUGIN_SINK] = 0,
+                                [MR_PLUGIN_SOURCE] = 1,
+                                [MR_PLUGIN_TRANSFORM] = 2,
+                                [MR_PLUGIN_PREDICATE] = 3,
+                                [MR_PLUGIN_CONVERTER] = 4};
     const struct catalog_plugin *a = *(const struct catalog_plugin *const *)pa;
     const struct catalog_plugin *b = *(const struct catalog_plugin *const *)pb;
     int c = order[a->kind] - order[b->kind];
@@ -434,7 +443,7 @@ const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t ki
         const struct catalog_plugin *plugin = &cat->added[i]->pub;
         int rank;
 
-        if (kind == 0 ? plugin->kind == MR_PLUGIN_CONVERTER : plugin->kind != kind)
+        if (kind == 0 ? plugin->kind > MR_PLUGIN_SINK : plugin->kind != kind)
             continue;
         rank = rank_plugin(plugin, name);
         if (rank > best_rank || (rank > 0 && rank == best_rank &&

@@ -21,6 +21,8 @@ static const struct mr_host host = {
     .record_value = record_arena_value,
     .record_header = record_arena_header,
     .record_offset = record_arena_offset,
+    .record_topic = record_arena_topic,
+    .record_header_drop = record_arena_header_drop,
 };
 
 #define BUDGET ((size_t)8 * 1024 * 1024)
@@ -310,6 +312,57 @@ static void headers_keep_order_and_content(void **state)
     batch_pool_give(pool, batch);
 }
 
+/* A transform may fail after it changed something: the host keeps a plain copy of the record from before. */
+static void headers_of_a_copy_stay_as_they_were(void **state)
+{
+    struct mr_header wire[] = {{.name = "a", .name_len = 1, .value = mr_long(1)},
+                               {.name = "b", .name_len = 1, .value = mr_long(2)},
+                               {.name = "a", .name_len = 1, .value = mr_long(3)}};
+    struct batch *batch = batch_pool_take(*state);
+    struct record *rec = batch_add_borrowed(batch, "t");
+    struct record before;
+
+    rec->pub.headers = wire;
+    rec->pub.header_count = 3;
+    mr_record_header(&rec->pub, "c", NULL, mr_long(4));
+    assert_int_equal(rec->pub.header_count, 4);
+    assert_int_equal(mr_header_at(&rec->pub, 3)->value.u.i, 4);
+    assert_ptr_not_equal(rec->pub.headers, wire);
+    before = *rec;
+    assert_int_equal(mr_record_header_drop(&rec->pub, "a"), 2);
+    assert_int_equal(mr_record_header_drop(&rec->pub, "zz"), 0);
+    for (int i = 5; i < 40; i++)
+        mr_record_header(&rec->pub, "d", NULL, mr_long(i));
+    assert_int_equal(rec->pub.header_count, 37);
+    assert_string_equal(mr_header_at(&rec->pub, 0)->name, "b");
+    assert_int_equal(mr_header_at(&rec->pub, 1)->value.u.i, 4);
+    assert_int_equal(mr_header_at(&rec->pub, 36)->value.u.i, 39);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(mr_header_at(&before.pub, i)->value.u.i, i + 1);
+    batch_pool_give(*state, batch);
+}
+
+static void a_record_goes_to_another_topic(void **state)
+{
+    struct batch *batch = batch_pool_take(*state);
+    struct record *a = batch_add(batch, "t"), *b = batch_add(batch, "t");
+    char text[] = "else and more";
+
+    mr_record_topic(&a->pub, text, 4);
+    mr_record_topic(&b->pub, text, 4);
+    text[0] = 'x';
+    assert_string_equal(a->pub.topic, "else");
+    assert_ptr_equal(a->pub.topic, b->pub.topic);
+    mr_record_topic(&b->pub, "t", 1);
+    assert_string_equal(b->pub.topic, "t");
+    mr_record_topic(&b->pub, "", 0);
+    assert_string_equal(b->pub.topic, ""); /* Kafka refuses it, as in Java */
+    assert_false(batch->over);
+    mr_record_topic(&b->pub, "a\0b", 3);
+    assert_true(batch->over);
+    batch_pool_give(*state, batch);
+}
+
 static void again_asks_for_a_wait(void **state)
 {
     struct batch_pool *pool = *state;
@@ -451,6 +504,8 @@ int main(void)
         T(what_points_outside_is_copied_deeply),
         T(malformed_values_are_faults_and_become_null),
         T(headers_keep_order_and_content),
+        T(headers_of_a_copy_stay_as_they_were),
+        T(a_record_goes_to_another_topic),
         T(again_asks_for_a_wait),
         T(offset_keys_are_told_apart_by_content),
         T(offsets_need_partition_and_key),
