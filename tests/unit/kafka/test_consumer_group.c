@@ -20,7 +20,7 @@ static void rebalance_hands_over(const char *strategy)
     struct ledger b = {.kafka = &kafka, .truth = &truth, .commit_on_revoke = true};
     struct mr_error err = {0};
     struct consumer_partition mine[PARTITIONS];
-    int64_t until = clock_ms() + 60000;
+    int64_t until = clock_ms() + 180000;
     size_t left_at = 0;
     char topic[64];
 
@@ -156,7 +156,7 @@ static void what_stays_is_read_on_from_the_owners_position(void **state)
     char topic[64];
 
     open_with_a_full_queue(&m, topic, sizeof(topic), "CooperativeStickyAssignor");
-    ledger_poll_until(&l, 1000, 20000);
+    ledger_poll_until(&l, 1000, 60000);
     assert_true(m.after < 0);
     assert_int_equal(l.twice, 0);
     assert_int_equal(l.revoked, 0);
@@ -189,7 +189,7 @@ static void a_lent_consumer_keeps_its_place(void **state)
         nanosleep(&pause, NULL);
     }
     assert_int_equal(consumer_take_back(l.c, mine, ledger_positions(&l, topic, mine), &err), 0);
-    ledger_poll_until(&l, 2000, 20000);
+    ledger_poll_until(&l, 2000, 60000);
     assert_int_equal(l.assigned, 1);
     assert_int_equal(l.revoked, 0);
     assert_int_equal(l.twice, 0);
@@ -213,7 +213,7 @@ static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
     ledger_fill(&kafka, topic, PARTITIONS, 200);
     ledger_open(&a, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
     ledger_subscribe(&a, topic);
-    ledger_poll_until(&a, 200 * PARTITIONS, 20000);
+    ledger_poll_until(&a, 200 * PARTITIONS, 60000);
     assert_int_equal(
         consumer_commit(a.c, mine, ledger_positions(&a, topic, mine), true, 5000, &err), 0);
     assert_int_equal(consumer_lend(a.c, &err), 0);
@@ -260,7 +260,7 @@ static void a_revocation_counts_from_the_last_poll(void **state)
     ledger_fill(&kafka, topic, PARTITIONS, 10);
     ledger_open(&a, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
     ledger_subscribe(&a, topic);
-    ledger_poll_until(&a, 10 * PARTITIONS, 20000);
+    ledger_poll_until(&a, 10 * PARTITIONS, 60000);
     ledger_open(&b, topic, "session.timeout.ms", "6000", "max.poll.interval.ms", "6000", NULL);
     ledger_subscribe(&b, topic);
     for (from = clock_ms(); clock_ms() - from < 2000;)

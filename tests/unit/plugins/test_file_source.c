@@ -6,6 +6,7 @@
 
 #include "support/unit/plugin_host.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -609,7 +610,12 @@ static void a_streams_lines_go_out_before_a_failure_to_read(void **state)
     int saved = dup(STDIN_FILENO), terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     int typist;
 
-    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    if (terminal < 0) {
+        print_message("no terminals here: %s\n", strerror(errno)); /* a chroot without /dev/pts */
+        close(saved);
+        skip();
+    }
+    assert_true(grantpt(terminal) == 0 && unlockpt(terminal) == 0);
     typist = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(typist >= 0);
     dup2(terminal, STDIN_FILENO);
