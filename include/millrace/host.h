@@ -70,6 +70,22 @@ struct mr_host {
     size_t (*record_header_drop)(struct mr_record *rec, const char *name);
     int (*value_check)(const struct mr_schema *schema, struct mr_value v, const char *field,
                        struct mr_error *err);
+
+    int (*value_parse)(struct mr_arena *arena, const char *text, size_t len,
+                       const struct mr_schema **schema, struct mr_value *value,
+                       struct mr_error *err);
+    const char *(*value_string)(struct mr_arena *arena, struct mr_value v, size_t *len);
+    int (*value_convert)(struct mr_arena *arena, const struct mr_schema *to,
+                         const struct mr_schema *from, struct mr_value v, struct mr_value *out,
+                         struct mr_error *err);
+    int (*value_encode)(struct mr_arena *arena, const struct mr_schema *schema, struct mr_value v,
+                        struct mr_value *out, struct mr_error *err);
+    int (*value_decode)(struct mr_arena *arena, const struct mr_schema *schema, struct mr_value v,
+                        struct mr_value *out, struct mr_error *err);
+    int (*header_check)(const struct mr_schema *schema, struct mr_value v, struct mr_error *err);
+    int (*schema_infer)(struct mr_value v, const struct mr_schema **schema, struct mr_error *err);
+    int (*schema_project)(struct mr_arena *arena, const struct mr_schema *from, struct mr_value v,
+                          const struct mr_schema *to, struct mr_value *out, struct mr_error *err);
 };
 
 #ifdef __cplusplus

@@ -186,6 +186,83 @@ static inline int mr_value_check(const struct mr_arena *arena, const struct mr_s
     return arena->host->value_check(schema, v, field, err);
 }
 
+/* --- Connect's conversions ---------------------------------------------------------------------------------------- */
+
+/* What a text says: the rule by which header values are read. "12" is an INT8, "[1,2.5]" an ARRAY of FLOAT32, "2019-08-23" a
+ * Date, and what is nothing else is a STRING: the text itself, borrowed.
+ *
+ * text, len  UTF-8; may be borrowed by the value
+ * *schema    may be an ARRAY or MAP whose elements' schema is NULL; with the text null both outputs are null
+ *
+ * MR_ERR_DATA: nested deeper than 1000 levels, or a number beyond all bounds (Java runs out of stack or memory);
+ * MR_ERR_FULL: too many different schemas in this process. Spec: org.apache.kafka.connect.data.Values.parseString. */
+static inline int mr_value_parse(struct mr_arena *arena, const char *text, size_t len,
+                                 const struct mr_schema **schema, struct mr_value *value,
+                                 struct mr_error *err)
+{
+    return arena->host->value_parse(arena, text, len, schema, value, err);
+}
+
+/* The text that mr_value_parse reads again, *len bytes: a STRING as it is, bytes in base64, containers as in JSON, texts
+ * within them in quotes. NULL for null. Not NUL-terminated. Spec: Values.convertToString. */
+static inline const char *mr_value_string(struct mr_arena *arena, struct mr_value v, size_t *len)
+{
+    return arena->host->value_string(arena, v, len);
+}
+
+/* v as a value of another schema.
+ *
+ * to    what is wanted; its name counts (Decimal, Date, Time, Timestamp), its members' schemas don't
+ * from  v's own schema, or NULL
+ *
+ * A null gives null where `to` is optional or no container and no logical type. MR_ERR_DATA with Connect's text: no such
+ * conversion. Spec: Values.convertToBoolean to convertToTimestamp, by the type of `to`. */
+static inline int mr_value_convert(struct mr_arena *arena, const struct mr_schema *to,
+                                   const struct mr_schema *from, struct mr_value v,
+                                   struct mr_value *out, struct mr_error *err)
+{
+    return arena->host->value_convert(arena, to, from, v, out, err);
+}
+
+/* A value of a logical type as what its schema's kind holds (a Decimal as BYTES, a Date as INT32 …), and back. schema: a
+ * logical one. MR_ERR_DATA with Connect's text: out of range, or of another scale than the schema's.
+ * Spec: Decimal, Date, Time, Timestamp: fromLogical, toLogical. */
+static inline int mr_value_encode(struct mr_arena *arena, const struct mr_schema *schema,
+                                  struct mr_value v, struct mr_value *out, struct mr_error *err)
+{
+    return arena->host->value_encode(arena, schema, v, out, err);
+}
+static inline int mr_value_decode(struct mr_arena *arena, const struct mr_schema *schema,
+                                  struct mr_value v, struct mr_value *out, struct mr_error *err)
+{
+    return arena->host->value_decode(arena, schema, v, out, err);
+}
+
+/* May a header have this schema (NULL = schemaless) and value? Looks at the outermost kind only. MR_ERR_DATA with Connect's
+ * text. Spec: ConnectHeaders.add, checkSchemaMatches. */
+static inline int mr_header_check(const struct mr_arena *arena, const struct mr_schema *schema,
+                                  struct mr_value v, struct mr_error *err)
+{
+    return arena->host->header_check(schema, v, err);
+}
+
+/* The schema of a schemaless value, or *schema NULL when there is none (null, mixed or empty containers, Decimals and kinds
+ * of time). MR_ERR_DATA: a container of nothing but nulls. Spec: Values.inferSchema. */
+static inline int mr_schema_infer(const struct mr_arena *arena, struct mr_value v,
+                                  const struct mr_schema **schema, struct mr_error *err)
+{
+    return arena->host->schema_infer(v, schema, err);
+}
+
+/* v of schema `from` as a value of schema `to`: numbers widen, fields that `to` lacks go, fields that `from` lacks take their
+ * default. What does not change is shared with v. MR_ERR_DATA with Connect's text. Spec: SchemaProjector.project. */
+static inline int mr_schema_project(struct mr_arena *arena, const struct mr_schema *from,
+                                    struct mr_value v, const struct mr_schema *to,
+                                    struct mr_value *out, struct mr_error *err)
+{
+    return arena->host->schema_project(arena, from, v, to, out, err);
+}
+
 /* --- for sources and transforms --------------------------------------------------------------------------------- */
 
 /* Append a record for topic (copied once per batch). Never NULL; see mr_alloc. */

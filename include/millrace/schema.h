@@ -108,6 +108,17 @@ static inline struct mr_value mr_field(struct mr_value v, const char *name)
     return mr_null();
 }
 
+/* A STRUCT's field i, of 0 to len - 1: what its slot holds or, where that is null, the default of the field's schema.
+ * Spec: Struct.get(Field). */
+static inline struct mr_value mr_slot(struct mr_value v, uint32_t i)
+{
+    const struct mr_struct *s = (const struct mr_struct *)v.u.p;
+
+    return s->slots[i].kind == MR_KIND_NULL && s->schema->fields[i].schema->has_default
+               ? s->schema->fields[i].schema->default_value
+               : s->slots[i];
+}
+
 #ifdef __cplusplus
 }
 #endif
