@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -254,11 +255,29 @@ static int send_frame(void *arg, enum msg_kind kind, json_t *body)
     return rc;
 }
 
+/* A cleaner of /tmp may have removed the folder since the worker began, which does not look at disks. */
+static int take_lock(struct host *host, const char *path, struct mr_error *err)
+{
+    char folder[PATH_MAX];
+    int64_t pid = 0;
+    const char *slash = strrchr(path, '/');
+    int rc;
+
+    if (strlen(path) >= sizeof(folder))
+        return mr_fail(err, MR_ERR_PROTOCOL, "the lock's path is too long");
+    snprintf(folder, sizeof(folder), "%.*s", slash != NULL ? (int)(slash - path) : 0, path);
+    rc = folder[0] == '\0' ? 0 : file_mkdirs(folder, err);
+    if (rc == 0)
+        return file_lock(path, &host->lock_fd, &pid, err);
+    err_prefix(err, "the run folder (millrace.run.dir) is gone and cannot be made again");
+    return rc;
+}
+
 static int on_welcome(struct host *host, const json_t *body, struct mr_error *err)
 {
     const char *lock, *level_name;
     enum log_level level;
-    int64_t version, pid = 0;
+    int64_t version;
     int rc;
 
     if (!json_get_int(body, "version", 0, INT32_MAX, &version) || version != INHERIT_LINK_VERSION)
@@ -271,7 +290,7 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
     if (rc == 0)
         rc = get_props(body, "worker", &host->worker, err);
     if (rc == 0)
-        rc = file_lock(lock, &host->lock_fd, &pid, err);
+        rc = take_lock(host, lock, err);
     if (rc != 0)
         return rc;
     host->hosted = hosted_new(&(struct hosted_options){.loop = host->loop,

@@ -429,22 +429,63 @@ static void hung_task_is_restarted_and_reconfigured(void **state)
     assert_neighbour_is_well();
 }
 
-static void hang_in_tasks_hurts_no_call_but_its_own(void **state)
+/* A PUT whose answer nobody waits for. */
+static void put_aside(const char *conn, const char *fields)
 {
-    const char *const argv[] = {
-        "curl", "-s",
-        "-m",   "20",
-        "-X",   "PUT",
-        "-H",   "Content-Type: application/json",
-        "-d",   "{\"connector.class\": \"HostileSource\", \"where\": \"tasks\", \"how\": \"spin\"}",
-        NULL,   NULL};
-    const char *command[sizeof(argv) / sizeof(argv[0])];
+    const char *const argv[] = {"curl",
+                                "-s",
+                                "-m",
+                                "20",
+                                "-X",
+                                "PUT",
+                                "-H",
+                                "Content-Type: application/json",
+                                "-d",
+                                scratch_text("{%s}", fields),
+                                scratch_text("%s/connectors/%s/config", w->url, conn),
+                                NULL};
+
+    process_start(argv, scratch_path("curl.log"), NULL);
+}
+
+static pid_t nest_of_worker(void)
+{
+    pid_t pids[16];
+    size_t count = process_marked(w->mark, pids, 16);
+
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(process_arguments(pids[i]), "millrace nest", 13) == 0)
+            return pids[i];
+    fail_msg("the worker has no nest");
+    return 0;
+}
+
+/* The process that hosts are forked from hangs: a connector waits for that, nobody else does. */
+static void a_hung_nest_hurts_no_call_but_its_own(void **state)
+{
+    pid_t nest;
 
     (void)state;
     start_worker("");
-    memcpy(command, argv, sizeof(argv));
-    command[10] = scratch_text("%s/connectors/bad/config", w->url);
-    process_start(command, scratch_path("curl.log"), NULL);
+    nest = nest_of_worker();
+    assert_int_equal(kill(nest, SIGSTOP), 0);
+    put_aside("late", source(scratch_name("late"), ""));
+    wait_until(STATE_MS, worker_run_call(w, "GET", "/connectors/late", NULL).status == 200);
+    for (int i = 0; i < 20; i++)
+        timed(200, "GET", "/connectors?expand=status", 500);
+    assert_string_equal(worker_run_state(w, "late", "connector.state"), "UNASSIGNED");
+    worker_run_await(w, "late", "RUNNING", 1, STATE_MS);
+    assert_true(scratch_contains(w->log, "did not answer within 2000 ms"));
+    wait_until(STATE_MS, kill(nest, 0) != 0);
+    assert_neighbour_is_well();
+}
+
+static void hang_in_tasks_hurts_no_call_but_its_own(void **state)
+{
+    (void)state;
+    start_worker("");
+    put_aside("bad",
+              "\"connector.class\": \"HostileSource\", \"where\": \"tasks\", \"how\": \"spin\"");
     wait_until(STATE_MS, strcmp(worker_run_state(w, "bad", "connector.state"), "RUNNING") == 0);
     for (int i = 0; i < 10; i++)
         assert_rest_answers();
@@ -746,6 +787,7 @@ int main(int argc, char **argv)
         scratch_test(error_that_a_plugin_returns_is_a_failure_at_once),
         scratch_test(hang_in_each_callback_is_ended_by_every_verb),
         scratch_test(hung_task_is_restarted_and_reconfigured),
+        scratch_test(a_hung_nest_hurts_no_call_but_its_own),
         scratch_test(hang_in_tasks_hurts_no_call_but_its_own),
         scratch_test(pause_waits_for_a_long_call),
         scratch_test(siblings_of_a_hung_task_lose_nothing_and_pause_briefly),

@@ -2,6 +2,8 @@
 /* One host process. Made by tenant.c for a connector; watches the process by its pidfd, the link by chan.c, stdout and
  * stderr by output.c. Worker's loop thread.
  *
+ *   AWAITED (of the nest; ended or failed: at once GONE)
+ *      │ on_spawned
  *   SPAWNED ──HELLO──► READY ──child_drain──► DRAINING ──deadline, child_end──► TERM ──200 ms──► KILL
  *      │                │                        │                                │               │
  *      │ (child_end → TERM, child_kill → KILL from any of them)                   │               │
@@ -50,9 +52,10 @@
 #define OBITUARY_MAX 16384
 #define REASON_BYTES 256
 
-enum child_state { SPAWNED, READY, DRAINING, TERM, KILL, GONE };
+enum child_state { AWAITED, SPAWNED, READY, DRAINING, TERM, KILL, GONE };
 
-static const char *const state_names[] = {"SPAWNED", "READY", "DRAINING", "TERM", "KILL", "GONE"};
+static const char *const state_names[] = {"AWAITED", "SPAWNED", "READY", "DRAINING",
+                                          "TERM",    "KILL",    "GONE"};
 
 struct child {
     unsigned magic;
@@ -61,7 +64,8 @@ struct child {
     void *arg;
     char *name;
     enum child_state state;
-    pid_t pid;
+    struct spawn_job *job; /* AWAITED */
+    pid_t pid;             /* 0: there is no process yet, or never was */
     int pidfd;
     int box_fd;
     struct chan *link; /* NULL: closed */
@@ -96,7 +100,7 @@ static void set_reason(char to[REASON_BYTES], const char *reason)
 {
     if (to[0] != '\0')
         return;
-    snprintf(to, REASON_BYTES, "%s", reason);
+    snprintf(to, REASON_BYTES, "%.*s", REASON_BYTES - 1, reason);
     printable_clean(to, strlen(to));
 }
 
@@ -119,15 +123,25 @@ static void destroy(struct child *c)
     loop_timer_cancel(&c->deadline);
     loop_timer_cancel(&c->ping);
     loop_fd_remove(&c->exit_watch);
+    spawn_cancel(&c->job);
     chan_free(&c->link);
     output_free(&c->out);
     output_free(&c->err);
-    close(c->pidfd);
-    close(c->box_fd);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    if (c->box_fd >= 0)
+        close(c->box_fd);
     json_decref(c->early);
     free(c->name);
     c->magic = 0;
     free(c);
+}
+
+/* There never was a process that could be used. */
+static void write_failure(const struct child *c, struct buf *line, struct buf *trace)
+{
+    buf_printf(line, "no host process: %s", c->reason);
+    buf_printf(trace, "no host process: %s", c->reason);
 }
 
 static void write_obituary(struct child *c, struct buf *line, struct buf *trace)
@@ -163,9 +177,13 @@ static void bury(struct child *c)
 
     buf_init(&line, OBITUARY_MAX);
     buf_init(&trace, OBITUARY_MAX);
-    output_finish(c->out);
-    output_finish(c->err);
-    write_obituary(c, &line, &trace);
+    if (c->pid > 0) {
+        output_finish(c->out);
+        output_finish(c->err);
+        write_obituary(c, &line, &trace);
+    } else {
+        write_failure(c, &line, &trace);
+    }
     destroy(c);
     death.line = line.data != NULL ? line.data : "the host process died";
     death.trace = trace.data != NULL ? trace.data : death.line;
@@ -192,10 +210,22 @@ static void on_exit_event(void *arg, uint32_t events)
         set_deadline(c, LINK_WAIT_MS);
 }
 
+/* It is not there yet: what comes about is nobody's. Told in a later round, as every death is. */
+static void call_off(struct child *c)
+{
+    spawn_cancel(&c->job);
+    c->state = GONE;
+    set_deadline(c, 0);
+}
+
 static void begin_kill(struct child *c)
 {
     if (c->state == KILL || c->state == GONE)
         return;
+    if (c->state == AWAITED) {
+        call_off(c);
+        return;
+    }
     c->state = KILL;
     signal_all(c, SIGKILL);
     set_deadline(c, UNKILLABLE_MS);
@@ -219,6 +249,10 @@ void child_end(struct child *c, const char *reason)
     if (c->state >= TERM)
         return;
     set_reason(c->reason, reason != NULL ? reason : c->drain_reason);
+    if (c->state == AWAITED) {
+        call_off(c);
+        return;
+    }
     c->state = TERM;
     signal_all(c, SIGTERM);
     set_deadline(c, CHILD_TERM_MS);
@@ -226,7 +260,7 @@ void child_end(struct child *c, const char *reason)
 
 void child_drain(struct child *c, int64_t within_ms, const char *reason)
 {
-    if (c->state == SPAWNED) {
+    if (c->state <= SPAWNED) {
         c->unneeded = true;
         child_end(c, "it was to stop before it had said hello");
         return;
@@ -252,6 +286,7 @@ static void on_deadline(void *arg)
     mr_assert(c->magic == CHILD_MAGIC);
     c->due_ms = 0;
     switch (c->state) {
+    case AWAITED: /* has none */
     case SPAWNED:
     case READY:
         if (c->link == NULL)
@@ -388,7 +423,7 @@ int child_send_take(struct child *c, enum msg_kind kind, json_t *body)
 
     if (body == NULL)
         body = json_object();
-    if (c->state == SPAWNED) {
+    if (c->state <= SPAWNED) {
         if (json_dumpb(body, NULL, 0, JSON_COMPACT) > msg_rule((uint32_t)kind)->max_body) {
             json_decref(body);
             return MR_ERR_TOO_LARGE;
@@ -418,7 +453,7 @@ int child_send_take(struct child *c, enum msg_kind kind, json_t *body)
 static const struct chan_events link_events = {.frame = on_frame, .closed = on_link_closed};
 
 /* Each of these takes its descriptor from s, also when it fails. */
-static int watch(struct child *c, struct spawn *s, struct mr_error *err)
+static int watch(struct child *c, const struct spawn *s, struct mr_error *err)
 {
     c->pid = s->pid;
     c->pidfd = s->pidfd;
@@ -431,11 +466,35 @@ static int watch(struct child *c, struct spawn *s, struct mr_error *err)
                                                                                         : MR_ERR_IO;
 }
 
+/* One that can't be watched is killed, and reaped with the strays. */
+static void on_spawned(void *arg, const struct spawn *s, const struct mr_error *why)
+{
+    struct child *c = arg;
+    struct mr_error err = {0};
+
+    mr_assert(c->magic == CHILD_MAGIC);
+    c->job = NULL;
+    if (s != NULL && watch(c, s, &err) == 0) {
+        c->state = SPAWNED;
+        log_write_for(LOG_DEBUG, LOGGER, c->name, -1, "host process %d started", (int)c->pid);
+        set_deadline(c, c->hello_ms);
+        return;
+    }
+    if (s != NULL) {
+        signal_all(c, SIGKILL);
+        spawn_forget(c->pid);
+        c->pid = 0;
+    }
+    c->state = GONE;
+    set_reason(c->reason, s != NULL ? err.text : why->text);
+    c->unneeded = true; /* nothing ran in it */
+    bury(c);
+}
+
 struct child *child_new(struct loop *loop, const struct child_options *options,
                         const struct child_events *events, void *arg, struct mr_error *err)
 {
     struct child *c = calloc(1, sizeof(*c));
-    struct spawn s;
 
     if (c == NULL || (c->name = strdup(options->name)) == NULL) {
         free(c);
@@ -446,19 +505,14 @@ struct child *child_new(struct loop *loop, const struct child_options *options,
     c->loop = loop;
     c->events = events;
     c->arg = arg;
-    c->culprit = -1;
+    c->culprit = c->pidfd = c->box_fd = -1;
     c->hello_ms = options->hello_ms;
-    if (spawn_host(options->nest, options->name, &s, err) != 0) {
-        free(c->name);
-        free(c);
-        return NULL;
-    }
-    if (watch(c, &s, err) != 0) {
-        child_free(&c);
-        return NULL;
-    }
-    set_deadline(c, c->hello_ms);
-    return c;
+    c->job = spawn_host(options->nest, options->name, on_spawned, c, err);
+    if (c->job != NULL)
+        return c;
+    free(c->name);
+    free(c);
+    return NULL;
 }
 
 void child_free(struct child **cp)
@@ -469,7 +523,7 @@ void child_free(struct child **cp)
     *cp = NULL;
     if (c == NULL)
         return;
-    if (c->state != GONE) {
+    if (c->state != GONE && c->state != AWAITED) {
         signal_all(c, SIGKILL);
         p = (struct pollfd){.fd = c->pidfd, .events = POLLIN};
         poll(&p, 1, 1000);
@@ -487,7 +541,7 @@ void child_set_culprit(struct child *c, int task)
 
 void child_call(const struct child *c, int task, struct buf *out)
 {
-    struct black_box *box = malloc(sizeof(*box));
+    struct black_box *box = c->box_fd >= 0 ? malloc(sizeof(*box)) : NULL;
 
     if (box != NULL && black_box_read(c->box_fd, box))
         obituary_call(box, task, clock_boot_ms(), out);
@@ -501,7 +555,7 @@ bool child_greeted(const struct child *c)
 
 bool child_serving(const struct child *c)
 {
-    return c->state == SPAWNED || (c->state == READY && c->link != NULL);
+    return c->state <= SPAWNED || (c->state == READY && c->link != NULL);
 }
 
 pid_t child_pid(const struct child *c)
@@ -516,7 +570,7 @@ const char *child_state_name(const struct child *c)
 
 uint64_t child_dropped_bytes(const struct child *c)
 {
-    return output_dropped_bytes(c->out) + output_dropped_bytes(c->err);
+    return c->out != NULL ? output_dropped_bytes(c->out) + output_dropped_bytes(c->err) : 0;
 }
 
 int64_t child_silent_ms(const struct child *c)

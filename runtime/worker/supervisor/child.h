@@ -34,12 +34,13 @@ struct child_events {
 };
 
 struct child_options {
-    struct nest *nest; /* what it is forked from */
+    struct nest *nest; /* what it is forked from; outlives the child */
     const char *name;  /* for logs and ps */
     int64_t hello_ms;  /* it must say hello within this */
 };
 
-/* Spawn it. NULL with err: no process was made. options are copied, events borrowed for life, nest for the call. */
+/* Spawn it. NULL with err: no descriptors. Where no process comes about for another reason, or when it is called off before, `gone`
+ * says so. options are copied, events borrowed for life. */
 struct child *child_new(struct loop *loop, const struct child_options *options,
                         const struct child_events *events, void *arg, struct mr_error *err);
 
@@ -71,7 +72,7 @@ void child_call(const struct child *c, int task, struct buf *out);
 
 bool child_greeted(const struct child *c); /* it said hello and is not dying */
 bool child_serving(const struct child *c); /* neither draining nor dying: new work can be given */
-pid_t child_pid(const struct child *c);
+pid_t child_pid(const struct child *c);    /* 0: it is not there yet */
 const char *child_state_name(const struct child *c);
 uint64_t child_dropped_bytes(const struct child *c); /* of its output */
 int64_t child_silent_ms(const struct child *c); /* a ping is unanswered for so long; 0: none is */

@@ -3,15 +3,19 @@
  * linker writes to; forked from one process that has them all, hosts share them. Called by spawn.c on the loop's thread;
  * the other end is host/nest_main.c.
  *
+ *   nest_fork ─► queue ─► (turn) ─► request ─► nest ─► answer ─► done, and the next turn
+ *                            │                   └── end of file, or NEST_MS ─► ended; done with an error
+ *                            └── it hung or died over an earlier one ─► done with the same error, one a round of the loop
+ *
  * The nest is made with the supervisor, and again at the next need once it is found dead. It is spawned like any process of ours, so it
- * holds nothing of the worker's but its end of the socket, and ends with the worker: by end of file there.
+ * holds nothing of the worker's but its end of the socket, and ends with the worker: by end of file there. It is never waited
+ * for: what was killed is forgotten, and so reaped with the strays.
  * What hosts share with it and with each other is also their layout in memory: an address learnt in one of them is true in
  * all of this worker's, until it starts again. They are one user's processes and plugins are trusted code, so no wall
  * stood there before. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/nest.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "worker/supervisor/spawn.h"
 
@@ -21,26 +25,69 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+struct nest_fork {
+    struct nest *nest;
+    char conn[NEST_FORMAT_NAME_MAX + 1];
+    const int *fds;
+    nest_done done; /* NULL: called off while it was under way */
+    void *arg;
+    bool left_out; /* it waited when the nest failed */
+    struct nest_fork *next;
+};
+
 struct nest {
+    struct loop *loop;
     char *exe;
+    void (*strays)(void *arg);
+    void *arg;
     int fd; /* -1: there is no process */
     pid_t pid;
+    struct loop_fd *watch;
+    struct nest_fork *first, **last; /* oldest first */
+    bool asked;                      /* first is under way */
+    struct mr_error failure;         /* the last one */
+    struct loop_timer turn;
+    struct loop_timer deadline;
 };
+
+static void on_event(void *arg, uint32_t events);
+static void on_turn(void *arg);
+
+static void tell_strays(const struct nest *nest)
+{
+    if (nest->strays != NULL)
+        nest->strays(nest->arg);
+}
+
+static void kill_group(pid_t pid)
+{
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+}
+
+static void close_socket(struct nest *nest)
+{
+    if (nest->watch != NULL)
+        loop_fd_remove(&nest->watch);
+    close(nest->fd);
+    nest->fd = -1;
+}
 
 /* With its group: what it was about to make a host of goes too. */
 static void end(struct nest *nest)
 {
     if (nest->fd < 0)
         return;
-    close(nest->fd);
-    nest->fd = -1;
-    kill(-nest->pid, SIGKILL);
-    waitpid(nest->pid, NULL, 0);
+    close_socket(nest);
+    kill_group(nest->pid);
     spawn_forget(nest->pid);
+    tell_strays(nest);
 }
 
 static int start(struct nest *nest, struct mr_error *err)
@@ -61,6 +108,11 @@ static int start(struct nest *nest, struct mr_error *err)
         return err_errno(err, "cannot start the process that hosts are forked from, %s", nest->exe);
     }
     nest->fd = pair[0];
+    nest->watch = loop_fd_add(nest->loop, nest->fd, EPOLLIN, on_event, nest, err);
+    if (nest->watch == NULL) {
+        end(nest);
+        return MR_ERR_IO;
+    }
     log_debug("hosts are forked from process %d", (int)nest->pid);
     return 0;
 }
@@ -74,7 +126,7 @@ static bool is_alive(const struct nest *nest)
            errno == EAGAIN;
 }
 
-static bool send_request(const struct nest *nest, const char *conn, const int fds[NEST_FORMAT_FDS])
+static bool send_request(const struct nest *nest, const struct nest_fork *fork)
 {
     struct nest_format_request request = {""};
     struct iovec part = {&request, sizeof(request)};
@@ -87,27 +139,12 @@ static bool send_request(const struct nest *nest, const char *conn, const int fd
                              .msg_control = &control,
                              .msg_controllen = sizeof(control)};
 
-    snprintf(request.name, sizeof(request.name), "%s", conn);
+    memcpy(request.name, fork->conn, sizeof(request.name));
     control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
                                     .cmsg_type = SCM_RIGHTS,
                                     .cmsg_len = CMSG_LEN(NEST_FORMAT_FDS * sizeof(int))};
-    memcpy(CMSG_DATA(&control.head), fds, NEST_FORMAT_FDS * sizeof(int));
+    memcpy(CMSG_DATA(&control.head), fork->fds, NEST_FORMAT_FDS * sizeof(int));
     return sendmsg(nest->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(request);
-}
-
-/* false: not within NEST_MS. */
-static bool await_answer(const struct nest *nest)
-{
-    struct pollfd p = {.fd = nest->fd, .events = POLLIN};
-    int64_t due = clock_ms() + NEST_MS;
-    int64_t left = NEST_MS;
-    int rc;
-
-    do {
-        rc = poll(&p, 1, left > 0 ? (int)left : 0);
-        left = due - clock_ms();
-    } while (rc < 0 && errno == EINTR);
-    return rc > 0;
 }
 
 /* It is what the nest says, and not somebody else's. */
@@ -118,33 +155,192 @@ static bool is_our_child(pid_t pid)
     return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-static int ask(const struct nest *nest, const char *conn, const int fds[NEST_FORMAT_FDS],
-               struct nest_format_answer *answer, struct mr_error *err)
+/* --- one after the other ------------------------------------------------------------------------------------------------- */
+
+static void soon(struct nest *nest)
 {
-    if (!send_request(nest, conn, fds))
-        return mr_fail(err, MR_ERR_CLOSED, "the process %d, which hosts are forked from, is dead",
-                       (int)nest->pid);
-    if (!await_answer(nest))
-        return mr_fail(err, MR_ERR_TIMEOUT,
-                       "the process %d, which hosts are forked from, did not answer within %d ms",
-                       (int)nest->pid, NEST_MS);
-    if (recv(nest->fd, answer, sizeof(*answer), MSG_DONTWAIT) != (ssize_t)sizeof(*answer) ||
-        (answer->error == 0 && !is_our_child(answer->pid)))
-        return mr_fail(err, MR_ERR_CLOSED, "the process %d, which hosts are forked from, went away",
-                       (int)nest->pid);
-    return 0;
+    if (nest->first != NULL && !nest->asked)
+        loop_timer_start(nest->loop, &nest->turn, 0, on_turn, nest);
 }
 
-struct nest *nest_new(const char *exe)
+static void forget(struct nest *nest, struct nest_fork **place)
+{
+    struct nest_fork *fork = *place;
+
+    *place = fork->next;
+    if (nest->last == &fork->next)
+        nest->last = place;
+    free(fork);
+}
+
+/* The first is answered. Nothing of the nest is touched after `done`. */
+static void finish(struct nest *nest, pid_t pid, const struct mr_error *err)
+{
+    struct nest_fork fork = *nest->first;
+
+    forget(nest, &nest->first);
+    nest->asked = false;
+    loop_timer_cancel(&nest->deadline);
+    soon(nest);
+    if (fork.done != NULL) {
+        if (err == NULL)
+            spawn_note(pid);
+        fork.done(fork.arg, pid, err);
+    } else if (err == NULL) {
+        kill_group(pid);
+        tell_strays(nest);
+    }
+}
+
+/* It is of no use any more, also not to those that wait. */
+static void fail(struct nest *nest, const struct mr_error *err)
+{
+    nest->failure = *err;
+    for (struct nest_fork *fork = nest->first; fork != NULL; fork = fork->next)
+        fork->left_out = true;
+    end(nest);
+    finish(nest, 0, &nest->failure);
+}
+
+static void on_deadline(void *arg)
+{
+    struct nest *nest = arg;
+    struct mr_error err = {0};
+
+    if (!is_alive(nest))
+        return; /* its answer or its end has come: on_event is next */
+    mr_fail(&err, MR_ERR_TIMEOUT,
+            "the process %d, which hosts are forked from, did not answer within %d ms",
+            (int)nest->pid, NEST_MS);
+    fail(nest, &err);
+}
+
+static void went_away(struct nest *nest)
+{
+    struct mr_error err = {0};
+
+    if (!nest->asked) {
+        end(nest);
+        return;
+    }
+    mr_fail(&err, MR_ERR_CLOSED, "the process %d, which hosts are forked from, went away",
+            (int)nest->pid);
+    fail(nest, &err);
+}
+
+static void on_event(void *arg, uint32_t events)
+{
+    struct nest *nest = arg;
+    struct nest_format_answer answer = {0};
+    struct mr_error err = {0};
+    ssize_t n = recv(nest->fd, &answer, sizeof(answer), MSG_DONTWAIT);
+
+    (void)events;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != (ssize_t)sizeof(answer) || !nest->asked ||
+        (answer.error == 0 && !is_our_child(answer.pid))) {
+        went_away(nest);
+        return;
+    }
+    errno = answer.error;
+    if (errno != 0)
+        err_errno(&err, "cannot fork a host process");
+    finish(nest, answer.pid, err.code != 0 ? &err : NULL);
+}
+
+/* Ask for the first, or answer it at once. */
+static void on_turn(void *arg)
+{
+    struct nest *nest = arg;
+    struct mr_error err = {0};
+
+    if (nest->first == NULL)
+        return; /* it was called off */
+    if (nest->first->left_out) {
+        finish(nest, 0, &nest->failure);
+        return;
+    }
+    if (!is_alive(nest)) {
+        end(nest);
+        if (start(nest, &err) != 0) {
+            finish(nest, 0, &err);
+            return;
+        }
+    }
+    nest->asked = true;
+    loop_timer_start(nest->loop, &nest->deadline, NEST_MS, on_deadline, nest);
+    if (!send_request(nest, nest->first))
+        went_away(nest);
+}
+
+struct nest_fork *nest_fork(struct nest *nest, const char *conn, const int fds[NEST_FORMAT_FDS],
+                            nest_done done, void *arg)
+{
+    struct nest_fork *fork = calloc(1, sizeof(*fork));
+
+    loop_assert_owner(nest->loop);
+    mr_assert(fork != NULL);
+    *fork = (struct nest_fork){.nest = nest, .fds = fds, .done = done, .arg = arg};
+    snprintf(fork->conn, sizeof(fork->conn), "%s", conn);
+    *nest->last = fork;
+    nest->last = &fork->next;
+    soon(nest);
+    return fork;
+}
+
+void nest_cancel(struct nest_fork **forkp)
+{
+    struct nest_fork *fork = *forkp;
+    struct nest_fork **place;
+
+    *forkp = NULL;
+    if (fork == NULL)
+        return;
+    if (fork == fork->nest->first && fork->nest->asked) {
+        fork->done = NULL;
+        return;
+    }
+    place = &fork->nest->first;
+    while (*place != fork)
+        place = &(*place)->next;
+    forget(fork->nest, place);
+}
+
+bool nest_busy(const struct nest *nest)
+{
+    return nest->asked;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+struct nest *nest_new(struct loop *loop, const struct nest_options *options)
 {
     struct nest *nest = calloc(1, sizeof(*nest));
 
     mr_assert(nest != NULL);
-    nest->exe = strdup(exe);
+    *nest = (struct nest){.loop = loop, .strays = options->strays, .arg = options->arg, .fd = -1};
+    nest->last = &nest->first;
+    nest->exe = strdup(options->exe);
     mr_assert(nest->exe != NULL);
-    nest->fd = -1;
     (void)start(nest, NULL);
     return nest;
+}
+
+/* Reaped here, since nobody looks for strays any more. */
+static void reap(struct nest *nest)
+{
+    struct pollfd p = {.fd = pidfd_open(nest->pid, 0), .events = POLLIN};
+    siginfo_t info;
+
+    close_socket(nest);
+    kill_group(nest->pid);
+    if (p.fd >= 0) {
+        poll(&p, 1, 1000);
+        close(p.fd);
+    }
+    waitid(P_PID, (id_t)nest->pid, &info, WEXITED | WNOHANG);
+    spawn_forget(nest->pid);
 }
 
 void nest_free(struct nest **nestp)
@@ -154,7 +350,12 @@ void nest_free(struct nest **nestp)
     *nestp = NULL;
     if (nest == NULL)
         return;
-    end(nest);
+    if (nest->fd >= 0)
+        reap(nest);
+    loop_timer_cancel(&nest->turn);
+    loop_timer_cancel(&nest->deadline);
+    while (nest->first != NULL)
+        forget(nest, &nest->first);
     free(nest->exe);
     free(nest);
 }
@@ -162,29 +363,4 @@ void nest_free(struct nest **nestp)
 const char *nest_exe(const struct nest *nest)
 {
     return nest->exe;
-}
-
-int nest_fork(struct nest *nest, const char *conn, const int fds[NEST_FORMAT_FDS], pid_t *pid,
-              struct mr_error *err)
-{
-    struct nest_format_answer answer = {0};
-    int rc = 0;
-
-    if (!is_alive(nest)) {
-        end(nest);
-        rc = start(nest, err);
-    }
-    if (rc != 0)
-        return rc;
-    rc = ask(nest, conn, fds, &answer, err);
-    if (rc != 0) {
-        end(nest);
-        return rc;
-    }
-    errno = answer.error;
-    if (errno != 0)
-        return err_errno(err, "cannot fork a host process");
-    spawn_note(answer.pid);
-    *pid = answer.pid;
-    return 0;
 }

@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define FIRST_FREE_FD 16 /* above every number of link/inherit.h */
@@ -236,6 +235,7 @@ static int run_host(const char *exe, const char *conn, const int *fds, pid_t *pi
     return errno == 0 ? 0 : err_errno(err, "cannot start the host process %s", exe);
 }
 
+/* One that can't be watched is killed and not waited for: it is a stray then, and reaped as one. */
 static int watch(struct spawn *s, struct mr_error *err)
 {
     int rc;
@@ -246,46 +246,119 @@ static int watch(struct spawn *s, struct mr_error *err)
     rc = err_errno(err, "cannot watch host process %d", (int)s->pid);
     kill(-s->pid, SIGKILL);
     kill(s->pid, SIGKILL); /* not reaped yet, so the number is still its own */
-    waitpid(s->pid, NULL, 0);
     spawn_forget(s->pid);
     return rc;
 }
 
+/* --- a host -------------------------------------------------------------------------------------------------------------- */
+
+struct spawn_job {
+    struct nest *nest;
+    struct nest_fork *fork; /* NULL: answered */
+    char *conn;
+    struct spawn s;
+    struct ends ends;
+    int fds[NEST_FORMAT_FDS]; /* of ends, as the nest takes them */
+    spawn_done done;
+    void *arg;
+};
+
 /* Each try has descriptors of its own: what an earlier one has brought into the world after all hears only their end. */
-static int try(struct nest *nest, bool forked, const char *conn, struct spawn *out,
-               struct mr_error *err)
+static int open_all(struct spawn_job *job, struct mr_error *err)
 {
-    struct spawn s = {.pidfd = -1, .link_fd = -1, .box_fd = -1, .out_fd = -1, .err_fd = -1};
-    struct ends ends = {-1, -1, -1, -1};
-    int rc;
-
-    if (open_ends(&s, &ends) != 0) {
-        rc = err_errno(err, "cannot open the descriptors of a host process");
-    } else {
-        const int fds[NEST_FORMAT_FDS] = {ends.out, ends.err, ends.link, ends.box};
-
-        rc = forked ? nest_fork(nest, conn, fds, &s.pid, err)
-                    : run_host(nest_exe(nest), conn, fds, &s.pid, err);
-    }
-    close_ends(&ends);
-    if (rc == 0)
-        rc = watch(&s, err);
-    if (rc == 0)
-        *out = s;
-    else
-        close_spawn(&s);
-    return rc;
+    job->s = (struct spawn){.pidfd = -1, .link_fd = -1, .box_fd = -1, .out_fd = -1, .err_fd = -1};
+    job->ends = (struct ends){-1, -1, -1, -1};
+    if (open_ends(&job->s, &job->ends) != 0)
+        return err_errno(err, "cannot open the descriptors of a host process");
+    job->fds[0] = job->ends.out;
+    job->fds[1] = job->ends.err;
+    job->fds[2] = job->ends.link;
+    job->fds[3] = job->ends.box;
+    return 0;
 }
 
-int spawn_host(struct nest *nest, const char *conn, struct spawn *out, struct mr_error *err)
+static void close_all(struct spawn_job *job)
 {
-    struct mr_error why = {0};
-    int rc = try(nest, true, conn, out, &why);
+    close_ends(&job->ends);
+    close_spawn(&job->s);
+}
 
+static void free_job(struct spawn_job *job)
+{
+    free(job->conn);
+    free(job);
+}
+
+/* The job is gone when `done` runs, and so may be the nest after it. */
+static void finish(struct spawn_job *job, const struct mr_error *err)
+{
+    spawn_done done = job->done;
+    void *arg = job->arg;
+    struct spawn s = job->s;
+
+    if (err == NULL)
+        close_ends(&job->ends);
+    else
+        close_all(job);
+    free_job(job);
+    done(arg, err == NULL ? &s : NULL, err);
+}
+
+static int spawn_plain(struct spawn_job *job, struct mr_error *err)
+{
+    int rc;
+
+    close_all(job);
+    rc = open_all(job, err);
+    return rc == 0 ? run_host(nest_exe(job->nest), job->conn, job->fds, &job->s.pid, err) : rc;
+}
+
+static void on_forked(void *arg, pid_t pid, const struct mr_error *why)
+{
+    struct spawn_job *job = arg;
+    struct mr_error err = {0};
+    int rc = why != NULL ? why->code : 0;
+
+    job->fork = NULL;
+    job->s.pid = pid;
     if (rc == MR_ERR_CLOSED || rc == MR_ERR_TIMEOUT) {
-        log_write_for(LOG_WARN, LOGGER, conn, -1, "%s: this host is started without it", why.text);
-        err_clear(&why);
-        rc = try(nest, false, conn, out, &why);
+        log_write_for(LOG_WARN, LOGGER, job->conn, -1, "%s: this host is started without it",
+                      why->text);
+        rc = spawn_plain(job, &err);
+        why = &err;
     }
-    return rc == 0 ? 0 : mr_fail(err, rc, "%s", why.text);
+    if (rc == 0) {
+        rc = watch(&job->s, &err);
+        why = &err;
+    }
+    finish(job, rc != 0 ? why : NULL);
+}
+
+struct spawn_job *spawn_host(struct nest *nest, const char *conn, spawn_done done, void *arg,
+                             struct mr_error *err)
+{
+    struct spawn_job *job = calloc(1, sizeof(*job));
+
+    mr_assert(job != NULL);
+    *job = (struct spawn_job){.nest = nest, .conn = strdup(conn), .done = done, .arg = arg};
+    mr_assert(job->conn != NULL);
+    if (open_all(job, err) != 0) {
+        close_all(job);
+        free_job(job);
+        return NULL;
+    }
+    job->fork = nest_fork(nest, conn, job->fds, on_forked, job);
+    return job;
+}
+
+void spawn_cancel(struct spawn_job **jobp)
+{
+    struct spawn_job *job = *jobp;
+
+    *jobp = NULL;
+    if (job == NULL)
+        return;
+    nest_cancel(&job->fork);
+    close_all(job);
+    free_job(job);
 }

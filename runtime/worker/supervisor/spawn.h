@@ -20,15 +20,23 @@ struct spawn {
     int err_fd;  /* what it writes to 2 */
 };
 
+struct spawn_job; /* a host that was asked for and is not there yet */
+
+/* s NULL: there is none, err says why (MR_ERR_IO: no descriptors, no processes, no such file), and nothing is left behind. */
+typedef void (*spawn_done)(void *arg, const struct spawn *s, const struct mr_error *err);
+
 /* Start `millrace host <conn>` with what link/inherit.h promises: forked from the nest, or, if that one dies or hangs, spawned
  * without it after a warning.
  *
- * conn   the connector's name: shown by ps, nothing more
- * out    written on success only
+ * conn   the connector's name: shown by ps, nothing more; copied
+ * done   once, unless it is called off, and never inside this call; the nest may be freed in it
  *
- * Returns 0, or MR_ERR_IO with the reason (no descriptors, no processes, no such file); nothing is left behind then.
- * Thread: the loop's. Blocks for a millisecond or two, longer where the nest itself has to be started; at most NEST_MS. */
-int spawn_host(struct nest *nest, const char *conn, struct spawn *out, struct mr_error *err);
+ * Returns NULL with err: no descriptors.
+ * Thread: the loop's. Blocks for no more than a spawn without a nest takes, a millisecond or two. */
+struct spawn_job *spawn_host(struct nest *nest, const char *conn, spawn_done done, void *arg,
+                             struct mr_error *err);
+/* Nobody wants it any more: what comes about all the same hears the end of its link, and is killed. */
+void spawn_cancel(struct spawn_job **job);
 
 /* Start exe as leader of a group of its own, with default handlers and no signal blocked. Its descriptor i is a copy of
  * fds[i], or /dev/null for -1; it has none from count on. A descriptor of the caller's below count must stand in its own place.

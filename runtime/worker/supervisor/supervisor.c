@@ -11,7 +11,6 @@
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/supervisor.h"
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "link/inherit.h"
@@ -51,13 +50,22 @@ struct supervisor {
 
 /* --- what leftovers of plugins need --------------------------------------------------------------------------------------- */
 
+/* Not while a host may be a child of ours already and its number is still on its way. */
 static void on_sweep(void *arg)
 {
     struct supervisor *sup = arg;
-    bool found = orphans_sweep(spawn_knows) > 0;
+    bool found = nest_busy(sup->nest) || orphans_sweep(spawn_knows) > 0;
 
     if (++sup->sweeps < (found ? SWEEPS_MAX : SWEEPS_MIN))
         loop_timer_start(sup->loop, &sup->sweep, SWEEP_MS, on_sweep, sup);
+}
+
+static void on_strays(void *arg)
+{
+    struct supervisor *sup = arg;
+
+    sup->sweeps = 0;
+    loop_timer_start(sup->loop, &sup->sweep, 0, on_sweep, sup);
 }
 
 /* --- what tenant.c asks -------------------------------------------------------------------------------------------------- */
@@ -84,8 +92,7 @@ static void host_gone(void *arg, struct tenant *tenant)
     struct supervisor *sup = arg;
 
     map_remove(sup->hosts, tenant_conn(tenant));
-    sup->sweeps = 0;
-    on_sweep(sup);
+    on_strays(sup);
 }
 
 /* --- to one connector ----------------------------------------------------------------------------------------------------- */
@@ -177,12 +184,6 @@ int supervisor_start(struct supervisor *sup, const struct supervisor_connector *
         return mr_fail(err, MR_ERR_STATE, "connector %.200s still has a host process", spec->conn);
     if (!orphans_lock_path(sup->run_dir, ++sup->host_number, lock_path, sizeof(lock_path)))
         return mr_fail(err, MR_ERR_CONFIG, "millrace.run.dir is too long: %.200s", sup->run_dir);
-    /* A cleaner of /tmp may have removed it since: no host could take its lock. */
-    rc = file_mkdirs(sup->run_dir, err);
-    if (rc != 0) {
-        err_prefix(err, "the run folder (millrace.run.dir) is gone and cannot be made again");
-        return rc;
-    }
     tenant = tenant_new(sup->loop, &options, &sup->owner, lock_path, err);
     if (tenant == NULL)
         return err != NULL && err->code != 0 ? err->code : MR_ERR_IO;
@@ -192,8 +193,6 @@ int supervisor_start(struct supervisor *sup, const struct supervisor_connector *
         return rc;
     }
     map_set(sup->hosts, spec->conn, tenant);
-    log_write_for(LOG_DEBUG, LOGGER, spec->conn, -1, "host process %d started",
-                  (int)child_pid(tenant_child(tenant)));
     return 0;
 }
 
@@ -336,7 +335,8 @@ struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_opt
                                        .gone = host_gone,
                                        .arg = sup,
                                        .graceful_ms = options->graceful_ms};
-    sup->nest = nest_new(options->exe);
+    sup->nest = nest_new(
+        loop, &(struct nest_options){.exe = options->exe, .strays = on_strays, .arg = sup});
     sup->run_dir = strdup(options->run_dir);
     sup->hello_ms = options->hello_ms > 0 ? options->hello_ms : 10000;
     sup->hosts = map_new();
@@ -366,9 +366,10 @@ void supervisor_free(struct supervisor **supp)
     *supp = NULL;
     if (sup == NULL)
         return;
-    loop_timer_cancel(&sup->sweep);
     map_free(&sup->hosts, free_tenant);
     nest_free(&sup->nest);
+    loop_timer_cancel(&sup->sweep);
+    orphans_sweep(spawn_knows); /* what a nest that was ended left */
     json_decref(sup->worker_props);
     free(sup->run_dir);
     free(sup);

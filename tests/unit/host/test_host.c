@@ -7,11 +7,13 @@
 #include "link/inherit.h"
 #include "support/unit/side_by_side.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +94,50 @@ static void lock_is_held_while_the_host_lives(void **state)
     assert_true(host_peer_status(host_case_peer, 3000) != -1);
     assert_int_equal(file_lock(path, &fd, &holder, NULL), 0);
     close(fd);
+}
+
+/* Until it has taken its lock in this folder, or has ended. */
+static void welcome_with_lock_in(const char *folder)
+{
+    char lock[160];
+
+    snprintf(lock, sizeof(lock), "%s/lock", folder);
+    json_decref(host_case_await(MSG_HELLO, NULL, 5000));
+    host_peer_send(
+        host_case_peer, MSG_WELCOME,
+        json_pack("{s:i, s:{}, s:s}", "version", INHERIT_LINK_VERSION, "worker", "lock", lock));
+}
+
+static void a_run_folder_that_was_removed_is_made_again(void **state)
+{
+    char folder[100], lock[110];
+    struct stat st;
+
+    (void)state;
+    host_case_peer = host_peer_spawn();
+    snprintf(folder, sizeof(folder), "%s/run", host_case_peer->dir);
+    snprintf(lock, sizeof(lock), "%s/lock", folder);
+    welcome_with_lock_in(folder);
+    host_case_assert_answers();
+    assert_int_equal(stat(folder, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_run_folder_that_cannot_be_made_is_named(void **state)
+{
+    char folder[100];
+
+    (void)state;
+    host_case_peer = host_peer_spawn();
+    snprintf(folder, sizeof(folder), "%s/run", host_case_peer->dir);
+    close(open(folder, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    welcome_with_lock_in(folder);
+    assert_true(host_peer_status(host_case_peer, 5000) != -1);
+    assert_says(host_peer_printed(host_case_peer), "millrace.run.dir");
+    assert_says(host_peer_printed(host_case_peer), folder);
+    assert_int_equal(unlink(folder), 0);
 }
 
 /* --- connectors ------------------------------------------------------------------------------------------------------------------- */
@@ -659,6 +705,8 @@ int main(int argc, char **argv)
         host_test(hello_names_version_build_and_pid),
         host_test(worker_of_another_version_is_refused),
         host_test(lock_is_held_while_the_host_lives),
+        host_test(a_run_folder_that_was_removed_is_made_again),
+        host_test(a_run_folder_that_cannot_be_made_is_named),
         host_test(connector_starts_and_gives_task_configurations),
         host_test(connector_follows_its_target),
         host_test(tasks_run_without_the_connector_until_it_is_told_its_target),

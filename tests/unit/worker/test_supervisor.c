@@ -305,9 +305,9 @@ static void a_host_is_born_clean(void **state)
     sigprocmask(SIG_BLOCK, &all, &before);
     signal(SIGUSR2, SIG_IGN);
     start(f, "census");
+    wait_until(f, connector_up);
     signal(SIGUSR2, SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    wait_until(f, connector_up);
     assert_true(echoed(f, "0 1 2 3 4 own group 1, blocked 0, ignored 0, nonblocking 1\n"));
     close(leak);
 }
@@ -605,55 +605,104 @@ static void properties_too_large_for_the_link_end_the_host(void **state)
     expect_obituary(f, "good", "because the worker's properties are too large for the link");
 }
 
-static void a_missing_binary_is_an_error_at_once(void **state)
+static void a_missing_binary_is_the_death_of_a_host(void **state)
 {
     struct fixture *f = *state;
-    struct supervisor_connector spec = {
-        .conn = "x", .library = "/l.so", .class_name = "X", .config = &f->props};
     struct supervisor_options options = {
         .exe = "/no/such/file", .run_dir = f->folder, .worker_props = &f->props, .catalog = f->cat};
-    struct supervisor *sup = supervisor_new(f->loop, &options, &events, f, NULL);
-    struct mr_error err = {0};
 
-    assert_int_equal(supervisor_start(sup, &spec, &err), MR_ERR_IO);
-    assert_non_null(strstr(err.text, "/no/such/file"));
-    supervisor_free(&sup);
+    supervisor_free(&f->sup);
+    f->sup = supervisor_new(f->loop, &options, &events, f, NULL);
+    expect_obituary(f, "x",
+                    "no host process: cannot start the process that hosts are forked from, "
+                    "/no/such/file: No such file");
 }
 
-static bool locked(struct fixture *f)
+/* --- a nest that hangs ------------------------------------------------------------------------------------------------------- */
+
+static void on_round(void *arg)
 {
-    return echoed(f, "locked\n");
+    loop_stop(((struct fixture *)arg)->loop);
 }
 
-static void a_run_folder_that_was_removed_is_made_again(void **state)
+/* A fifth of a second of the loop's life. */
+static void let_it_run(struct fixture *f)
+{
+    loop_timer_start(f->loop, &f->tick, 200, on_round, f);
+    loop_run(f->loop);
+}
+
+static bool two_running(struct fixture *f)
+{
+    return f->task_statuses == 2;
+}
+
+static bool two_dead(struct fixture *f)
+{
+    return f->deaths == 2;
+}
+
+/* The loop goes on meanwhile, and every host comes about all the same. */
+static void a_hung_nest_holds_up_nobody(void **state)
 {
     struct fixture *f = *state;
-    struct stat st;
+    int64_t from_ms;
 
-    assert_int_equal(rmdir(f->folder), 0);
-    start(f, "locker");
-    wait_until(f, locked);
-    assert_int_equal(stat(f->folder, &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0700);
+    start_tasks(f, "good", 1);
+    wait_until(f, one_running);
+    kill(fake_host_nest(), SIGSTOP);
+    from_ms = clock_ms();
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "conn-%d", i);
+        start_tasks(f, name, 1);
+    }
+    assert_true(clock_ms() - from_ms < 500);
+    let_it_run(f);
+    assert_int_equal(f->task_statuses, 1);
+    wait_until(f, four_running);
 }
 
-static void a_run_folder_that_cannot_be_made_is_an_error_at_once(void **state)
+static void one_that_waits_for_the_nest_is_called_off(void **state)
 {
     struct fixture *f = *state;
-    struct mr_error err = {0};
-    struct supervisor_connector spec = {
-        .conn = "good", .library = "/lib.so", .class_name = "X", .config = &f->props};
-    int fd;
+    int64_t from_ms;
 
-    assert_int_equal(rmdir(f->folder), 0);
-    fd = open(f->folder, O_CREAT | O_EXCL | O_WRONLY, 0600);
-    close(fd);
-    assert_true(supervisor_start(f->sup, &spec, &err) < 0);
-    if (strstr(err.text, "millrace.run.dir") == NULL || strstr(err.text, f->folder) == NULL)
-        fail_msg("'%s' does not name the folder", err.text);
-    assert_false(supervisor_hosts(f->sup, "good"));
-    unlink(f->folder);
-    assert_int_equal(mkdir(f->folder, 0700), 0);
+    start_tasks(f, "good", 1);
+    wait_until(f, one_running);
+    kill(fake_host_nest(), SIGSTOP);
+    start(f, "first");
+    start(f, "second");
+    from_ms = clock_ms();
+    assert_int_equal(supervisor_drain(f->sup, "first"), 0);
+    assert_int_equal(supervisor_drain(f->sup, "second"), 0);
+    wait_until(f, two_dead);
+    assert_true(clock_ms() - from_ms < 1000);
+    assert_true(f->death.expected);
+    assert_false(supervisor_hosts(f->sup, "first"));
+    start_tasks(f, "third", 1);
+    wait_until(f, two_running);
+}
+
+/* The answer comes after nobody wants it any more: that host is ended, too (the tear-down looks). */
+static void a_host_that_is_born_too_late_is_ended(void **state)
+{
+    struct fixture *f = *state;
+    pid_t nest;
+
+    start_tasks(f, "good", 1);
+    wait_until(f, one_running);
+    nest = fake_host_nest();
+    kill(nest, SIGSTOP);
+    start(f, "late");
+    let_it_run(f);
+    assert_int_equal(supervisor_drain(f->sup, "late"), 0);
+    wait_until(f, dead);
+    kill(nest, SIGCONT);
+    start_tasks(f, "next", 1);
+    wait_until(f, two_running);
+    assert_int_equal(fake_host_nest(), nest);
 }
 
 static void no_descriptors_left_is_an_error_and_leaks_nothing(void **state)
@@ -1156,9 +1205,10 @@ int main(int argc, char **argv)
         TEST(an_answer_does_not_reach_a_successor),
         TEST(a_config_too_large_is_refused),
         TEST(properties_too_large_for_the_link_end_the_host),
-        TEST(a_missing_binary_is_an_error_at_once),
-        TEST(a_run_folder_that_was_removed_is_made_again),
-        TEST(a_run_folder_that_cannot_be_made_is_an_error_at_once),
+        TEST(a_missing_binary_is_the_death_of_a_host),
+        TEST(a_hung_nest_holds_up_nobody),
+        TEST(one_that_waits_for_the_nest_is_called_off),
+        TEST(a_host_that_is_born_too_late_is_ended),
         TEST(no_descriptors_left_is_an_error_and_leaks_nothing),
         TEST(a_mute_host_is_ended),
         TEST(another_version_of_the_link_is_ended),
