@@ -272,8 +272,8 @@ static void drained(struct lifecycle *lc)
         if (!lc->tasks.list[i].failed && lc->tasks.list[i].state != STATE_RESTARTING)
             task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_UNASSIGNED, NULL);
     if (lc->next == NEXT_START) {
-        if (lc->state == STATE_FAILED && !lc->object_down)
-            set_state(lc, STATE_RESTARTING, lc->trace);
+        if (lc->state != STATE_RESTARTING && lc->state != STATE_STOPPED && !lc->object_down)
+            set_state(lc, STATE_UNASSIGNED, NULL);
         start_soon(lc);
     } else if (lc->next == NEXT_REST) {
         lc->phase = IDLE;
@@ -493,6 +493,8 @@ static void on_task_stopped(struct lifecycle *lc, struct task_life *task)
         task_life_show(&lc->tasks, task, STATE_UNASSIGNED, NULL);
         task_life_remove(&lc->tasks, task->number);
     } else {
+        if (task->state != STATE_RESTARTING)
+            task_life_show(&lc->tasks, task, STATE_UNASSIGNED, NULL);
         task_life_start(&lc->tasks, task, lc->target);
     }
     if (lifecycle_busy(lc) == LIFECYCLE_FREE)
@@ -606,14 +608,25 @@ void lifecycle_target(struct lifecycle *lc, enum target_state target)
     }
 }
 
+/* The object is nothing but its configuration: made anew, its tasks looked at anew. Shown as Connect shows it. */
+static void restart_object(struct lifecycle *lc)
+{
+    enum state state = lc->state;
+
+    set_state(lc, STATE_UNASSIGNED, NULL);
+    set_state(lc, state, NULL);
+    if (lc->target == TARGET_STARTED)
+        ask(lc);
+}
+
 void lifecycle_restart(struct lifecycle *lc)
 {
     if (rests(lc))
         return;
     if (lc->phase != UP || (lc->state != STATE_RUNNING && lc->state != STATE_PAUSED))
         start_over(lc);
-    else if (lc->target == TARGET_STARTED)
-        ask(lc); /* the object is nothing but its configuration: made anew, its tasks looked at anew */
+    else
+        restart_object(lc);
 }
 
 void lifecycle_restart_all(struct lifecycle *lc)
@@ -656,7 +669,6 @@ void lifecycle_restart_task(struct lifecycle *lc, int number)
         lifecycle_start_revived(lc);
         return;
     }
-    task_life_show(&lc->tasks, task, STATE_RESTARTING, NULL);
     task_life_stop(&lc->tasks, task, TASK_LIFE_AGAIN);
 }
 
@@ -670,9 +682,9 @@ void lifecycle_mark_restarting(struct lifecycle *lc, int task)
     struct task_life *it = task_life_find(&lc->tasks, task);
 
     if (task < 0)
-        set_state(lc, STATE_RESTARTING, lc->trace);
+        set_state(lc, STATE_RESTARTING, lc->shared ? NULL : lc->trace);
     else if (it != NULL)
-        task_life_show(&lc->tasks, it, STATE_RESTARTING, it->trace);
+        task_life_show(&lc->tasks, it, STATE_RESTARTING, lc->shared ? NULL : it->trace);
 }
 
 /* --- a share grows and shrinks ---------------------------------------------------------------------------------------- */

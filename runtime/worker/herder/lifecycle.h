@@ -69,8 +69,8 @@ void lifecycle_revive(struct lifecycle *lc,
 void lifecycle_start_revived(struct lifecycle *lc);          /* now */
 void lifecycle_restart_task(struct lifecycle *lc, int task); /* the task exists */
 void lifecycle_end(struct lifecycle *lc); /* stop everything; a share is this worker's no more */
-void lifecycle_mark_restarting(struct lifecycle *lc,
-                               int task); /* shown until it moves; task -1: the connector */
+/* Shown as RESTARTING until it moves; task -1: the connector. Standalone the trace stays meanwhile, a share is told none. */
+void lifecycle_mark_restarting(struct lifecycle *lc, int task);
 
 /* Standalone: what is to run for the configurations that were made; copied. */
 void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count);

@@ -28,6 +28,7 @@ static struct cluster {
     int64_t generation;
     peer_done peer_fn;
     void *peer_arg;
+    char trace[64]; /* of the last status */
 } cluster;
 
 static void asked(cluster_store_done fn, void *arg)
@@ -138,6 +139,8 @@ void cluster_store_put_status(struct cluster_store *store, const char *conn, int
 {
     note("status %s %d %s %d%s\n", conn, task, state_name(status->state), status->generation,
          safe ? " safe" : "");
+    snprintf(cluster.trace, sizeof(cluster.trace), "%s",
+             status->trace != NULL ? status->trace : "none");
 }
 
 void cluster_store_remove_status(struct cluster_store *store, const char *conn, int task)
@@ -745,6 +748,40 @@ static void targets_and_restarts_reach_what_is_here(void **state)
     expect("");
 }
 
+/* The words in the status topic, and their order, as the Java worker was heard to write them. */
+static void restarts_are_told_as_connect_tells_them(void **state)
+{
+    struct fixture *f = *state;
+
+    create("c");
+    commit("c", 1);
+    join("c:-1 c:0", false);
+    says("c", STATE_RUNNING);
+    made("c", 1);
+    task_says("c", 0, STATE_RUNNING);
+    forget();
+    herder_restart(f->herder, "c", false, false, on_answer, f);
+    expect("status c -1 UNASSIGNED 1 safe\nstatus c -1 RUNNING 1\nask c 1\n");
+    made("c", 1);
+    forget();
+    herder_restart_task(f->herder, "c", 0, on_answer, f);
+    expect("stop_task c 0\n");
+    task_says("c", 0, STATE_UNASSIGNED);
+    expect("status c 0 UNASSIGNED 1 safe\ntask c 0 STARTED\n");
+    task_says("c", 0, STATE_RUNNING);
+    expect("status c 0 RUNNING 1\n");
+    host_of("c")->live[0] = false;
+    world.events.task_status(world.arg, "c", 0, STATE_FAILED, "boom");
+    expect("status c 0 FAILED 1 safe\n");
+    herder_restart_task(f->herder, "c", 0, on_answer, f);
+    expect("task c 0 STARTED\n");
+    host_of("c")->live[0] = false;
+    world.events.task_status(world.arg, "c", 0, STATE_FAILED, "boom");
+    record("restart-connector-c", "{\"include-tasks\":true,\"only-failed\":true}");
+    expect("status c 0 RESTARTING 1\ntask c 0 STARTED\n");
+    assert_string_equal(cluster.trace, "none");
+}
+
 static void a_class_that_is_not_here_is_failed_and_nothing_else_is_written(void **state)
 {
     (void)state;
@@ -868,7 +905,7 @@ static void a_follower_names_the_leader_and_a_leader_the_owner(void **state)
     herder_restart(f->herder, "c", false, false, on_answer, f);
     assert_string_equal(f->elsewhere, "http://leader:1/");
     herder_restart_task(f->herder, "c", 0, on_answer, f);
-    expect("status c 0 RESTARTING 1\nstop_task c 0\n");
+    expect("stop_task c 0\n");
     read_list(&share.owned, "c:-1 c:1");
     cluster.member.led(cluster.member_arg, 2, &lead);
     round_ends(&(struct round){.leads = true});
@@ -988,6 +1025,7 @@ int main(void)
         test(a_set_that_this_round_does_not_know_goes_on_waiting),
         test(a_deleted_connector_stops_at_once_and_writes_no_more_states),
         test(targets_and_restarts_reach_what_is_here),
+        test(restarts_are_told_as_connect_tells_them),
         test(a_class_that_is_not_here_is_failed_and_nothing_else_is_written),
         test(a_leader_tidies_states_of_what_is_no_more),
         test(the_leader_writes_what_is_new_and_nothing_else),
