@@ -499,7 +499,7 @@ void connectors_run(struct connectors *all, const char *name, const struct props
 
     if (entry == NULL)
         return;
-    lifecycle_run(entry->lc, configs, count);
+    lifecycle_asking_run(entry->lc, configs, count);
     go_on(all, entry);
 }
 
@@ -509,7 +509,7 @@ void connectors_keep(struct connectors *all, const char *name)
 
     if (entry == NULL)
         return;
-    lifecycle_keep(entry->lc);
+    lifecycle_asking_keep(entry->lc);
     go_on(all, entry);
 }
 
@@ -519,7 +519,7 @@ void connectors_ask_again(struct connectors *all, const char *name)
 
     if (entry == NULL || lifecycle_busy(entry->lc) != LIFECYCLE_FREE)
         return;
-    lifecycle_ask_again(entry->lc);
+    lifecycle_asking_again(entry->lc);
     go_on(all, entry);
 }
 
@@ -574,7 +574,7 @@ void connectors_on_configs(void *arg, const char *conn, const json_t *configs, c
     if (entry == NULL)
         return;
     entry->depth++; /* the answer to `made` may come from inside */
-    lifecycle_on_configs(entry->lc, configs, error);
+    lifecycle_asking_made(entry->lc, configs, error);
     entry->depth--;
     go_on(arg, entry);
 }

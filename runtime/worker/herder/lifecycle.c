@@ -17,49 +17,15 @@
  *
  * Beside it, in STARTING to UP, each task goes its own way (task_life.c), and several may be stopping.
  *
- * Moves: begin, ask, lifecycle_run, lifecycle_keep, drain, drained, crash, and the functions named after events.
+ * Moves: begin, lifecycle_drain, drained, crash, the functions named after events, and those of lifecycle_asking.c and
+ * lifecycle_share.c.
  * Invariants: a host exists exactly in STARTING to UP and DRAINING; a successor starts only after `died` (promise 3), and never
  * from inside a call of the supervisor's. A task that FAILED by its own error stays FAILED until a request revives it; one
  * whose host died starts again with it. The same holds for the object of a share, whose tasks run on without it. */
 #define LOGGER "worker.herder"
-#include "worker/herder/lifecycle.h"
+#include "worker/herder/lifecycle_private.h"
 
 #include "base/log.h"
-#include "model/conn_config.h"
-#include "worker/supervisor/restart_policy.h"
-
-#define ASK_AGAIN_FIRST_MS 250 /* task configurations that are not ready: doubling, up to */
-#define ASK_AGAIN_LAST_MS 60000
-
-enum phase { IDLE, DUE, STARTING, ASKING, UP, DRAINING, WAITING, DOWN };
-enum next { NEXT_START, NEXT_REST, NEXT_LEAVE, NEXT_DOWN }; /* after DRAINING */
-
-struct lifecycle {
-    char *name;
-    const struct lifecycle_env *env;
-    const struct catalog_plugin *plugin;
-    struct props config;
-    enum target_state target;
-    enum phase phase;
-    enum next next;
-    enum state state;
-    char *trace;
-    char *version;
-    struct task_lives tasks;
-    bool
-        fresh; /* a new configuration: no task's FAILED counts any more; those of a share wait for the object */
-    bool stale; /* the tasks' configurations are older than the connector's: changed while paused */
-    bool shared;
-    bool object;      /* here; always, where nothing is shared */
-    bool object_down; /* shared: it FAILED, and its host is for the tasks */
-    bool host_failed; /* the host holds an object that FAILED in it: it can't be resumed */
-    uint64_t serial;
-    struct restart_policy policy;
-    struct loop_timer timer; /* of DUE, WAITING, and ASKING again */
-    int64_t ask_again_ms;
-    bool settled;
-    struct mr_error result;
-};
 
 static void begin(void *arg);
 
@@ -78,7 +44,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static void set_state(struct lifecycle *lc, enum state state, const char *trace)
+void lifecycle_show(struct lifecycle *lc, enum state state, const char *trace)
 {
     if (!lc->object || (lc->state == state && same_text(lc->trace, trace)))
         return;
@@ -100,7 +66,7 @@ static void on_told(void *arg, int task, enum state state, const char *trace)
         lc->env->told(lc->env->arg, lc->name, task, state, trace);
 }
 
-static void settle(struct lifecycle *lc, const struct mr_error *err)
+void lifecycle_settle(struct lifecycle *lc, const struct mr_error *err)
 {
     lc->settled = true;
     if (err != NULL)
@@ -129,7 +95,7 @@ static void settle_failed(struct lifecycle *lc, const char *trace)
 
     reason = reason_of(trace, &len);
     mr_fail(&err, MR_ERR_FATAL, "%.*s", len, reason);
-    settle(lc, &err);
+    lifecycle_settle(lc, &err);
 }
 
 bool lifecycle_settled(struct lifecycle *lc, struct mr_error *err)
@@ -153,17 +119,9 @@ bool lifecycle_hosted(const struct lifecycle *lc)
     return has_host(lc);
 }
 
-/* A host takes what it is told. */
-static bool serves(const struct lifecycle *lc)
+bool lifecycle_serves(const struct lifecycle *lc)
 {
     return lc->phase >= STARTING && lc->phase <= UP;
-}
-
-static int tasks_max(const struct lifecycle *lc)
-{
-    struct config_value value;
-
-    return conn_config_get("tasks.max", &lc->config, &value, NULL) == 0 ? (int)value.i : 1;
 }
 
 /* --- starting ------------------------------------------------------------------------------------------------------- */
@@ -177,7 +135,7 @@ static void start_soon(struct lifecycle *lc)
 static void show_dead(struct lifecycle *lc, enum state state, const char *trace)
 {
     if (!lc->object_down)
-        set_state(lc, state, trace);
+        lifecycle_show(lc, state, trace);
     task_life_show_all(&lc->tasks, state, trace);
 }
 
@@ -207,7 +165,7 @@ static void crash(struct lifecycle *lc, const char *text)
         show_dead(lc, STATE_RESTARTING, text);
         loop_timer_start(lc->env->loop, &lc->timer, delay, begin, lc);
     }
-    settle(lc, NULL);
+    lifecycle_settle(lc, NULL);
 }
 
 /* Tasks of a share need not wait for the object, unless it is about to make them anew. */
@@ -216,7 +174,7 @@ static void begin_tasks(struct lifecycle *lc, bool object)
     if (lc->shared && !(object && lc->fresh))
         task_life_start_idle(&lc->tasks, lc->target);
     if (!object)
-        settle(lc, NULL);
+        lifecycle_settle(lc, NULL);
 }
 
 static void begin(void *arg)
@@ -233,7 +191,7 @@ static void begin(void *arg)
 
     lc->phase = object ? STARTING : UP;
     lc->host_failed = false;
-    lc->ask_again_ms = ASK_AGAIN_FIRST_MS;
+    lc->ask_again_ms = LIFECYCLE_ASK_AGAIN_MS;
     set_text(&lc->version, lc->plugin->version);
     if (supervisor_start(lc->env->sup, &spec, &err) != 0) {
         log_write_for(LOG_ERROR, LOGGER, lc->name, -1, "cannot start its process: %s", err.text);
@@ -258,11 +216,11 @@ static void leave(struct lifecycle *lc)
 {
     task_life_show_all(&lc->tasks, STATE_UNASSIGNED, NULL);
     task_life_forget(&lc->tasks);
-    set_state(lc, STATE_UNASSIGNED, NULL);
+    lifecycle_show(lc, STATE_UNASSIGNED, NULL);
     lc->phase = IDLE;
     lc->serial = 0;
     lc->object_down = false;
-    settle(lc, NULL);
+    lifecycle_settle(lc, NULL);
 }
 
 static void drained(struct lifecycle *lc)
@@ -273,14 +231,14 @@ static void drained(struct lifecycle *lc)
             task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_UNASSIGNED, NULL);
     if (lc->next == NEXT_START) {
         if (lc->state != STATE_RESTARTING && lc->state != STATE_STOPPED && !lc->object_down)
-            set_state(lc, STATE_UNASSIGNED, NULL);
+            lifecycle_show(lc, STATE_UNASSIGNED, NULL);
         start_soon(lc);
     } else if (lc->next == NEXT_REST) {
         lc->phase = IDLE;
         if (lc->target == TARGET_STOPPED)
             task_life_forget(&lc->tasks);
-        set_state(lc, lc->target == TARGET_STOPPED ? STATE_STOPPED : STATE_UNASSIGNED, NULL);
-        settle(lc, NULL);
+        lifecycle_show(lc, lc->target == TARGET_STOPPED ? STATE_STOPPED : STATE_UNASSIGNED, NULL);
+        lifecycle_settle(lc, NULL);
     } else if (lc->next == NEXT_LEAVE) {
         leave(lc);
     } else {
@@ -290,8 +248,7 @@ static void drained(struct lifecycle *lc)
     }
 }
 
-/* End whatever runs, then go on with `next`. */
-static void drain(struct lifecycle *lc, enum next next)
+void lifecycle_drain(struct lifecycle *lc, enum next next)
 {
     bool host = has_host(lc);
 
@@ -306,8 +263,7 @@ static void drain(struct lifecycle *lc, enum next next)
         drained(lc);
 }
 
-/* The host is there for the tasks alone. */
-static void up_without_object(struct lifecycle *lc)
+void lifecycle_tasks_alone(struct lifecycle *lc)
 {
     lc->phase = UP;
     lc->fresh = false;
@@ -315,118 +271,18 @@ static void up_without_object(struct lifecycle *lc)
         task_life_start_idle(&lc->tasks, lc->target);
 }
 
-/* The connector itself can't run: the host serves nobody, unless tasks run in it. */
-static void fail(struct lifecycle *lc, const char *trace)
+void lifecycle_fail(struct lifecycle *lc, const char *trace)
 {
-    set_state(lc, STATE_FAILED, trace);
+    lifecycle_show(lc, STATE_FAILED, trace);
     lc->object_down = lc->shared;
     if (lc->shared ? lc->tasks.count > 0 : task_life_any_alive(&lc->tasks)) {
-        up_without_object(lc);
+        lifecycle_tasks_alone(lc);
         if (!lc->shared)
             fail_restarting(lc);
         settle_failed(lc, trace);
         return;
     }
-    drain(lc, NEXT_DOWN);
-}
-
-/* --- the tasks' configurations -------------------------------------------------------------------------------------- */
-
-static void ask(void *arg)
-{
-    struct lifecycle *lc = arg;
-
-    lc->phase = ASKING;
-    supervisor_ask_task_configs(lc->env->sup, lc->name, tasks_max(lc)); /* closed: `died` follows */
-}
-
-static void ask_again(void *arg)
-{
-    struct lifecycle *lc = arg;
-
-    ask(lc);
-    settle(lc, NULL); /* no failure, only later: whoever waits for the start is told that it runs */
-    lc->env->moved(lc->env->arg, lc->name);
-}
-
-/* A new configuration, also one that says the same, or a restart of everything: what failed of before starts again. */
-static void forget_failures(struct lifecycle *lc)
-{
-    for (size_t i = 0; i < lc->tasks.count; i++)
-        if (lc->tasks.list[i].failed) {
-            lc->tasks.list[i].failed = false;
-            task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_UNASSIGNED, NULL);
-        }
-    lc->fresh = false;
-}
-
-void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count)
-{
-    bool same = !lc->stale && task_life_same(&lc->tasks, configs, count);
-
-    if (lc->phase != ASKING)
-        return;
-    if (!same && task_life_any_alive(&lc->tasks)) {
-        drain(lc, NEXT_START); /* to be asked again by a host without tasks */
-        return;
-    }
-    if (lc->fresh)
-        forget_failures(lc);
-    if (!same)
-        task_life_replace(&lc->tasks, configs, count);
-    lc->stale = false;
-    lc->phase = UP;
-    task_life_start_idle(&lc->tasks, lc->target);
-    settle(lc, NULL);
-}
-
-void lifecycle_keep(struct lifecycle *lc)
-{
-    if (lc->phase != ASKING)
-        return;
-    up_without_object(lc);
-    settle(lc, NULL);
-}
-
-void lifecycle_ask_again(struct lifecycle *lc)
-{
-    if (lc->phase == UP && lc->object && lc->state == STATE_RUNNING && lc->target == TARGET_STARTED)
-        ask(lc);
-}
-
-void lifecycle_on_configs(struct lifecycle *lc, const json_t *configs, const char *error)
-{
-    size_t count = json_array_size(configs), made = 0;
-    struct props *list;
-    struct mr_error err = {0};
-
-    if (lc->phase != ASKING)
-        return;
-    if (error != NULL) {
-        /* FAILED follows at once, unless the plugin asked to be asked again. */
-        log_write_for(LOG_WARN, LOGGER, lc->name, -1, "no task configurations: %s", error);
-        loop_timer_start(lc->env->loop, &lc->timer, lc->ask_again_ms, ask_again, lc);
-        lc->ask_again_ms =
-            lc->ask_again_ms * 2 < ASK_AGAIN_LAST_MS ? lc->ask_again_ms * 2 : ASK_AGAIN_LAST_MS;
-        return;
-    }
-    list = calloc(count + 1, sizeof(*list));
-    mr_assert(list != NULL);
-    while (made < count && err.code == 0) {
-        props_init(&list[made]);
-        json_to_props(json_array_get(configs, made), &list[made], &err);
-        made++;
-    }
-    if (err.code == 0) {
-        lc->ask_again_ms = ASK_AGAIN_FIRST_MS;
-        lc->env->made(lc->env->arg, lc->name, list, count);
-    } else {
-        err_prefix(&err, "task configuration %zu is unusable", made - 1);
-        fail(lc, err.text);
-    }
-    while (made > 0)
-        props_deinit(&list[--made]);
-    free(list);
+    lifecycle_drain(lc, NEXT_DOWN);
 }
 
 /* --- events --------------------------------------------------------------------------------------------------------- */
@@ -436,19 +292,19 @@ static void up_without_asking(struct lifecycle *lc)
 {
     lc->phase = UP;
     if (lc->shared)
-        up_without_object(lc);
+        lifecycle_tasks_alone(lc);
     else if (!lc->stale && lc->target == TARGET_PAUSED)
         task_life_start_idle(&lc->tasks, lc->target);
     for (size_t i = 0; lc->stale && i < lc->tasks.count; i++)
         task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_PAUSED, NULL);
-    settle(lc, NULL);
+    lifecycle_settle(lc, NULL);
 }
 
 static void on_started(struct lifecycle *lc, enum state state)
 {
-    set_state(lc, state, NULL);
+    lifecycle_show(lc, state, NULL);
     if (state == STATE_RUNNING && lc->target == TARGET_STARTED)
-        ask(lc);
+        lifecycle_asking_begin(lc);
     else
         up_without_asking(lc);
 }
@@ -458,7 +314,7 @@ void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *
 {
     enum state before = lc->state;
 
-    if (!serves(lc))
+    if (!lifecycle_serves(lc))
         return;
     lc->host_failed = lc->host_failed || state == STATE_FAILED;
     if (!lc->object || lc->object_down)
@@ -467,19 +323,19 @@ void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *
         set_text(&lc->version, version);
     if (state == STATE_FAILED && (lc->phase == STARTING || lc->phase == ASKING)) {
         loop_timer_cancel(&lc->timer);
-        fail(lc, trace != NULL ? trace : "the connector failed");
+        lifecycle_fail(lc, trace != NULL ? trace : "the connector failed");
     } else if (state == STATE_FAILED) {
-        set_state(lc, state, trace);
+        lifecycle_show(lc, state, trace);
         lc->object_down = lc->shared;
     } else if (state != STATE_RUNNING && state != STATE_PAUSED) {
         return;
     } else if (lc->phase == STARTING) {
         on_started(lc, state);
     } else {
-        set_state(lc, state, NULL);
+        lifecycle_show(lc, state, NULL);
         if (state == STATE_RUNNING && before != STATE_RUNNING && lc->phase == UP &&
             lc->target == TARGET_STARTED)
-            ask(lc); /* resumed: what changed while paused takes effect */
+            lifecycle_asking_begin(lc); /* resumed: what changed while paused takes effect */
     }
 }
 
@@ -498,7 +354,7 @@ static void on_task_stopped(struct lifecycle *lc, struct task_life *task)
         task_life_start(&lc->tasks, task, lc->target);
     }
     if (lifecycle_busy(lc) == LIFECYCLE_FREE)
-        settle(lc, NULL);
+        lifecycle_settle(lc, NULL);
 }
 
 void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const char *trace)
@@ -507,7 +363,7 @@ void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const
 
     if (task == NULL || lc->phase < STARTING || lc->phase > DRAINING)
         return;
-    if (state == STATE_UNASSIGNED && serves(lc) && task->stop != TASK_LIFE_GOES_ON)
+    if (state == STATE_UNASSIGNED && lifecycle_serves(lc) && task->stop != TASK_LIFE_GOES_ON)
         on_task_stopped(lc, task);
     else
         task_life_on_state(&lc->tasks, task, state, trace);
@@ -545,7 +401,7 @@ bool lifecycle_may_start(const struct lifecycle *lc, int number)
 {
     const struct task_life *task = task_life_find(&lc->tasks, number);
 
-    return serves(lc) && lc->target != TARGET_STOPPED && task != NULL && task->alive;
+    return lifecycle_serves(lc) && lc->target != TARGET_STOPPED && task != NULL && task->alive;
 }
 
 /* --- requests ------------------------------------------------------------------------------------------------------- */
@@ -560,7 +416,7 @@ static void start_over(struct lifecycle *lc)
 {
     lc->object_down = false;
     restart_policy_reset(&lc->policy);
-    drain(lc, NEXT_START);
+    lifecycle_drain(lc, NEXT_START);
 }
 
 static void stop(struct lifecycle *lc)
@@ -568,7 +424,7 @@ static void stop(struct lifecycle *lc)
     lc->target = TARGET_STOPPED;
     lc->object_down = false;
     restart_policy_reset(&lc->policy);
-    drain(lc, NEXT_REST);
+    lifecycle_drain(lc, NEXT_REST);
 }
 
 void lifecycle_apply(struct lifecycle *lc, const struct lifecycle_work *work)
@@ -600,8 +456,8 @@ void lifecycle_target(struct lifecycle *lc, enum target_state target)
     lc->target = target;
     if (lc->phase == IDLE) {
         lc->fresh = true;
-        drain(lc, NEXT_START);
-    } else if (serves(lc)) {
+        lifecycle_drain(lc, NEXT_START);
+    } else if (lifecycle_serves(lc)) {
         if (lc->object && !lc->object_down)
             supervisor_target(lc->env->sup, lc->name, target);
         task_life_target(&lc->tasks, target);
@@ -613,10 +469,10 @@ static void restart_object(struct lifecycle *lc)
 {
     enum state state = lc->state;
 
-    set_state(lc, STATE_UNASSIGNED, NULL);
-    set_state(lc, state, NULL);
+    lifecycle_show(lc, STATE_UNASSIGNED, NULL);
+    lifecycle_show(lc, state, NULL);
     if (lc->target == TARGET_STARTED)
-        ask(lc);
+        lifecycle_asking_begin(lc);
 }
 
 void lifecycle_restart(struct lifecycle *lc)
@@ -653,7 +509,7 @@ void lifecycle_start_revived(struct lifecycle *lc)
     if (lc->phase == UP && !lc->stale)
         task_life_start_idle(&lc->tasks, lc->target);
     else if (lc->phase == DOWN && lc->shared)
-        drain(lc, NEXT_START);
+        lifecycle_drain(lc, NEXT_START);
     else if (lc->phase == DOWN || lc->phase == WAITING)
         start_over(lc);
 }
@@ -674,7 +530,7 @@ void lifecycle_restart_task(struct lifecycle *lc, int number)
 
 void lifecycle_end(struct lifecycle *lc)
 {
-    drain(lc, lc->shared ? NEXT_LEAVE : NEXT_REST);
+    lifecycle_drain(lc, lc->shared ? NEXT_LEAVE : NEXT_REST);
 }
 
 void lifecycle_mark_restarting(struct lifecycle *lc, int task)
@@ -682,91 +538,9 @@ void lifecycle_mark_restarting(struct lifecycle *lc, int task)
     struct task_life *it = task_life_find(&lc->tasks, task);
 
     if (task < 0)
-        set_state(lc, STATE_RESTARTING, lc->shared ? NULL : lc->trace);
+        lifecycle_show(lc, STATE_RESTARTING, lc->shared ? NULL : lc->trace);
     else if (it != NULL)
         task_life_show(&lc->tasks, it, STATE_RESTARTING, lc->shared ? NULL : it->trace);
-}
-
-/* --- a share grows and shrinks ---------------------------------------------------------------------------------------- */
-
-/* It is carried out already, in a host without it: there it is made by being told its target. */
-static void take_object(struct lifecycle *lc)
-{
-    lc->object = true;
-    lc->object_down = false;
-    if (lc->target == TARGET_STOPPED) {
-        set_state(lc, STATE_STOPPED, NULL);
-    } else if (lc->phase == UP && !lc->host_failed) {
-        lc->phase = STARTING;
-        supervisor_target(lc->env->sup, lc->name, lc->target); /* closed: `died` follows */
-    } else if (lc->phase == UP || lc->phase == IDLE || lc->phase == DOWN) {
-        drain(lc, NEXT_START);
-    }
-}
-
-static void give_object(struct lifecycle *lc)
-{
-    set_state(lc, STATE_UNASSIGNED, NULL);
-    lc->object = false;
-    lc->object_down = false;
-    if (lc->phase != STARTING && lc->phase != ASKING)
-        return;
-    loop_timer_cancel(&lc->timer);
-    up_without_object(lc);
-    settle(lc, NULL);
-}
-
-void lifecycle_object(struct lifecycle *lc, bool object)
-{
-    if (lc->object == object)
-        return;
-    if (object)
-        take_object(lc);
-    else
-        give_object(lc);
-}
-
-/* A host for tasks, where there is none and none is about to come. */
-static void need_host(struct lifecycle *lc)
-{
-    if (lc->phase == IDLE || lc->phase == DOWN)
-        drain(lc, NEXT_START);
-}
-
-void lifecycle_put_task(struct lifecycle *lc, int number, const struct props *config,
-                        int64_t generation)
-{
-    struct task_life *task = task_life_find(&lc->tasks, number);
-    bool same = task != NULL && task->generation == generation && task->stop == TASK_LIFE_GOES_ON &&
-                !task->failed;
-
-    if (same)
-        return;
-    task = task_life_put(&lc->tasks, number, config, generation);
-    task->failed = false;
-    if (task->alive && serves(lc))
-        task_life_stop(&lc->tasks, task, TASK_LIFE_AGAIN);
-    else if (!serves(lc))
-        need_host(lc);
-    else if (lc->phase == UP || !lc->fresh)
-        task_life_start(&lc->tasks, task, lc->target);
-}
-
-void lifecycle_drop_task(struct lifecycle *lc, int number)
-{
-    struct task_life *task = task_life_find(&lc->tasks, number);
-
-    if (task == NULL)
-        return;
-    if (task->alive && serves(lc)) {
-        task_life_stop(&lc->tasks, task, TASK_LIFE_LEAVES);
-    } else if (task->alive) {
-        task->stop = TASK_LIFE_LEAVES; /* with its host, which ends */
-    } else {
-        if (!task->failed)
-            task_life_show(&lc->tasks, task, STATE_UNASSIGNED, NULL);
-        task_life_remove(&lc->tasks, number);
-    }
 }
 
 void lifecycle_have(const struct lifecycle *lc, struct lifecycle_have *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of one connector on this worker: its host, its connector object, and those of its tasks that are here. A standalone
- * worker has everything of a connector, and its tasks are what the object makes of them (lifecycle_run). A worker of a cluster
- * has a share of it: perhaps the object, and any of the tasks (lifecycle_put_task). Knows nothing of where configurations come
+ * worker has everything of a connector, and its tasks are what the object makes of them (lifecycle_asking_run). A worker of a cluster
+ * has a share of it: perhaps the object, and any of the tasks (lifecycle_share_put). Knows nothing of where configurations come
  * from and nothing of requests. Owner: the worker's loop. */
 #ifndef WORKER_LIFECYCLE_H
 #define WORKER_LIFECYCLE_H
@@ -18,7 +18,7 @@ struct lifecycle;
 /* What all lifecycles share. Borrowed for life.
  *
  * made      the connector made the configurations of its tasks: an array of objects of text, checked. To be answered, now
- *           or later, by lifecycle_run with what is to run, or by lifecycle_keep
+ *           or later, by lifecycle_asking_run with what is to run, or by lifecycle_asking_keep
  * told      a state changed, of a task or of the connector (-1); not to call back into the lifecycle. NULL: nobody listens
  * moved     the lifecycle moved on by itself (a timer): ask it how it stands. Called last in whatever called it */
 struct lifecycle_env {
@@ -33,7 +33,7 @@ struct lifecycle_env {
 
 /* What is to run. All copied, but for plugin.
  *
- * shared   a share of a connector: its tasks come by lifecycle_put_task
+ * shared   a share of a connector: its tasks come by lifecycle_share_put
  * object   shared: the connector object is here
  * serial   shared: of the configuration, above 0; for lifecycle_have */
 struct lifecycle_work {
@@ -73,19 +73,19 @@ void lifecycle_end(struct lifecycle *lc); /* stop everything; a share is this wo
 void lifecycle_mark_restarting(struct lifecycle *lc, int task);
 
 /* Standalone: what is to run for the configurations that were made; copied. */
-void lifecycle_run(struct lifecycle *lc, const struct props *configs, size_t count);
+void lifecycle_asking_run(struct lifecycle *lc, const struct props *configs, size_t count);
 /* A share: they were taken note of; what is here goes on. */
-void lifecycle_keep(struct lifecycle *lc);
-void lifecycle_ask_again(
+void lifecycle_asking_keep(struct lifecycle *lc);
+void lifecycle_asking_again(
     struct lifecycle *lc); /* a share: make them anew, if the connector runs here */
 
 /* A share grows and shrinks, by any number of calls while nothing ENDs before the first of them. A task that is put is started,
  * also when it FAILED before; with another configuration than it has, it is stopped first. One that is dropped is stopped, told
  * UNASSIGNED, and forgotten. */
-void lifecycle_object(struct lifecycle *lc, bool object);
-void lifecycle_put_task(struct lifecycle *lc, int task, const struct props *config,
-                        int64_t generation);
-void lifecycle_drop_task(struct lifecycle *lc, int task);
+void lifecycle_share_object(struct lifecycle *lc, bool object);
+void lifecycle_share_put(struct lifecycle *lc, int task, const struct props *config,
+                         int64_t generation);
+void lifecycle_share_drop(struct lifecycle *lc, int task);
 /* config, tasks: borrowed until the next call. serial 0: nothing was applied yet, or all of it was ended. */
 struct lifecycle_have {
     const struct props *config;
@@ -99,7 +99,7 @@ void lifecycle_have(const struct lifecycle *lc, struct lifecycle_have *out);
 /* Events of the supervisor. */
 void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *trace,
                             const char *version);
-void lifecycle_on_configs(struct lifecycle *lc, const json_t *configs, const char *error);
+void lifecycle_asking_made(struct lifecycle *lc, const json_t *configs, const char *error);
 void lifecycle_on_task(struct lifecycle *lc, int task, enum state state, const char *trace);
 void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *death);
 bool lifecycle_may_start(const struct lifecycle *lc, int task); /* MSG_START_CHECK */

@@ -57,16 +57,16 @@ static void carry_out(struct lifecycle *lc, const struct share *share,
                       const struct reconcile_plan *plan)
 {
     for (size_t i = 0; i < plan->drop_count; i++)
-        lifecycle_drop_task(lc, plan->drop[i]);
+        lifecycle_share_drop(lc, plan->drop[i]);
     if (plan->act == RECONCILE_APPLY)
         apply(lc, share);
     if (plan->retarget)
         lifecycle_target(lc, share->want.target);
     if (plan->move_object)
-        lifecycle_object(lc, share->want.object);
+        lifecycle_share_object(lc, share->want.object);
     for (size_t i = 0; i < plan->put_count; i++)
-        lifecycle_put_task(lc, plan->put[i], config_of(share, plan->put[i]),
-                           share->want.generation);
+        lifecycle_share_put(lc, plan->put[i], config_of(share, plan->put[i]),
+                            share->want.generation);
 }
 
 bool share_bring_about(struct lifecycle *lc, const struct share *share)
