@@ -192,7 +192,7 @@ unit_rooms = $(if $(filter plugins,$(call room_of,$(1))),$(BELOW_host),$(BELOW_$
 unit_plugin = $(if $(filter plugins,$(call room_of,$(1))),$(if $(word 5,$(subst /, ,$(1))),$(word 4,$(subst /, ,$(1))),$(call plugin_of,$(call about,$(1)))))
 helpers = $(filter-out $(dir $(1))test_%,$(wildcard $(dir $(1))*.c))
 
-# What unit tests of the host, of kafka and of plugins share: tests/support/unit/, as an archive.
+# What unit tests of several rooms share: tests/support/unit/, as an archive.
 $(eval $(call members,tests/support/unit,$(wildcard tests/support/unit/*.c)))
 $(BUILD)/tests/support/unit.a: $(call to_objects,$(wildcard tests/support/unit/*.c)) $(BUILD)/tests/support/unit.members
 	@echo "  AR    $@"
@@ -207,7 +207,7 @@ $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/worker/test_*.c)): $(BUILD)/runt
 define unit_rule
 $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
                $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1))) \
-               $(if $(filter host kafka plugins wire,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
+               $(if $(filter base host kafka plugins wire,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
 	@echo "  TEST  $$@"
 	$$(Q)$$(LINK_TEST)
 endef

@@ -10,6 +10,7 @@ rules='
 include/millrace/           : millrace/
 runtime/main.c              : base/ worker/worker.h host/host.h millrace/error.h millrace/plugin.h
 runtime/base/               : base/ jansson.h millrace/error.h
+runtime/base/oidc_fetch.c   : base/ jansson.h curl/
 runtime/kafka/              : base/ kafka/ librdkafka/
 runtime/wire/               : base/ wire/ openssl/
 runtime/model/              : base/ model/ millrace/config.h

@@ -14,7 +14,9 @@
 #define NO_CLASSES \
     "Java classes can't run here; remove it and give user and password, or client id and secret, " \
     "in sasl.jaas.config"
-#define NO_ASSERTION "librdkafka can't log in by assertion; use client id and secret"
+#define NO_ASSERTION "logins by assertion are not spoken here; use client id and secret"
+#define REFRESH \
+    "librdkafka asks for a token after four fifths of the life of the one before; ignored"
 
 static const struct client_map_rule sasl_rules[] = {
     {"sasl.login.class", CLIENT_MAP_REFUSED, "", NO_CLASSES},
@@ -30,18 +32,12 @@ static const struct client_map_rule sasl_rules[] = {
     {"sasl.oauthbearer.assertion.template.file", CLIENT_MAP_REFUSED, "", NO_ASSERTION},
     {"sasl.kerberos.kinit.cmd", CLIENT_MAP_REFUSED, "/usr/bin/kinit,kinit",
      "the command can't be chosen; remove it and have kinit in the PATH of the worker"},
-    {"sasl.login.connect.timeout.ms", CLIENT_MAP_REMARKED, "", JVM_ONLY},
-    {"sasl.login.read.timeout.ms", CLIENT_MAP_REMARKED, "", JVM_ONLY},
-    {"sasl.login.refresh.buffer.seconds", CLIENT_MAP_REMARKED, "300", JVM_ONLY},
-    {"sasl.login.refresh.min.period.seconds", CLIENT_MAP_REMARKED, "60", JVM_ONLY},
-    {"sasl.login.refresh.window.factor", CLIENT_MAP_REMARKED, "0.8", JVM_ONLY},
-    {"sasl.login.refresh.window.jitter", CLIENT_MAP_REMARKED, "0.05", JVM_ONLY},
-    {"sasl.login.retry.backoff.ms", CLIENT_MAP_REMARKED, "100", JVM_ONLY},
-    {"sasl.login.retry.backoff.max.ms", CLIENT_MAP_REMARKED, "10000", JVM_ONLY},
+    {"sasl.login.refresh.buffer.seconds", CLIENT_MAP_REMARKED, "300", REFRESH},
+    {"sasl.login.refresh.min.period.seconds", CLIENT_MAP_REMARKED, "60", REFRESH},
+    {"sasl.login.refresh.window.factor", CLIENT_MAP_REMARKED, "0.8", REFRESH},
+    {"sasl.login.refresh.window.jitter", CLIENT_MAP_REMARKED, "0.05", REFRESH},
     {"sasl.kerberos.ticket.renew.jitter", CLIENT_MAP_REMARKED, "0.05", JVM_ONLY},
     {"sasl.kerberos.ticket.renew.window.factor", CLIENT_MAP_REMARKED, "0.8", JVM_ONLY},
-    {"sasl.oauthbearer.header.urlencode", CLIENT_MAP_REMARKED, "false",
-     "librdkafka sends client id and secret as they are; ignored"},
     {"sasl.oauthbearer.scope.claim.name", CLIENT_MAP_REMARKED, "scope",
      "tokens are checked by the broker; ignored"},
     {"sasl.oauthbearer.sub.claim.name", CLIENT_MAP_REMARKED, "sub",
@@ -118,51 +114,6 @@ static int apply_kerberos(struct client_map *m, struct props *jaas)
                                     "sasl.kerberos.min.time.before.relogin", text);
 }
 
-static int put_oidc(struct client_map *m, const struct props *jaas, const char *java,
-                    const char *rdkafka, bool needed)
-{
-    const char *value = client_map_get(m, java);
-
-    if (value == NULL)
-        value = props_get(jaas, rdkafka);
-    if (value == NULL && needed)
-        return mr_fail(m->err, MR_ERR_CONFIG,
-                       "sasl.mechanism OAUTHBEARER with a token endpoint needs %s, or the same in "
-                       "sasl.jaas.config",
-                       java);
-    return value != NULL ? client_map_put(m, java, rdkafka, value) : 0;
-}
-
-static int apply_oidc(struct client_map *m, const char *url, const struct props *jaas)
-{
-    const char *extensions = props_get(jaas, "sasl.oauthbearer.extensions");
-    int rc;
-
-    if (url == NULL)
-        return mr_fail(m->err, MR_ERR_CONFIG,
-                       "sasl.mechanism OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url");
-    if (strncasecmp(url, "https://", 8) != 0 && strncasecmp(url, "http://", 7) != 0)
-        return client_map_invalid(m, "sasl.oauthbearer.token.endpoint.url", url,
-                                  "librdkafka takes http and https only");
-    rc = client_map_feature(m, "sasl.oauthbearer.token.endpoint.url", "oidc", "OIDC (libcurl)");
-    if (rc == 0)
-        rc = client_map_put(m, "sasl.mechanism", "sasl.oauthbearer.method", "oidc");
-    if (rc == 0)
-        rc = client_map_put(m, "sasl.oauthbearer.token.endpoint.url",
-                            "sasl.oauthbearer.token.endpoint.url", url);
-    if (rc == 0)
-        rc = put_oidc(m, jaas, "sasl.oauthbearer.client.credentials.client.id",
-                      "sasl.oauthbearer.client.id", true);
-    if (rc == 0)
-        rc = put_oidc(m, jaas, "sasl.oauthbearer.client.credentials.client.secret",
-                      "sasl.oauthbearer.client.secret", true);
-    if (rc == 0)
-        rc = put_oidc(m, jaas, "sasl.oauthbearer.scope", "sasl.oauthbearer.scope", false);
-    if (rc == 0 && extensions != NULL)
-        rc = client_map_put(m, "sasl.jaas.config", "sasl.oauthbearer.extensions", extensions);
-    return rc;
-}
-
 static int apply_oauth(struct client_map *m, struct props *jaas)
 {
     const char *url = client_map_get(m, "sasl.oauthbearer.token.endpoint.url");
@@ -177,7 +128,7 @@ static int apply_oauth(struct client_map *m, struct props *jaas)
         props_remove(jaas, "sasl.oauthbearer.extensions"); /* stand in sasl.oauthbearer.config */
         return put_jaas(m, jaas);
     }
-    return apply_oidc(m, url, jaas);
+    return client_token_apply(m, jaas);
 }
 
 static int apply_mechanism(struct client_map *m, const struct mechanism *mechanism,

@@ -41,6 +41,8 @@ rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *ja
     rc = client_conf_map(kind, java, &settings, warn, arg, err);
     if (rc == 0)
         rc = fill(conf, &settings, err);
+    if (rc == 0)
+        client_token_prepare(conf, &settings);
     props_deinit(&settings);
     if (rc != 0) {
         rd_kafka_conf_destroy(conf);
@@ -53,6 +55,7 @@ rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *ja
 rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, struct mr_error *err)
 {
     char why[512] = "";
+    bool tokens = client_token_wanted(*conf);
     rd_kafka_t *rk = rd_kafka_new(kind == CLIENT_CONSUMER ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER,
                                   *conf, why, sizeof(why));
 
@@ -64,5 +67,9 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
         mr_fail(err, MR_ERR_CONFIG, "The Kafka client can't be made with these settings: %s", text);
     }
     *conf = NULL;
+    if (rk != NULL && tokens && client_token_begin(rk, err) != 0) {
+        rd_kafka_destroy(rk);
+        rk = NULL;
+    }
     return rk;
 }

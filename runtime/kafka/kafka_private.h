@@ -104,6 +104,15 @@ const char *const *client_table_names(enum client_kind kind);
 int client_security_apply(struct client_map *m);
 int client_tls_apply(struct client_map *m);
 
+/* --- client_token.c: OAUTHBEARER with tokens of an endpoint -------------------------------------------------------- */
+
+/* What it takes to fetch them, from Java's settings and the login module's options. */
+int client_token_apply(struct client_map *m, const struct props *jaas);
+/* settings: librdkafka's, mapped. Has the client fetch tokens when they say so. */
+void client_token_prepare(rd_kafka_conf_t *conf, const struct props *settings);
+bool client_token_wanted(const rd_kafka_conf_t *conf);
+int client_token_begin(rd_kafka_t *rk, struct mr_error *err); /* after rd_kafka_new, when wanted */
+
 /* --- kafka_error.c ---------------------------------------------------------------------------------------------- */
 
 /* What an error of librdkafka means for a record that was produced, for a group consumer, and for the client as

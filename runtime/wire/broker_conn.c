@@ -31,6 +31,7 @@ static void bury(struct broker_conn *conn)
     loop_timer_cancel(&conn->renew_timer);
     loop_timer_cancel(&conn->throttle_timer);
     wire_stream_free(&conn->stream);
+    wire_token_wait_free(&conn->token_wait);
     sasl_free(&conn->sasl);
     buf_deinit(&conn->in);
     buf_deinit(&conn->out);
@@ -122,6 +123,7 @@ static void shut(struct broker_conn *conn, const struct mr_error *err)
     loop_timer_cancel(&conn->renew_timer);
     loop_timer_cancel(&conn->throttle_timer);
     wire_stream_free(&conn->stream);
+    wire_token_wait_free(&conn->token_wait);
     if (why.code == MR_ERR_IO || why.code == MR_ERR_TIMEOUT)
         why.code = MR_ERR_CLOSED;
     tell_all_closed(conn, &why);
@@ -254,6 +256,8 @@ int broker_conn_send(struct broker_conn *conn, const struct request *request, in
     struct broker_call *call;
 
     err = err != NULL ? err : &own;
+    if (conn->conf->token != NULL)
+        wire_token_tend(conn->conf->token);
     call = call_new(conn, request, err);
     if (call == NULL)
         return code_of(err, MR_ERR_STATE);
@@ -412,7 +416,9 @@ static void setup_timed_out(void *arg)
 
     mr_fail(&err, MR_ERR_IO, "no connection to broker %s within %lld ms (%s)", conn->name,
             (long long)conn->conf->setup_timeout_ms,
-            conn->state == BROKER_CONNECT ? conn->tcp ? "TLS" : "TCP" : "login");
+            conn->state == BROKER_CONNECT ? conn->tcp ? "TLS" : "TCP"
+            : conn->token_wait != NULL    ? "the token endpoint did not answer yet"
+                                          : "login");
     broker_conn_fail(conn, &err);
 }
 

@@ -76,6 +76,8 @@ static void send_token(struct broker_conn *conn, struct codec_bytes in)
         send_or_fail(conn, &request, on_token);
     } else if (rc == MR_AGAIN) {
         sasl_free(&conn->sasl);
+        if (conn->conf->token != NULL)
+            wire_token_accepted(conn->conf->token);
         become_ready(conn);
     } else {
         err_prefix(&err, "login at broker %s", conn->name);
@@ -90,6 +92,8 @@ static void refuse_login(struct broker_conn *conn, int16_t code, const char *wha
     bool again = kafka_code_act(code) != KAFKA_CODE_FATAL;
     const char *hint = kafka_code_hint(code);
 
+    if (conn->conf->token != NULL && conn->state == BROKER_TOKENS)
+        again = wire_token_refused(conn->conf->token, conn->token_number) || again;
     mr_fail(&err, again ? MR_ERR_IO : MR_ERR_FATAL,
             "broker %s refused the login by %s with %s: %.300s%s%s", conn->name,
             sasl_name(conn->conf->sasl.mechanism), kafka_code_name(code), what,
@@ -131,6 +135,40 @@ static void refuse_mechanism(struct broker_conn *conn, const struct answer *answ
     refuse_login(conn, answer->error, list);
 }
 
+static void take_token(struct broker_conn *conn);
+
+static void on_fetched(void *arg, const struct mr_error *err)
+{
+    struct broker_conn *conn = arg;
+    struct mr_error why = err != NULL ? *err : (struct mr_error){0};
+
+    wire_token_wait_free(&conn->token_wait);
+    if (err == NULL) {
+        take_token(conn);
+        return;
+    }
+    err_prefix(&why, "login at broker %s", conn->name);
+    fail_with(conn, &why);
+}
+
+/* The broker is in no hurry between the handshake and the token. */
+static void take_token(struct broker_conn *conn)
+{
+    struct mr_error err = {0};
+    char *token = NULL;
+    int rc = wire_token_get(conn->conf->token, &token, &conn->token_number, &err);
+
+    if (rc == MR_AGAIN)
+        conn->token_wait =
+            wire_token_wait_new(conn->conf->token, conn->loop, on_fetched, conn, &err);
+    if (rc == 0) {
+        sasl_give_token(conn->sasl, token);
+        send_token(conn, (struct codec_bytes){0});
+    } else if (conn->token_wait == NULL) {
+        fail_with(conn, &err);
+    }
+}
+
 static void on_handshake(void *arg, const struct answer *answer, const struct mr_error *err)
 {
     struct broker_conn *conn = arg;
@@ -144,7 +182,10 @@ static void on_handshake(void *arg, const struct answer *answer, const struct mr
     conn->state = BROKER_TOKENS;
     sasl_free(&conn->sasl);
     conn->sasl = sasl_new(&conn->conf->sasl);
-    send_token(conn, (struct codec_bytes){0});
+    if (conn->conf->token != NULL)
+        take_token(conn);
+    else
+        send_token(conn, (struct codec_bytes){0});
 }
 
 void broker_login_start(struct broker_conn *conn)

@@ -65,6 +65,8 @@ struct broker_conn {
     struct answer_range ranges[REQUEST_API_COUNT];
     bool known[REQUEST_API_COUNT]; /* ranges[api] is what the broker said */
     struct sasl *sasl;
+    struct wire_token_wait *token_wait; /* a login wants a token that is being fetched */
+    uint64_t token_number;              /* of the token that the newest login used */
     bool renew_due;
     struct loop_timer renew_timer;
 };

@@ -72,12 +72,12 @@ static int take_password(struct sasl_conf *conf, const struct props *jaas, struc
 static int take_oauth(struct sasl_conf *conf, const struct props *jaas,
                       const struct props *settings, struct mr_error *err)
 {
+    bool endpoint = props_get(settings, "sasl.oauthbearer.token.endpoint.url") != NULL;
     int rc = copy(&conf->extensions, props_get(jaas, "sasl.oauthbearer.extensions"), err);
 
-    if (rc == 0 && props_get(jaas, "enable.sasl.oauthbearer.unsecure.jwt") != NULL)
+    if (rc == 0 && !endpoint && props_get(jaas, "enable.sasl.oauthbearer.unsecure.jwt") != NULL)
         rc = copy(&conf->claims, props_get(jaas, "sasl.oauthbearer.config"), err);
-    if (rc == 0 && conf->claims == NULL &&
-        props_get(settings, "sasl.oauthbearer.token.endpoint.url") == NULL)
+    if (rc == 0 && !endpoint && conf->claims == NULL)
         rc = mr_fail(err, MR_ERR_CONFIG,
                      "sasl.mechanism OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url, or for "
                      "tests an unsecuredLoginStringClaim_sub in sasl.jaas.config");
@@ -94,12 +94,12 @@ int sasl_conf_read(struct sasl_conf *conf, const struct props *settings, struct 
     bool oauth = conf->mechanism == SASL_OAUTHBEARER;
 
     props_init(&jaas);
-    if (rc == 0 && text == NULL)
+    if (rc == 0 && text == NULL && !oauth)
         rc = mr_fail(err, MR_ERR_CONFIG, "sasl.mechanism %s needs sasl.jaas.config",
                      names[conf->mechanism]);
-    if (rc == 0)
+    if (rc == 0 && text != NULL)
         rc = jaas_parse(text, &jaas, &module, err);
-    if (rc == 0 && module != (oauth ? JAAS_OAUTH : JAAS_PASSWORD))
+    if (rc == 0 && text != NULL && module != (oauth ? JAAS_OAUTH : JAAS_PASSWORD))
         rc = mr_fail(err, MR_ERR_CONFIG,
                      "The login module in sasl.jaas.config does not go with sasl.mechanism %s",
                      names[conf->mechanism]);
@@ -121,7 +121,6 @@ void sasl_conf_deinit(struct sasl_conf *conf)
 {
     wipe(&conf->user);
     wipe(&conf->password);
-    wipe(&conf->token);
     wipe(&conf->claims);
     wipe(&conf->extensions);
 }
@@ -132,6 +131,7 @@ struct sasl {
     const struct sasl_conf *conf;
     int steps;
     struct scram *scram;
+    char *token;       /* OAUTHBEARER, given */
     char refusal[512]; /* OAUTHBEARER: what the broker said, until it says so as an error */
 };
 
@@ -253,11 +253,10 @@ static void put_extensions(struct buf *out, const char *extensions)
 
 static int say_token(struct sasl *s, struct buf *out, struct mr_error *err)
 {
-    if (s->conf->token == NULL && s->conf->claims == NULL)
-        return mr_fail(err, MR_ERR_IO, "there is no OAUTHBEARER token yet to log in with");
+    mr_assert(s->token != NULL || s->conf->claims != NULL);
     buf_puts(out, "n,,\1auth=Bearer ");
-    if (s->conf->token != NULL)
-        buf_puts(out, s->conf->token);
+    if (s->token != NULL)
+        buf_puts(out, s->token);
     else
         put_unsecured(out, s->conf->claims);
     put_extensions(out, s->conf->extensions);
@@ -302,6 +301,12 @@ struct sasl *sasl_new(const struct sasl_conf *conf)
     return s;
 }
 
+void sasl_give_token(struct sasl *s, char *token)
+{
+    wipe(&s->token);
+    s->token = token;
+}
+
 void sasl_free(struct sasl **sp)
 {
     struct sasl *s = *sp;
@@ -310,5 +315,6 @@ void sasl_free(struct sasl **sp)
     if (s == NULL)
         return;
     scram_free(&s->scram);
+    wipe(&s->token);
     free(s);
 }

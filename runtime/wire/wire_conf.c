@@ -158,6 +158,9 @@ static int read_security(struct wire_conf *conf, const struct props *settings, s
     conf->login = protocols[i].login;
     if (conf->login)
         rc = sasl_conf_read(&conf->sasl, settings, err);
+    if (rc == 0 && conf->login && conf->sasl.mechanism == SASL_OAUTHBEARER &&
+        conf->sasl.claims == NULL && (conf->token = wire_token_new(settings, err)) == NULL)
+        rc = MR_ERR_CONFIG;
     if (rc == 0)
         rc = read_host_check(conf, settings, err);
     if (rc == 0 && protocols[i].tls && (conf->tls = wire_tls_context(settings, err)) == NULL)
@@ -204,26 +207,9 @@ void wire_conf_free(struct wire_conf **cp)
     free(conf->bootstrap);
     free(conf->client_id);
     SSL_CTX_free(conf->tls);
+    wire_token_free(&conf->token);
     sasl_conf_deinit(&conf->sasl);
     free(conf);
-}
-
-int wire_conf_set_token(struct wire_conf *conf, const char *token, struct mr_error *err)
-{
-    char *copy;
-
-    for (const char *p = token; *p != '\0'; p++)
-        if (*p <= ' ' || *p > '~')
-            return mr_fail(err, MR_ERR_CONFIG,
-                           "the OAUTHBEARER token holds a blank or a character that no token has");
-    copy = strdup(token);
-    if (copy == NULL)
-        return mr_fail(err, MR_ERR_NOMEM, "out of memory");
-    if (conf->sasl.token != NULL)
-        OPENSSL_cleanse(conf->sasl.token, strlen(conf->sasl.token));
-    free(conf->sasl.token);
-    conf->sasl.token = copy;
-    return 0;
 }
 
 const char *wire_conf_client_id(const struct wire_conf *conf)

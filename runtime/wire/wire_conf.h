@@ -15,10 +15,6 @@ struct wire_conf;
 struct wire_conf *wire_conf_new(const struct props *settings, struct mr_error *err);
 void wire_conf_free(struct wire_conf **conf); /* after everything that was made with it */
 
-/* The token for the next OAUTHBEARER logins; copied. Thread: that of the loop which uses
- * conf. */
-int wire_conf_set_token(struct wire_conf *conf, const char *token, struct mr_error *err);
-
 const char *wire_conf_client_id(const struct wire_conf *conf); /* "" when none was given */
 int64_t wire_conf_request_timeout_ms(const struct wire_conf *conf);
 int64_t wire_conf_retry_backoff_ms(const struct wire_conf *conf);

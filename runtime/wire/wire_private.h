@@ -5,6 +5,7 @@
 
 #include "wire/broker_conn.h"
 #include "wire/sasl.h"
+#include "wire/wire_token.h"
 
 #include <openssl/types.h>
 
@@ -21,6 +22,7 @@ struct wire_conf {
     bool check_host;
     bool login; /* SASL */
     struct sasl_conf sasl;
+    struct wire_token *token; /* OAUTHBEARER with a token endpoint; else NULL */
 };
 
 /* wire_tls.c: everything that ssl.* say, except how hosts are named. NULL with err. */

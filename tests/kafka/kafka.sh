@@ -18,6 +18,7 @@
 #
 # Ports are free ones, found at start. Several Kafkas live beside each other, each in a folder of its own.
 #   KAFKA_RUN          that folder                        (millrace-kafka in the temporary directory)
+#   KAFKA_VERSION      another version than pom.xml has   (3.9 or newer)
 #   KAFKA_LIBS         the jars                           (millrace/kafka-VERSION in the user's cache)
 #   KAFKA_PORT         of the first broker                (a free one)
 #   KAFKA_AUTO_CREATE  topics spring into being by use    (true)
@@ -28,7 +29,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${KAFKA_RUN:-${TMPDIR:-/tmp}/millrace-kafka}
-version=$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$here/pom.xml")
+version=${KAFKA_VERSION:-$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$here/pom.xml")}
 libs=${KAFKA_LIBS:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/millrace/kafka-$version}
 read -r -a jvm <<<"${KAFKA_JAVA_OPTS:--Xms128m -Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto}"
 ready_seconds=90
@@ -52,7 +53,7 @@ fetch() {
     flock 9
     if [ ! -e "$libs/.complete" ]; then
         echo "kafka.sh: fetching Apache Kafka $version from Maven Central into $libs" >&2
-        mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$libs" >&2 ||
+        mvn -q -B -f "$here/pom.xml" -Dkafka.version="$version" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$libs" >&2 ||
             die "Maven could not fetch Apache Kafka $version: see above"
         touch "$libs/.complete"
     fi
@@ -104,7 +105,8 @@ launch() { # name, then java arguments
     local name=$1 pid
     shift
     [ -e "$run/$name.log" ] && cat "$run/$name.log" >>"$run/$name.earlier.log"
-    setsid java "${jvm[@]}" -Dlog4j2.configurationFile="$run/log4j2.properties" -Dkafka.logs.dir="$run" -cp "$libs/*" "$@" \
+    setsid java "${jvm[@]}" -Dlog4j2.configurationFile="$run/log4j2.properties" \
+        -Dlog4j.configuration="file:$run/log4j.properties" -Dkafka.logs.dir="$run" -cp "$libs/*" "$@" \
         >"$run/$name.log" 2>&1 </dev/null &
     pid=$!
     echo "$pid $(start_time "$pid")" >"$run/$name.pid"
@@ -155,6 +157,13 @@ appender.o.layout.type = PatternLayout
 appender.o.layout.pattern = %d{HH:mm:ss,SSS} %-5p %c{1} %m%n
 rootLogger.level = ${KAFKA_LOG_LEVEL:-info}
 rootLogger.appenderRef.o.ref = o
+END
+    # Before Kafka 4: another library for the same.
+    cat >"$run/log4j.properties" <<END
+log4j.rootLogger=${KAFKA_LOG_LEVEL:-info}, o
+log4j.appender.o=org.apache.log4j.ConsoleAppender
+log4j.appender.o.layout=org.apache.log4j.PatternLayout
+log4j.appender.o.layout.ConversionPattern=%d{HH:mm:ss,SSS} %-5p %c{1} %m%n
 END
 }
 
@@ -354,7 +363,7 @@ stop() {
     rm -rf "$run"
 }
 
-usage() { sed -n '3,27s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '3,28s/^# \{0,1\}//p' "$0"; }
 want() { [ "$1" -ge "$2" ] || { usage >&2; exit 1; }; }
 
 case ${1:-help} in

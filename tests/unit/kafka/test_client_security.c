@@ -104,18 +104,7 @@ static void kerberos_needs_a_service_and_no_command(void **state)
         SASL("sasl.kerberos.service.name", "kafka", "sasl.kerberos.kinit.cmd", "/usr/bin/kinit"));
 }
 
-static bool built_with_oidc(void)
-{
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    char list[512] = "";
-    size_t size = sizeof(list);
-
-    rd_kafka_conf_get(conf, "builtin.features", list, &size);
-    rd_kafka_conf_destroy(conf);
-    return strstr(list, "oidc") != NULL;
-}
-
-static void tokens_need_an_endpoint_and_a_library_that_can(void **state)
+static void tokens_need_an_endpoint_and_credentials(void **state)
 {
     struct mapped *m = SASL("sasl.mechanism", "OAUTHBEARER", "sasl.jaas.config",
                             "OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"a\";");
@@ -136,13 +125,23 @@ static void tokens_need_an_endpoint_and_a_library_that_can(void **state)
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
         "sasl.jaas.config",
         "OAuthBearerLoginModule required clientId=\"i\" clientSecret=\"hunter2\" scope=\"s\";");
-    if (!built_with_oidc()) {
-        mapped_refused(m, "built without OIDC", NULL);
-        return;
-    }
-    mapped_value(m, "sasl.oauthbearer.method", "oidc");
-    mapped_value(m, "sasl.oauthbearer.client.id", "i");
-    mapped_value(m, "sasl.oauthbearer.client.secret", "hunter2");
+    mapped_silent(m);
+    mapped_value(
+        m, "sasl.oauthbearer.config",
+        "{\"settings\":{\"sasl.oauthbearer.token.endpoint.url\":\"https://t/token\"},\"jaas\":{"
+        "\"sasl.oauthbearer.client.id\":\"i\",\"sasl.oauthbearer.client.secret\":\"hunter2\","
+        "\"sasl.oauthbearer.scope\":\"s\"}}");
+    mapped_unset(m, "enable.sasl.oauthbearer.unsecure.jwt");
+    mapped_silent(SASL("sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url",
+                       "https://t", "sasl.oauthbearer.client.credentials.client.id", "i",
+                       "sasl.oauthbearer.client.credentials.client.secret", "hunter2",
+                       "sasl.oauthbearer.header.urlencode", "true", "sasl.login.read.timeout.ms",
+                       "5"));
+    mapped_remark(SASL("sasl.mechanism", "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url",
+                       "https://t", "sasl.oauthbearer.client.credentials.client.id", "i",
+                       "sasl.oauthbearer.client.credentials.client.secret", "hunter2",
+                       "sasl.login.refresh.window.factor", "0.7"),
+                  "four fifths");
 }
 
 #define SSL(...) MAP(CLIENT_CONSUMER, "security.protocol", "SSL", __VA_ARGS__)
@@ -335,7 +334,7 @@ int main(void)
         cmocka_unit_test(passwords_log_in_by_plain_and_scram),
         cmocka_unit_test(what_cannot_log_in_is_refused_with_a_remedy),
         cmocka_unit_test(kerberos_needs_a_service_and_no_command),
-        cmocka_unit_test(tokens_need_an_endpoint_and_a_library_that_can),
+        cmocka_unit_test(tokens_need_an_endpoint_and_credentials),
         cmocka_unit_test(trust_comes_from_pem_only),
         cmocka_unit_test(certificates_on_one_line_get_their_lines_back),
         cmocka_unit_test(a_key_store_is_pkcs12_or_one_pem_file),

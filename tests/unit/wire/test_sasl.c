@@ -191,8 +191,8 @@ static void a_given_token_is_sent_and_its_refusal_is_told(void **state)
                                "OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=a "
                                "extension_x=\"1\" extension_y=\"2\";"),
                      0);
-    conf.token = strdup("TOKEN");
     s = sasl_new(&conf);
+    sasl_give_token(s, strdup("TOKEN"));
     buf_reset(&out);
     assert_int_equal(sasl_step(s, text(""), &out, &err), 0);
     assert_string_equal(out.data, "n,,\1auth=Bearer TOKEN\1x=1\1y=2\1\1");
@@ -203,6 +203,7 @@ static void a_given_token_is_sent_and_its_refusal_is_told(void **state)
     assert_non_null(strstr(err.text, "invalid_token"));
     sasl_free(&s);
     s = sasl_new(&conf);
+    sasl_give_token(s, strdup("TOKEN"));
     assert_int_equal(sasl_step(s, text(""), &out, &err), 0);
     assert_int_equal(sasl_step(s, text(""), &out, &err), MR_AGAIN);
     sasl_free(&s);

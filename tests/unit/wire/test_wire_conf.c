@@ -117,16 +117,31 @@ static void protocols_decide_what_is_looked_at(void **state)
     assert_bad("ssl.endpoint.identification.algorithm", "ldaps", "use https");
 }
 
-static void a_token_must_be_one(void **state)
+#define OAUTH "security.protocol", "SASL_SSL", "sasl.mechanism", "OAUTHBEARER"
+#define ENDPOINT "sasl.oauthbearer.token.endpoint.url", "https://idp/token"
+
+static void tokens_come_from_an_endpoint_or_are_unsecured(void **state)
 {
-    assert_int_equal(read_conf(NULL), 0);
-    assert_int_equal(wire_conf_set_token(conf, "abc.DEF-_~+/=", &err), 0);
-    assert_string_equal(conf->sasl.token, "abc.DEF-_~+/=");
-    assert_int_equal(wire_conf_set_token(conf, "hunter2\1auth", &err), MR_ERR_CONFIG);
+    assert_int_equal(read_conf(OAUTH, "sasl.jaas.config",
+                               "OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=a;",
+                               NULL),
+                     0);
+    assert_null(conf->token);
+    assert_int_equal(read_conf(OAUTH, ENDPOINT, "sasl.jaas.config",
+                               "OAuthBearerLoginModule required clientId=a clientSecret=hunter2;",
+                               NULL),
+                     0);
+    assert_non_null(conf->token);
+    assert_int_equal(read_conf(OAUTH, ENDPOINT, "sasl.oauthbearer.client.credentials.client.id",
+                               "a", "sasl.oauthbearer.client.credentials.client.secret", "hunter2",
+                               NULL),
+                     0);
+    assert_non_null(conf->token);
+    assert_int_equal(read_conf(OAUTH, ENDPOINT, "sasl.jaas.config",
+                               "OAuthBearerLoginModule required clientSecret=hunter2;", NULL),
+                     MR_ERR_CONFIG);
+    assert_non_null(strstr(err.text, "client.id"));
     assert_null(strstr(err.text, "hunter2"));
-    assert_int_equal(wire_conf_set_token(conf, "a b", NULL), MR_ERR_CONFIG);
-    assert_int_equal(wire_conf_set_token(conf, "\xc3\xa4", NULL), MR_ERR_CONFIG);
-    assert_string_equal(conf->sasl.token, "abc.DEF-_~+/=");
 }
 
 static int forget(void **state)
@@ -142,7 +157,7 @@ int main(void)
         cmocka_unit_test(bad_addresses_are_named),
         cmocka_unit_test(times_have_javas_defaults_and_bounds),
         cmocka_unit_test(protocols_decide_what_is_looked_at),
-        cmocka_unit_test(a_token_must_be_one),
+        cmocka_unit_test(tokens_come_from_an_endpoint_or_are_unsecured),
     };
 
     return cmocka_run_group_tests(tests, NULL, forget);
