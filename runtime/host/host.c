@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "host/hosted.h"
 #include "host/kill_timer.h"
+#include "host/plugin_places.h"
 #include "host/thread_guard.h"
 #include "link/chan.h"
 #include "link/inherit.h"
@@ -304,23 +305,6 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
     return 0;
 }
 
-/* A role that is absent has no converter. */
-static int get_converters(const json_t *body, struct plugin_place *out, struct mr_error *err)
-{
-    static const char *const roles[PLUGIN_ROLES] = {
-        [PLUGIN_KEY] = "key", [PLUGIN_VALUE] = "value", [PLUGIN_HEADER] = "header"};
-    const json_t *all = json_object_get(body, "converters");
-
-    for (size_t role = 0; role < PLUGIN_ROLES; role++) {
-        const json_t *one = json_object_get(all, roles[role]);
-
-        if (one != NULL && (!json_get_text(one, "library", &out[role].library) ||
-                            !json_get_text(one, "class", &out[role].name)))
-            return missing("converters", err);
-    }
-    return 0;
-}
-
 static int on_connector_start(struct host *host, const json_t *body, struct mr_error *err)
 {
     struct hosted_connector spec = {0};
@@ -334,8 +318,9 @@ static int on_connector_start(struct host *host, const json_t *body, struct mr_e
         rc = get_text(body, "library", &spec.library, err);
     if (rc == 0)
         rc = get_text(body, "class", &spec.class_name, err);
-    if (rc == 0)
-        rc = get_converters(body, spec.converters, err);
+    spec.plugins = json_object_get(body, "plugins");
+    if (rc == 0 && plugin_places_check(spec.plugins, NULL) != 0)
+        rc = missing("plugins", err);
     if (rc == 0)
         rc = get_target(body, &spec.target, err);
     spec.tasks_only = json_is_false(json_object_get(body, "object"));

@@ -13,6 +13,7 @@
 #include "host/data/schema_tree.h"
 #include "host/data/utf8_text.h"
 #include "host/data/values.h"
+#include "host/host_pattern.h"
 #include "model/config_def.h"
 
 #include <errno.h>
@@ -289,6 +290,10 @@ const struct mr_host host_api_table = {
     .record_topic = record_arena_topic,
     .record_header_drop = record_arena_header_drop,
     .value_check = api_value_check,
+    .pattern_make = host_pattern_make,
+    .pattern_free = host_pattern_free,
+    .pattern_find = host_pattern_find,
+    .pattern_group = host_pattern_group,
 };
 
 /* --- instances ---------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/loop.h"
-#include "host/plugin_load.h"
+#include "host/plugin_places.h"
 #include "link/black_box.h"
 #include "link/msg.h"
 #include "model/state.h"
@@ -31,7 +31,7 @@ struct hosted_connector {
     const char *name;
     const char *library;
     const char *class_name;
-    struct plugin_place converters[PLUGIN_ROLES];
+    const json_t *plugins; /* see plugin_places.h */
     const struct props *config;
     enum target_state target;
     bool tasks_only; /* no connector object before its target is told */

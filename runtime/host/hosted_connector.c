@@ -164,23 +164,11 @@ void hosted_connector_free(void *arg)
     struct conn *conn = arg;
 
     hosted_slot_give(conn->hosted, conn->slot);
-    for (size_t role = 0; role < PLUGIN_ROLES; role++) {
-        free((char *)(uintptr_t)conn->converters[role].library);
-        free((char *)(uintptr_t)conn->converters[role].name);
-    }
+    json_decref(conn->plugins);
     props_deinit(&conn->config);
     free(conn->refused);
     free(conn->name);
     free(conn);
-}
-
-static void copy_place(struct plugin_place *to, const struct plugin_place *from)
-{
-    if (from->library == NULL)
-        return;
-    to->library = strdup(from->library);
-    to->name = strdup(from->name);
-    mr_assert(to->library != NULL && to->name != NULL);
 }
 
 static struct conn *conn_new(struct hosted *h, const struct hosted_connector *spec)
@@ -191,8 +179,8 @@ static struct conn *conn_new(struct hosted *h, const struct hosted_connector *sp
     conn->hosted = h;
     conn->name = strdup(spec->name);
     mr_assert(conn->name != NULL);
-    for (size_t role = 0; role < PLUGIN_ROLES; role++)
-        copy_place(&conn->converters[role], &spec->converters[role]);
+    conn->plugins = spec->plugins == NULL ? json_object() : json_deep_copy(spec->plugins);
+    mr_assert(conn->plugins != NULL);
     conn->slot = hosted_slot_take(h);
     return conn;
 }

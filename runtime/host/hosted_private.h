@@ -33,9 +33,9 @@ struct conn {
     struct hosted *hosted;
     char *name;
     struct props config;
-    struct plugin_place converters[PLUGIN_ROLES]; /* texts are ours */
-    struct connector_run *run;                    /* NULL: its thread has ended */
-    const struct plugin *plugin;                  /* NULL: not open yet */
+    json_t *plugins;             /* see plugin_places.h */
+    struct connector_run *run;   /* NULL: its thread has ended */
+    const struct plugin *plugin; /* NULL: not open yet */
     char *refused; /* why it can't be opened: trace for its tasks; NULL = not refused */
     size_t slot;
     struct tenant *tenants;

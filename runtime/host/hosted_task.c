@@ -293,7 +293,7 @@ static void launch(struct tenant *t)
                              .config = &t->config,
                              .connector_config = &conn->config,
                              .worker = h->opt.worker,
-                             .converters = conn->converters,
+                             .plugins = conn->plugins,
                              .target = t->target,
                              .lease_lost = h->lease_lost,
                              .lease_hard_boot_ms = h->lease_hard_boot_ms,

@@ -127,7 +127,7 @@ static bool kind_fits(const struct plugin *plugin, uint32_t kind)
     return plugin->kind == kind;
 }
 
-static const char *kind_name(uint32_t kind)
+const char *plugin_load_kind_name(uint32_t kind)
 {
     static const char *const names[] = {[MR_PLUGIN_CONVERTER] = "converter",
                                         [MR_PLUGIN_TRANSFORM] = "transform",
@@ -148,6 +148,6 @@ const struct plugin *plugin_load_find(const char *path, uint32_t kind, const cha
     for (size_t i = 0; i < count; i++)
         if (kind_fits(&plugins[i], kind) && strcmp(plugins[i].name, name) == 0)
             return &plugins[i];
-    mr_fail(err, MR_ERR_NOT_FOUND, "%s: holds no %s called %s", path, kind_name(kind), name);
+    mr_fail(err, MR_ERR_NOT_FOUND, "%s: holds no %s called %s", path, plugin_load_kind_name(kind), name);
     return NULL;
 }

@@ -31,8 +31,7 @@ struct plugin_place {
     const char *name;
 };
 
-/* What a converter is for. */
-enum plugin_role { PLUGIN_KEY, PLUGIN_VALUE, PLUGIN_HEADER, PLUGIN_ROLES };
+const char *plugin_load_kind_name(uint32_t kind); /* "converter", "transform"; "connector" for 0 too */
 
 /* Open a library and check, in this order: ELF file of this machine, symbol, magic, ABI major and minor, sizes, each
  * descriptor, its must slots. One clear line in err; never crashes on a wrong one (but its constructors run).

@@ -24,8 +24,8 @@ enum msg_kind {
     /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, log_level?: answer to
      * HELLO */
     MSG_WELCOME,
-    /* conn, library: path, class: name of a descriptor in it, config: {}, target, converters: {key, value, header: {library,
-     * class}}: absent where none is set, or none of that name is installed; object?: false = for tasks alone: the library is
+    /* conn, library: path, class: name of a descriptor in it, config: {}, target, plugins: {property: {library,
+     * class}}: those besides itself that its configuration names (host/plugin_places.h); object?: false = for tasks alone: the library is
      * opened, and nothing said of the connector but that this FAILED */
     MSG_CONNECTOR_START,
     MSG_CONNECTOR_TARGET, /* conn, target: STARTED | PAUSED | STOPPED; from now on the object is there too */

@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "host/data/values.h"
-#include "host/host_api.h"
+#include "host/plugin_places.h"
+#include "host/task/transform_chain.h"
 #include "kafka/producer.h"
 #include "model/conn_config.h"
 
@@ -33,15 +34,9 @@ static const struct {
     [PLUGIN_HEADER] = {"header.converter", "header.converter.", "header", "HEADER_CONVERTER"},
 };
 
-struct stage {
-    const struct mr_converter *converter; /* NULL: the plain rule for headers */
-    struct instance inst;
-    bool ready; /* inst is initialised */
-    bool started;
-};
-
 struct pipeline {
-    struct stage stages[PLUGIN_ROLES];
+    struct plugin_stage stages[PLUGIN_ROLES]; /* of the header role none: the plain rule */
+    struct transform_chain *chain;
     struct tolerance tolerance;
 };
 
@@ -56,29 +51,6 @@ static int stage_config(enum plugin_role role, const struct props *from, struct 
         return MR_OK;
     return mr_fail(err, MR_ERR_NOMEM, "out of memory for the configuration of %s",
                    roles[role].property);
-}
-
-static int stage_make(struct stage *stage, const struct pipeline_spec *spec,
-                      const struct plugin *plugin, const struct props *config, struct mr_error *err)
-{
-    int rc = instance_init(&stage->inst, plugin, config, err);
-
-    if (rc != MR_OK)
-        return rc;
-    stage->ready = true;
-    stage->inst.stop_fd = spec->stop_fd;
-    stage->inst.connector = spec->name;
-    stage->inst.task = spec->task;
-    stage->converter = &plugin->converter;
-    stage->started = true; /* stop is called also when start fails */
-    if (plugin->converter.start != NULL)
-        rc = plugin->converter.start(stage->inst.self, &stage->inst.pub, err);
-    if (stage->inst.misuse.code != 0) {
-        err_clear(err);
-        return mr_fail(err, MR_ERR_FATAL, "%s", stage->inst.misuse.text);
-    }
-    return rc >= 0 ? MR_OK
-                   : mr_fail(err, rc, "start() failed with %s and no text", err_code_name(rc));
 }
 
 /* Is the plain rule meant: no header converter is set, or the one that it stands in for? */
@@ -96,39 +68,31 @@ static bool plain_headers(const struct props *from)
     return plain;
 }
 
-static int no_converter(const char *property, const char *name, struct mr_error *err)
-{
-    if (name == NULL)
-        return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s",
-                       property);
-    return mr_fail(err, MR_ERR_CONFIG, "%s: no converter called %.200s is installed", property,
-                   name);
-}
-
 /* The connector's converter with the connector's settings, or else the worker's with the worker's: never mixed. */
-static int stage_new(struct stage *stage, const struct pipeline_spec *spec, enum plugin_role role,
-                     struct mr_error *err)
+static int start_converter(struct pipeline *p, const struct pipeline_spec *spec,
+                           enum plugin_role role, struct mr_error *err)
 {
     const char *property = roles[role].property;
     const struct props *from =
         props_get(spec->connector, property) != NULL ? spec->connector : spec->worker;
-    const struct plugin_place *place = &spec->converters[role];
+    const char *named = props_get(from, property);
     const struct plugin *plugin;
     struct props config;
     int rc;
 
-    if (place->library == NULL)
-        return role == PLUGIN_HEADER && plain_headers(from)
-                   ? MR_OK
-                   : no_converter(property, props_get(from, property), err);
-    plugin = plugin_load_find(place->library, MR_PLUGIN_CONVERTER, place->name, err);
-    if (plugin == NULL) {
-        err_prefix(err, "%s", property);
+    if (role == PLUGIN_HEADER && plugin_places_find(spec->plugins, property).library == NULL &&
+        plain_headers(from))
+        return MR_OK;
+    if (named == NULL && role != PLUGIN_HEADER)
+        return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s",
+                       property);
+    plugin = plugin_places_load(spec->plugins, property, MR_PLUGIN_CONVERTER, named, err);
+    if (plugin == NULL)
         return err->code;
-    }
     rc = stage_config(role, from, &config, err);
     if (rc == MR_OK)
-        rc = stage_make(stage, spec, plugin, &config, err);
+        rc = plugin_stage_start(&p->stages[role], &spec->owner, plugin, &config, roles[role].prefix,
+                                err);
     props_deinit(&config);
     err_prefix(err, "%s %s", property, plugin->name);
     return rc;
@@ -145,7 +109,11 @@ struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error 
     }
     rc = tolerance_init(&p->tolerance, spec->connector, err);
     for (enum plugin_role role = 0; rc == MR_OK && role < PLUGIN_ROLES; role++)
-        rc = stage_new(&p->stages[role], spec, role, err);
+        rc = start_converter(p, spec, role, err);
+    if (rc == MR_OK) {
+        p->chain = transform_chain_new(&spec->owner, spec->connector, spec->plugins, err);
+        rc = p->chain == NULL ? err->code : MR_OK;
+    }
     if (rc != MR_OK)
         pipeline_free(&p);
     return p;
@@ -155,14 +123,9 @@ void pipeline_free(struct pipeline **p)
 {
     if (*p == NULL)
         return;
-    for (enum plugin_role role = 0; role < PLUGIN_ROLES; role++) {
-        struct stage *stage = &(*p)->stages[role];
-
-        if (stage->started && stage->converter->stop != NULL)
-            stage->converter->stop(stage->inst.self);
-        if (stage->ready)
-            instance_deinit(&stage->inst);
-    }
+    for (enum plugin_role role = 0; role < PLUGIN_ROLES; role++)
+        plugin_stage_stop(&(*p)->stages[role]);
+    transform_chain_free(&(*p)->chain);
     free(*p);
     *p = NULL;
 }
@@ -180,9 +143,9 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
     if (batch->over)
         return mr_fail(err, MR_ERR_FATAL, "%s", batch->fault);
     for (enum plugin_role role = 0; role < PLUGIN_ROLES; role++)
-        if (p->stages[role].ready && p->stages[role].inst.misuse.code != 0)
-            return mr_fail(err, MR_ERR_FATAL, "%s", p->stages[role].inst.misuse.text);
-    return MR_OK;
+        if (plugin_stage_check(&p->stages[role], err) != MR_OK)
+            return err->code;
+    return transform_chain_check(p->chain, err);
 }
 
 /* A stage failed for rec. MR_OK: leave the record out. Only a bad record can be tolerated: what else fails (memory, a full table,
@@ -190,18 +153,17 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
 static int stage_failed(struct pipeline *p, enum plugin_role role, const struct record *rec, int rc,
                         struct mr_error *err)
 {
-    const struct stage *stage = &p->stages[role];
+    const struct plugin_stage *stage = &p->stages[role];
     char where[600];
 
     mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
     if (rec->pub.offset >= 0 && rec->pub.partition >= 0 && rec->partition == NULL)
         snprintf(where, sizeof(where), "%s of %.200s, record %.249s-%d@%lld", roles[role].stage,
-                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name,
-                 rec->pub.topic, rec->pub.partition, (long long)rec->pub.offset);
+                 stage->plugin == NULL ? SIMPLE_HEADERS : stage->plugin->name, rec->pub.topic,
+                 rec->pub.partition, (long long)rec->pub.offset);
     else
         snprintf(where, sizeof(where), "%s of %.200s, a record for topic %.249s", roles[role].stage,
-                 stage->converter == NULL ? SIMPLE_HEADERS : stage->inst.plugin->name,
-                 rec->pub.topic);
+                 stage->plugin == NULL ? SIMPLE_HEADERS : stage->plugin->name, rec->pub.topic);
     if (rc == MR_ERR_DATA)
         return tolerance_skips(&p->tolerance, err, where, clock_ms()) ? MR_OK : err->code;
     err->code = rc;
@@ -211,11 +173,12 @@ static int stage_failed(struct pipeline *p, enum plugin_role role, const struct 
 
 /* --- to Kafka ---------------------------------------------------------------------------------------------------- */
 
-static int from_connect(struct stage *stage, struct record *rec, const struct mr_schema *schema,
-                        struct mr_value value, const void **data, size_t *len, struct mr_error *err)
+static int from_connect(struct plugin_stage *stage, struct record *rec,
+                        const struct mr_schema *schema, struct mr_value value, const void **data,
+                        size_t *len, struct mr_error *err)
 {
-    return stage->converter->from_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic,
-                                          schema, value, data, len, err);
+    return stage->plugin->converter.from_connect(stage->inst.self, rec->batch->pub.arena,
+                                                 rec->pub.topic, schema, value, data, len, err);
 }
 
 static void plain_header_bytes(struct record *rec, struct mr_value value,
@@ -231,7 +194,7 @@ static void plain_header_bytes(struct record *rec, struct mr_value value,
     out->value = values_text(rec->batch->pub.arena, value, &out->value_len);
 }
 
-static int headers_to_kafka(struct stage *stage, struct record *rec, struct mr_error *err)
+static int headers_to_kafka(struct plugin_stage *stage, struct record *rec, struct mr_error *err)
 {
     struct producer_header *out =
         mr_alloc(rec->batch->pub.arena, rec->pub.header_count * sizeof(*out));
@@ -241,7 +204,7 @@ static int headers_to_kafka(struct stage *stage, struct record *rec, struct mr_e
         int rc = MR_OK;
 
         out[i] = (struct producer_header){.name = header->name};
-        if (stage->converter == NULL)
+        if (stage->plugin == NULL)
             plain_header_bytes(rec, header->value, &out[i]);
         else
             rc = from_connect(stage, rec, header->schema, header->value, &out[i].value,
@@ -313,11 +276,11 @@ int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, str
 
 /* --- from Kafka -------------------------------------------------------------------------------------------------- */
 
-static int to_connect(struct stage *stage, struct record *rec, const void *data, size_t len,
+static int to_connect(struct plugin_stage *stage, struct record *rec, const void *data, size_t len,
                       const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
 {
-    return stage->converter->to_connect(stage->inst.self, rec->batch->pub.arena, rec->pub.topic,
-                                        data, len, schema, value, err);
+    return stage->plugin->converter.to_connect(stage->inst.self, rec->batch->pub.arena,
+                                               rec->pub.topic, data, len, schema, value, err);
 }
 
 static struct mr_value plain_header_value(const struct consumer_header *header)
@@ -329,7 +292,7 @@ static struct mr_value plain_header_value(const struct consumer_header *header)
     return mr_bytes(header->value, header->value_len);
 }
 
-static int headers_from_kafka(struct stage *stage, const struct consumer_msg *msg,
+static int headers_from_kafka(struct plugin_stage *stage, const struct consumer_msg *msg,
                               struct record *rec, struct mr_error *err)
 {
     struct mr_header *out = mr_alloc(rec->batch->pub.arena, msg->header_count * sizeof(*out));
@@ -339,7 +302,7 @@ static int headers_from_kafka(struct stage *stage, const struct consumer_msg *ms
         int rc = MR_OK;
 
         out[i] = (struct mr_header){.name = header.name, .name_len = strlen(header.name)};
-        if (stage->converter == NULL)
+        if (stage->plugin == NULL)
             out[i].value = plain_header_value(&header);
         else
             rc = to_connect(stage, rec, header.value, header.value_len, &out[i].schema,

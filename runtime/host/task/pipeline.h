@@ -5,25 +5,27 @@
 #ifndef HOST_PIPELINE_H
 #define HOST_PIPELINE_H
 
+#include "base/json.h"
 #include "host/data/record_arena.h"
-#include "host/plugin_load.h"
+#include "host/task/plugin_stage.h"
 #include "host/task/tolerance.h"
 #include "kafka/consumer.h"
+
+/* What a converter is for. */
+enum plugin_role { PLUGIN_KEY, PLUGIN_VALUE, PLUGIN_HEADER, PLUGIN_ROLES };
 
 struct pipeline;
 
 /* Everything is borrowed for the pipeline's life.
  *
  * connector  the connector's configuration: its converters, errors.*; worker: converters where the connector names none
- * converters where the plugins are that these name, by enum plugin_role
- * name, task, stop_fd    for the converters' handles */
+ * plugins    where the plugins are that these name (plugin_places.h)
+ * owner      for the plugins' handles */
 struct pipeline_spec {
     const struct props *connector;
     const struct props *worker;
-    const struct plugin_place *converters;
-    const char *name;
-    int task;
-    int stop_fd;
+    const json_t *plugins;
+    struct stage_owner owner;
 };
 
 /* Load, configure and start key, value and header converter. */

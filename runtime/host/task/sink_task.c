@@ -351,10 +351,8 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
     const struct pipeline_spec spec = {
         .connector = &task->connector_config,
         .worker = task->worker,
-        .converters = task->converters,
-        .name = task->connector,
-        .task = task->number,
-        .stop_fd = task->stop_fd,
+        .plugins = task->plugins,
+        .owner = {task->connector, task->number, task->stop_fd},
     };
 
     task_enter(task, "converter start", false);

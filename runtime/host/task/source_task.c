@@ -417,10 +417,8 @@ static bool open_all(struct source_task *s)
     const struct pipeline_spec spec = {
         .connector = &task->connector_config,
         .worker = task->worker,
-        .converters = task->converters,
-        .name = task->connector,
-        .task = task->number,
-        .stop_fd = task->stop_fd,
+        .plugins = task->plugins,
+        .owner = {task->connector, task->number, task->stop_fd},
     };
     const struct task_client_spec client = {task->connector, task->number, task->worker,
                                             &task->connector_config};

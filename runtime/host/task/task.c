@@ -149,7 +149,7 @@ static int fill(struct task *task, const struct task_spec *spec, struct mr_error
     task->number = spec->number;
     task->plugin = spec->plugin;
     task->worker = spec->worker;
-    task->converters = spec->converters;
+    task->plugins = spec->plugins;
     task->target = spec->target;
     task->lease_lost = spec->lease_lost;
     task->lease_hard_boot_ms = spec->lease_hard_boot_ms;

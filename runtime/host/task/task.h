@@ -40,11 +40,11 @@ struct task_events {
 struct task_spec {
     const char *connector;
     int number;
-    const struct plugin *plugin;           /* source or sink */
-    const struct props *config;            /* the task's, copied */
-    const struct props *connector_config;  /* copied */
-    const struct props *worker;            /* borrowed for the process's life */
-    const struct plugin_place *converters; /* by enum plugin_role; borrowed for the task's life */
+    const struct plugin *plugin;          /* source or sink */
+    const struct props *config;           /* the task's, copied */
+    const struct props *connector_config; /* copied */
+    const struct props *worker;           /* borrowed for the process's life */
+    const json_t *plugins;                /* see plugin_places.h; borrowed for the task's life */
     enum target_state target;
     bool lease_lost; /* it begins resting */
     int64_t lease_hard_boot_ms;

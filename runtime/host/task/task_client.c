@@ -76,8 +76,8 @@ static int keep_order(struct props *java)
     return props_set(java, "enable.idempotence", fits ? "true" : "false");
 }
 
-int task_client_producer(const struct task_client_spec *spec, struct props *java,
-                         struct mr_error *err)
+static int producer_layers(const struct task_client_spec *spec, const char *role,
+                           struct props *java, struct mr_error *err)
 {
     static const struct setting settings[] = {
         {"acks", "all"},
@@ -91,14 +91,49 @@ int task_client_producer(const struct task_client_spec *spec, struct props *java
 
     props_init(java);
     props_init(&built_in);
-    snprintf(id, sizeof(id), "connector-producer-%s-%d", spec->connector, spec->number);
+    snprintf(id, sizeof(id), "connector-%s-%s-%d", role, spec->connector, spec->number);
     rc = set_all(&built_in, settings, sizeof(settings) / sizeof(settings[0]));
     if (rc == 0)
         rc = props_set(&built_in, "client.id", id);
     rc = rc == 0 ? layer(spec, CLIENT_PRODUCER, &built_in, java, err)
                  : mr_fail(err, MR_ERR_NOMEM, "out of memory for the producer's settings");
+    props_deinit(&built_in);
+    return rc;
+}
+
+int task_client_producer(const struct task_client_spec *spec, struct props *java,
+                         struct mr_error *err)
+{
+    int rc = producer_layers(spec, "producer", java, err);
+
     if (rc == 0 && keep_order(java) != 0)
         rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for the producer's settings");
+    return rc;
+}
+
+int task_client_dead_letters(const struct task_client_spec *spec, struct props *java,
+                             struct mr_error *err)
+{
+    int rc = producer_layers(spec, "dlq-producer", java, err);
+
+    if (rc == 0 && props_get(java, "enable.idempotence") == NULL &&
+        props_set(java, "enable.idempotence", "false") != 0)
+        rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for the producer's settings");
+    return rc;
+}
+
+int task_client_admin(const struct task_client_spec *spec, const char *client_id,
+                      struct props *java, struct mr_error *err)
+{
+    const struct setting settings[] = {{"client.id", client_id}};
+    struct props built_in;
+    int rc;
+
+    props_init(java);
+    props_init(&built_in);
+    rc = set_all(&built_in, settings, 1);
+    rc = rc == 0 ? layer(spec, CLIENT_ADMIN, &built_in, java, err)
+                 : mr_fail(err, MR_ERR_NOMEM, "out of memory for an admin client's settings");
     props_deinit(&built_in);
     return rc;
 }

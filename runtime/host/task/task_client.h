@@ -16,6 +16,12 @@ struct task_client_spec {
 /* Fill java (initialised here; the caller deinits it, also after a failure). */
 int task_client_producer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err);
+/* The producer of dead letters: never idempotent by itself, as in Java. */
+int task_client_dead_letters(const struct task_client_spec *spec, struct props *java,
+                             struct mr_error *err);
+/* client_id: Connect's, such as "connector-adminclient-<connector>-<task>". */
+int task_client_admin(const struct task_client_spec *spec, const char *client_id,
+                      struct props *java, struct mr_error *err);
 int task_client_consumer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err);
 

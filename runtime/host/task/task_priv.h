@@ -21,7 +21,7 @@ struct task {
     struct props config;
     struct props connector_config;
     const struct props *worker;
-    const struct plugin_place *converters;
+    const json_t *plugins;
     struct black_box *box;
     size_t box_slot;
     const struct task_events *events;

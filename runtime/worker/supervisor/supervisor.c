@@ -14,9 +14,9 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "link/inherit.h"
-#include "model/conn_config.h"
 #include "worker/supervisor/catalog.h"
 #include "worker/supervisor/nest.h"
+#include "worker/supervisor/plugin_finder.h"
 #include "worker/supervisor/tenant.h"
 #include "worker/supervisor/orphans.h"
 #include "worker/supervisor/spawn.h"
@@ -118,43 +118,14 @@ bool supervisor_hosts(const struct supervisor *sup, const char *conn)
     return find_host(sup, conn) != NULL;
 }
 
-/* The connector's converter, or else the worker's: by the same rule of names as validation, so what was valid is found. */
-static void add_converter(const struct supervisor *sup, const struct props *config,
-                          const char *role, json_t *converters)
-{
-    const struct catalog_plugin *plugin = NULL;
-    struct config_value name;
-    char key[64];
-
-    snprintf(key, sizeof(key), "%s.converter", role);
-    if (props_get(config, key) == NULL)
-        config = sup->worker;
-    if (conn_config_get(key, config, &name, NULL) == 0 && name.present)
-        plugin = catalog_find(sup->catalog, MR_PLUGIN_CONVERTER, name.text);
-    config_value_deinit(&name);
-    if (plugin != NULL)
-        json_object_set_new(
-            converters, role,
-            json_pack("{s:s, s:s}", "library", plugin->library, "class", plugin->name));
-}
-
-static json_t *find_converters(const struct supervisor *sup, const struct props *config)
-{
-    json_t *converters = json_object();
-
-    add_converter(sup, config, "key", converters);
-    add_converter(sup, config, "value", converters);
-    add_converter(sup, config, "header", converters);
-    return converters;
-}
-
 static int send_connector(const struct supervisor *sup, struct tenant *tenant,
                           const struct supervisor_connector *spec, struct mr_error *err)
 {
-    json_t *body = json_pack(
-        "{s:s, s:s, s:s, s:o, s:s, s:o}", "conn", spec->conn, "library", spec->library, "class",
-        spec->class_name, "config", json_from_props(spec->config), "target",
-        target_state_name(spec->target), "converters", find_converters(sup, spec->config));
+    json_t *body =
+        json_pack("{s:s, s:s, s:s, s:o, s:s, s:o}", "conn", spec->conn, "library", spec->library,
+                  "class", spec->class_name, "config", json_from_props(spec->config), "target",
+                  target_state_name(spec->target), "plugins",
+                  plugin_finder_places(sup->catalog, sup->worker, spec->config));
     int rc;
 
     if (body == NULL)

@@ -372,8 +372,9 @@ json_t *host_peer_connector_body(const char *class_name, const char *const *pair
 {
     return json_pack("{s:s, s:s, s:s, s:o, s:s, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "conn", "c",
                      "library", HOSTILE, "class", class_name, "config", host_peer_object(pairs),
-                     "target", "STARTED", "converters", "key", "library", HOSTILE, "class",
-                     "HostileConverter", "value", "library", HOSTILE, "class", "HostileConverter");
+                     "target", "STARTED", "plugins", "key.converter", "library", HOSTILE, "class",
+                     "HostileConverter", "value.converter", "library", HOSTILE, "class",
+                     "HostileConverter");
 }
 
 void host_peer_connector(struct host_peer *peer, const char *class_name, const char *const *pairs)

@@ -69,22 +69,35 @@ const struct plugin rig_string_converter = {
 /* --- plugins that are structs of the test ------------------------------------------------------------------------------ */
 
 const struct plugin *rig_plugin;
+const struct plugin *const *rig_more;
 
 static const struct plugin *own_plugin(const char *name)
 {
     if (rig_plugin != NULL && strcmp(name, rig_plugin->name) == 0)
         return rig_plugin;
+    for (size_t i = 0; rig_more != NULL && rig_more[i] != NULL; i++)
+        if (strcmp(name, rig_more[i]->name) == 0)
+            return rig_more[i];
     return strcmp(name, rig_string_converter.name) == 0 ? &rig_string_converter : NULL;
 }
 
-struct plugin_place rig_place(const char *name)
+json_t *rig_places(const struct props *connector, const struct props *worker)
 {
-    const struct plugin *plugin = name == NULL ? NULL : own_plugin(name);
-    struct plugin_place place = {NULL, NULL};
+    const struct props *sets[] = {worker, connector};
+    json_t *places = json_object();
 
-    if (plugin != NULL)
-        place = (struct plugin_place){RIG_LIBRARY, plugin->name};
-    return place;
+    for (size_t set = 0; set < 2; set++)
+        for (size_t i = 0; i < sets[set]->count; i++) {
+            const struct props_entry *entry = &sets[set]->entries[i];
+            const struct plugin *plugin = entry->value == NULL ? NULL : own_plugin(entry->value);
+
+            json_object_del(places, entry->key);
+            if (plugin != NULL)
+                json_object_set_new(
+                    places, entry->key,
+                    json_pack("{s:s, s:s}", "library", RIG_LIBRARY, "class", plugin->name));
+        }
+    return places;
 }
 
 /* The linker (-Wl,--wrap) sends every call of plugin_load_find here. */
@@ -313,14 +326,13 @@ void rig_init(struct rig *rig, int brokers, ...)
 
 void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state target)
 {
-    const struct task_spec spec = {
+    struct task_spec spec = {
         .connector = "conn",
         .number = 0,
         .plugin = plugin,
         .config = &rig->config,
         .connector_config = &rig->config,
         .worker = &rig->worker,
-        .converters = rig->converters,
         .target = target,
         .lease_lost = rig->lease_lost,
         .lease_hard_boot_ms = INT64_MAX,
@@ -331,8 +343,8 @@ void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state t
     };
     struct mr_error err = {0};
 
-    rig->converters[PLUGIN_KEY] = rig_place(props_get(&rig->config, "key.converter"));
-    rig->converters[PLUGIN_VALUE] = rig_place(props_get(&rig->config, "value.converter"));
+    json_decref(rig->plugins);
+    spec.plugins = rig->plugins = rig_places(&rig->config, &rig->worker);
     rig->ended = false;
     rig->state_count = 0;
     rig->trace[0] = '\0';
@@ -465,6 +477,7 @@ void rig_deinit(struct rig *rig)
     old[old_count++] = rig->cluster;
     props_deinit(&rig->worker);
     props_deinit(&rig->config);
+    json_decref(rig->plugins);
     json_decref(rig->offsets);
     json_decref(rig->held_entries);
     pthread_mutex_destroy(&rig->lock);

@@ -19,7 +19,7 @@ struct rig {
     char bootstrap[256];
     struct props worker;
     struct props config;
-    struct plugin_place converters[PLUGIN_ROLES];
+    json_t *plugins; /* where those are that config and worker name */
     struct black_box box;
     struct task *task;
 
@@ -62,11 +62,12 @@ int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* 
 void rig_answer_held(struct rig *rig); /* hold_puts ends: what is held is stored and answered */
 void rig_store(struct rig *rig, const char *partition, const char *key, int64_t next);
 
-/* Converters that are structs of the test: RigString, and rig_plugin when it is set. rig_place: as the worker names their
- * place; none when the name is none of theirs. */
+/* Plugins that are structs of the test: RigString, rig_plugin, and those of rig_more (ended by NULL) when these are set. rig_places:
+ * as the worker says where they are, by property; those that it does not know are left out. */
 #define RIG_LIBRARY "(a struct of the test)"
 extern const struct plugin *rig_plugin;
-struct plugin_place rig_place(const char *name);
+extern const struct plugin *const *rig_more;
+json_t *rig_places(const struct props *connector, const struct props *worker);
 
 /* All values of a topic in offset order per partition, as one JSON array of texts, read by a client of its own. */
 json_t *rig_read_topic(struct rig *rig, const char *topic, size_t expected);

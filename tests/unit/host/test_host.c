@@ -468,9 +468,9 @@ static void frames_that_make_no_sense_end_the_host_with_a_reason(void **state)
                   "frame CONNECTOR_START: its member config");
     assert_broken(MSG_CONNECTOR_START,
                   json_pack("{s:s, s:s, s:s, s:{}, s:s, s:{s:{s:s}}}", "conn", "c", "library", "l",
-                            "class", "k", "config", "target", "STARTED", "converters", "value",
-                            "library", "l"),
-                  "frame CONNECTOR_START: its member converters");
+                            "class", "k", "config", "target", "STARTED", "plugins",
+                            "value.converter", "library", "l"),
+                  "frame CONNECTOR_START: its member plugins");
     assert_broken(MSG_CONNECTOR_TARGET, json_pack("{s:s, s:s}", "conn", "c", "target", "FLYING"),
                   "frame CONNECTOR_TARGET: its member target");
     assert_broken(MSG_LEASE, json_pack("{s:i, s:i}", "hard_ms", 5, "soft_ms", 6),

@@ -98,6 +98,7 @@ struct fixture {
     struct batch_pool *pool;
     struct batch *batch;
     struct pipeline *p;
+    json_t *plugins;
     struct mr_error err;
 };
 
@@ -122,6 +123,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     pipeline_free(&f->p);
+    json_decref(f->plugins);
     batch_pool_give(f->pool, f->batch);
     batch_pool_free(&f->pool);
     props_deinit(&f->connector);
@@ -130,25 +132,14 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Where the worker says that the converter of this property is. */
-static struct plugin_place place(const struct fixture *f, const char *property)
-{
-    const char *own = props_get(&f->connector, property);
-
-    return rig_place(own != NULL ? own : props_get(&f->worker, property));
-}
-
 static void make(struct fixture *f)
 {
-    const struct plugin_place converters[PLUGIN_ROLES] = {
-        place(f, "key.converter"), place(f, "value.converter"), place(f, "header.converter")};
-    const struct pipeline_spec spec = {.connector = &f->connector,
-                                       .worker = &f->worker,
-                                       .converters = converters,
-                                       .name = "conn",
-                                       .stop_fd = -1};
-
-    f->p = pipeline_new(&spec, &f->err);
+    f->plugins = rig_places(&f->connector, &f->worker);
+    f->p = pipeline_new(&(struct pipeline_spec){.connector = &f->connector,
+                                                .worker = &f->worker,
+                                                .plugins = f->plugins,
+                                                .owner = {"conn", 0, -1}},
+                        &f->err);
 }
 
 static struct mr_record *add(struct fixture *f, const char *key, const char *value)

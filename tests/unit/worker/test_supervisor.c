@@ -334,17 +334,22 @@ static void a_connector_starts_and_gives_task_configs(void **state)
     "{\"library\":\"/p/" name "-" version ".so\",\"plugins\":[{\"name\":\"" name \
     "\",\"version\":\"" version "\",\"kind\":3,\"aliases\":[\"" alias "\"],\"keys\":[]}]}\n"
 
+#define OTHER(name, library, kind) \
+    "{\"library\":\"" library "\",\"plugins\":[{\"name\":\"" name \
+    "\",\"version\":\"1\",\"kind\":" kind ",\"aliases\":[],\"keys\":[]}]}\n"
+
 static bool started_echo(struct fixture *f)
 {
     return echoed(f, "CONNECTOR_START");
 }
 
 /* By the one rule of names there is: the highest version, aliases, short forms, blanks around them. */
-static void a_host_is_told_where_its_converters_are(void **state)
+static void a_host_is_told_where_its_plugins_are(void **state)
 {
     static const char lines[] = CONVERTER("JsonConverter", "1.9", "org.x.JsonConverter")
         CONVERTER("JsonConverter", "1.10", "org.x.JsonConverter")
-            CONVERTER("StringConverter", "1.0", "org.x.StringConverter");
+            CONVERTER("StringConverter", "1.0", "org.x.StringConverter")
+                OTHER("org.x.Cast$Key", "/p/Cast.so", "4") OTHER("Tomb", "/p/Tomb.so", "5");
     struct fixture *f = *state;
 
     for (const char *line = lines, *end; *line != '\0'; line = end + 1) {
@@ -356,13 +361,22 @@ static void a_host_is_told_where_its_converters_are(void **state)
     props_set(&f->props, "value.converter", "org.x.StringConverter"); /* the worker's, too */
     props_set(&f->props, "key.converter", " Json ");
     props_set(&f->props, "header.converter", "SimpleHeaderConverter");
+    props_set(&f->props, "transforms", "a, b");
+    props_set(&f->props, "transforms.a.type", "NotHere");
+    props_set(&f->props, "transforms.b.type", "org.x.Cast$Key");
+    props_set(&f->props, "predicates", "p");
+    props_set(&f->props, "predicates.p.type", "Tomb");
     start(f, "parrot");
     wait_until(f, started_echo);
-    assert_true(echoed(f, "\"key\":{\"library\":\"/p/JsonConverter-1.10.so\","
+    assert_true(echoed(f, "\"key.converter\":{\"library\":\"/p/JsonConverter-1.10.so\","
                           "\"class\":\"JsonConverter\"}"));
-    assert_true(echoed(f, "\"value\":{\"library\":\"/p/StringConverter-1.0.so\","
+    assert_true(echoed(f, "\"value.converter\":{\"library\":\"/p/StringConverter-1.0.so\","
                           "\"class\":\"StringConverter\"}"));
-    assert_false(echoed(f, "\"header\":"));
+    assert_false(echoed(f, "\"header.converter\":{"));
+    assert_true(echoed(
+        f, "\"transforms.b.type\":{\"library\":\"/p/Cast.so\",\"class\":\"org.x.Cast$Key\"}"));
+    assert_true(echoed(f, "\"predicates.p.type\":{\"library\":\"/p/Tomb.so\",\"class\":\"Tomb\"}"));
+    assert_false(echoed(f, "\"transforms.a.type\":{"));
 }
 
 static void a_host_for_tasks_alone_is_told_so(void **state)
@@ -1192,7 +1206,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(a_host_is_born_clean),
         TEST(a_connector_starts_and_gives_task_configs),
-        TEST(a_host_is_told_where_its_converters_are),
+        TEST(a_host_is_told_where_its_plugins_are),
         TEST(a_host_for_tasks_alone_is_told_so),
         TEST(one_connector_has_one_host),
         TEST(who_has_no_host_is_told_so),
