@@ -82,7 +82,8 @@ struct mr_host {
                         struct mr_value *out, struct mr_error *err);
     int (*value_decode)(struct mr_arena *arena, const struct mr_schema *schema, struct mr_value v,
                         struct mr_value *out, struct mr_error *err);
-    int (*header_check)(const struct mr_schema *schema, struct mr_value v, struct mr_error *err);
+    int (*header_check)(struct mr_arena *arena, const struct mr_schema *schema, struct mr_value v,
+                        struct mr_error *err);
     int (*schema_infer)(struct mr_value v, const struct mr_schema **schema, struct mr_error *err);
     int (*schema_project)(struct mr_arena *arena, const struct mr_schema *from, struct mr_value v,
                           const struct mr_schema *to, struct mr_value *out, struct mr_error *err);

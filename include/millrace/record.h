@@ -240,10 +240,10 @@ static inline int mr_value_decode(struct mr_arena *arena, const struct mr_schema
 
 /* May a header have this schema (NULL = schemaless) and value? Looks at the outermost kind only. MR_ERR_DATA with Connect's
  * text. Spec: ConnectHeaders.add, checkSchemaMatches. */
-static inline int mr_header_check(const struct mr_arena *arena, const struct mr_schema *schema,
+static inline int mr_header_check(struct mr_arena *arena, const struct mr_schema *schema,
                                   struct mr_value v, struct mr_error *err)
 {
-    return arena->host->header_check(schema, v, err);
+    return arena->host->header_check(arena, schema, v, err);
 }
 
 /* The schema of a schemaless value, or *schema NULL when there is none (null, mixed or empty containers, Decimals and kinds
