@@ -19,13 +19,13 @@ endif
 # --- what must be installed -------------------------------------------------------------------------------------------
 
 # One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI the third.
-DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev libssl-dev libcurl4-openssl-dev
+DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev libssl-dev libcurl4-openssl-dev libpcre2-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
 DEPS_CHECK := libcmocka-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
 DEPS_BENCH := python3
 DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
-PKGS := rdkafka libmicrohttpd jansson openssl libcurl
+PKGS := rdkafka libmicrohttpd jansson openssl libcurl libpcre2-8
 TEST_PKGS := cmocka
 DEBIAN_rdkafka := librdkafka-dev
 DEBIAN_libmicrohttpd := libmicrohttpd-dev
@@ -33,6 +33,7 @@ DEBIAN_jansson := libjansson-dev
 DEBIAN_openssl := libssl-dev
 DEBIAN_cmocka := libcmocka-dev
 DEBIAN_libcurl := libcurl4-openssl-dev
+DEBIAN_libpcre2-8 := libpcre2-dev
 
 # --- flags ------------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 
 #include <millrace/config.h>
 #include <millrace/error.h>
+#include <millrace/pattern.h>
 #include <millrace/record.h>
 #include <millrace/schema.h>
 #include <millrace/task.h>
