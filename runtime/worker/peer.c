@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One thread that drives all open requests by libcurl's multi interface. The loop hands requests over under a lock and wakes it;
- * answers go back by loop_post. What a peer sends is bounded and not interpreted here. Used by rest/forward.c (requests of
+ * answers go back by loop_post. What a peer sends is bounded, each answer and all together, and not interpreted here. Used by rest/forward.c (requests of
  * clients) and herder/task_writer.c (task configurations for the leader).
  *
  *   loop:    peer_send ─► inbox ─ wake ─►  thread: curl_multi ─► loop_post ─► done
@@ -11,6 +11,7 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ struct request {
     struct curl_slist *headers;
     int64_t timeout_ms;
     struct buf answer;
+    size_t held;         /* bytes of both bodies, of the budget */
+    const char *refused; /* why the rest of the answer was; NULL: it was not */
     long status;
     char error[CURL_ERROR_SIZE + 32];
     CURL *easy;  /* the thread's */
@@ -45,7 +48,11 @@ struct peer {
     bool stopping;
     struct request *open; /* the loop's */
     size_t open_count;
+    atomic_size_t held; /* by all requests that are not freed */
 };
+
+static const char over_budget[] =
+    "what this worker and others say to each other takes too much memory now: try again later";
 
 /* --- requests --------------------------------------------------------------------------------------------------------- */
 
@@ -96,6 +103,17 @@ static struct request *request_new(struct peer *peer, const struct peer_request 
     return req;
 }
 
+/* Both threads take and give back. */
+static bool take_bytes(struct peer *peer, struct request *req, size_t bytes)
+{
+    if (atomic_fetch_add(&peer->held, bytes) + bytes > PEER_BYTES_MAX) {
+        atomic_fetch_sub(&peer->held, bytes);
+        return false;
+    }
+    req->held += bytes;
+    return true;
+}
+
 static void request_free(struct request *req)
 {
     if (req->easy != NULL)
@@ -122,6 +140,7 @@ static void answer(struct peer *peer, struct request *req)
     peer->open_count--;
     req->peer = NULL;
     req->done(req->arg, &told);
+    atomic_fetch_sub(&peer->held, req->held);
 }
 
 /* On the loop: the last of a request, which peer_free may have answered already. */
@@ -140,7 +159,11 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
     struct request *req = arg;
 
-    return buf_append(&req->answer, data, size * count) == 0 ? size * count : 0;
+    if (!take_bytes(req->peer, req, size * count))
+        req->refused = over_budget;
+    else if (buf_append(&req->answer, data, size * count) != 0)
+        req->refused = "its answer is too large";
+    return req->refused == NULL ? size * count : 0;
 }
 
 static void finish(struct request *req, const char *error)
@@ -196,7 +219,9 @@ static void take_answers(struct peer *peer)
         curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&req);
         curl_multi_remove_handle(peer->multi, req->easy);
         curl_easy_getinfo(req->easy, CURLINFO_RESPONSE_CODE, &req->status);
-        if (code != CURLE_OK && req->error[0] == '\0')
+        if (req->refused != NULL)
+            finish(req, req->refused);
+        else if (code != CURLE_OK && req->error[0] == '\0')
             finish(req, curl_easy_strerror(code));
         else
             finish(req, code != CURLE_OK ? req->error : NULL);
@@ -252,6 +277,10 @@ void peer_send(struct peer *peer, const struct peer_request *request, peer_done 
     peer->open = req;
     if (++peer->open_count > PEER_OPEN_MAX) {
         finish(req, "too many requests to other workers are open");
+        return;
+    }
+    if (!take_bytes(peer, req, req->len)) {
+        finish(req, over_budget);
         return;
     }
     pthread_mutex_lock(&peer->lock);

@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-#define PEER_ANSWER_MAX ((size_t)64 << 20) /* bytes of a body */
-#define PEER_OPEN_MAX 1024                 /* requests at a time */
+#define PEER_ANSWER_MAX ((size_t)16 << 20) /* bytes of an answer's body */
+#define PEER_BYTES_MAX ((size_t)64 << 20) /* of all bodies that are held, of requests and answers */
+#define PEER_OPEN_MAX 1024                /* requests at a time */
 
 struct peer;
 

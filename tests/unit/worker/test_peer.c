@@ -7,9 +7,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +99,7 @@ static int set_up(void **state)
     server.held = -1;
     server.fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(server.fd, (struct sockaddr *)&addr, len), 0);
-    assert_int_equal(listen(server.fd, 4), 0);
+    assert_int_equal(listen(server.fd, 16), 0);
     assert_int_equal(getsockname(server.fd, (struct sockaddr *)&addr, &len), 0);
     server.port = ntohs(addr.sin_port);
     f->loop = loop_new(NULL);
@@ -226,6 +228,87 @@ static void what_is_open_at_the_end_is_answered(void **state)
     assert_string_equal(f->error, "the worker is stopping");
 }
 
+/* Answers of this size to as many connections as come. */
+#define BIG ((size_t)14 << 20)
+#define BIGS 6
+
+static atomic_int served;
+
+static void *serve_big(void *arg)
+{
+    size_t size = *(size_t *)arg;
+    char *body = calloc(1, size), head[64];
+    int n = snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+    int fd;
+
+    while ((fd = accept(server.fd, NULL, NULL)) >= 0) {
+        size_t at = 0;
+        ssize_t wrote = 1;
+
+        read_request(fd);
+        assert_int_equal(write(fd, head, (size_t)n), n);
+        for (; at < size && wrote > 0; at += (size_t)wrote)
+            wrote = send(fd, body + at, size - at, MSG_NOSIGNAL);
+        close(fd);
+        atomic_fetch_add(&served, 1);
+    }
+    free(body);
+    return NULL;
+}
+
+struct tally {
+    struct fixture *f;
+    int good;
+    int refused;
+};
+
+static void on_big(void *arg, const struct peer_answer *answer)
+{
+    struct tally *tally = arg;
+
+    tally->good += answer->status == 200 && answer->len == BIG;
+    tally->refused += answer->error != NULL && strstr(answer->error, "too much memory") != NULL;
+    if (++tally->f->answers == BIGS)
+        loop_stop(tally->f->loop);
+}
+
+/* While the loop is held up, nothing that came is given back. */
+static void all_answers_together_stay_within_one_budget(void **state)
+{
+    struct fixture *f = *state;
+    struct tally tally = {.f = f};
+    size_t size = BIG;
+    char url[64];
+
+    atomic_store(&served, 0);
+    assert_int_equal(pthread_create(&server.thread, NULL, serve_big, &size), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/", server.port);
+    for (int round = 0; round < 2; round++) {
+        f->answers = tally.good = tally.refused = 0;
+        for (int i = 0; i < BIGS; i++)
+            peer_send(f->peer,
+                      &(struct peer_request){.url = url, .method = "GET", .timeout_ms = WAIT_MS},
+                      on_big, &tally);
+        while (atomic_load(&served) < (round + 1) * BIGS)
+            poll(NULL, 0, 1);
+        run(f);
+        assert_int_equal(tally.good + tally.refused, BIGS);
+        assert_in_range(tally.good, 1, PEER_BYTES_MAX / BIG);
+    }
+}
+
+static void an_answer_that_is_too_large_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    size_t size = PEER_ANSWER_MAX + 1;
+
+    assert_int_equal(pthread_create(&server.thread, NULL, serve_big, &size), 0);
+    send_to_server(f, &(struct peer_request){.method = "GET", .timeout_ms = WAIT_MS}, server.port);
+    run(f);
+    assert_int_equal(f->status, 0);
+    assert_string_equal(f->error, "its answer is too large");
+}
+
 static void urls_are_joined_by_one_slash(void **state)
 {
     char *url = peer_url("http://a:1/", "/b"), *other = peer_url("http://a:1", "/b"),
@@ -250,6 +333,8 @@ int main(void)
         test(who_cannot_be_reached_is_an_error_and_not_a_wait),
         test(who_does_not_answer_is_waited_for_no_longer_than_asked),
         test(what_is_open_at_the_end_is_answered),
+        test(all_answers_together_stay_within_one_budget),
+        test(an_answer_that_is_too_large_is_an_error),
         cmocka_unit_test(urls_are_joined_by_one_slash),
     };
 
