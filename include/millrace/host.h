@@ -22,6 +22,8 @@ struct mr_batch;
 struct mr_record;
 struct mr_task;
 struct mr_task_list;
+struct mr_pattern;
+struct mr_pattern_search;
 struct mr_source_partition;
 
 struct mr_host {
@@ -68,6 +70,7 @@ struct mr_host {
 
     void (*record_topic)(struct mr_record *rec, const char *topic, size_t len);
     size_t (*record_header_drop)(struct mr_record *rec, const char *name);
+    void (*batch_reject)(struct mr_batch *batch, size_t i, const char *text);
     int (*value_check)(const struct mr_schema *schema, struct mr_value v, const char *field,
                        struct mr_error *err);
 
@@ -87,6 +90,13 @@ struct mr_host {
     int (*schema_infer)(struct mr_value v, const struct mr_schema **schema, struct mr_error *err);
     int (*schema_project)(struct mr_arena *arena, const struct mr_schema *from, struct mr_value v,
                           const struct mr_schema *to, struct mr_value *out, struct mr_error *err);
+
+    struct mr_pattern *(*pattern_make)(const struct mr_host *host, const char *regex,
+                                       struct mr_error *err);
+    void (*pattern_free)(struct mr_pattern *pattern);
+    int (*pattern_find)(struct mr_pattern *pattern, const struct mr_pattern_search *search,
+                        struct mr_error *err);
+    int (*pattern_group)(const struct mr_pattern *pattern, const char *name);
 };
 
 #ifdef __cplusplus

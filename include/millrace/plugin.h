@@ -81,10 +81,13 @@ struct mr_source {
 
 /* A sink connector and its task.
  *
- * put        must: take all records of in, in order. MR_ERR_RETRY: the same batch comes again. Other negative codes:
- *            the task is FAILED, and no offset of the batch is committed
+ * put        must: take all records of in, in order, but those it refuses (mr_reject). MR_ERR_RETRY: the same batch comes
+ *            again. Other negative codes: the task is FAILED, and no offset of the batch is committed; but see put_atomic
  * flush      make durable what put took: offsets are committed only after it returned MR_OK
  * tasks      NULL = tasks.max tasks, each with the connector's configuration
+ * put_atomic a put that fails has had no effect, on self neither. Then a batch that fails with MR_ERR_DATA, where
+ *            errors.tolerance=all and a dead-letter topic are set, comes again in ever smaller parts, until the guilty
+ *            record stands alone: that one becomes a dead letter, all others are put
  *
  * The rest as for sources. Spec: org.apache.kafka.connect.sink.SinkConnector, SinkTask. */
 struct mr_sink {
@@ -96,6 +99,7 @@ struct mr_sink {
     void (*stop)(void *self);
     int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list,
                  struct mr_error *err);
+    bool put_atomic;
 };
 
 /* A converter between values and the bytes in a topic; one instance per task and role.

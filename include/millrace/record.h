@@ -263,6 +263,23 @@ static inline int mr_schema_project(struct mr_arena *arena, const struct mr_sche
     return arena->host->schema_project(arena, from, v, to, out, err);
 }
 
+/* --- for sinks -------------------------------------------------------------------------------------------------- */
+
+/* In put: this record can't be taken, and why (one sentence); put goes on with the others. What becomes of it is up to the user:
+ * errors.tolerance, the log, the dead-letter topic. It counts only when put returns MR_OK. Several records: each once.
+ * Spec: org.apache.kafka.connect.sink.ErrantRecordReporter. */
+MR_PRINTF(3, 4)
+static inline void mr_reject(struct mr_batch *in, size_t i, const char *fmt, ...)
+{
+    char text[1001];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    in->host->batch_reject(in, i, text);
+}
+
 /* --- for sources and transforms --------------------------------------------------------------------------------- */
 
 /* Append a record for topic (copied once per batch). Never NULL; see mr_alloc. */

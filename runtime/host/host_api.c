@@ -289,6 +289,7 @@ const struct mr_host host_api_table = {
     .text_from = utf8_text,
     .record_topic = record_arena_topic,
     .record_header_drop = record_arena_header_drop,
+    .batch_reject = record_arena_reject,
     .value_check = api_value_check,
     .pattern_make = host_pattern_make,
     .pattern_free = host_pattern_free,

@@ -245,6 +245,12 @@ static struct batch *batch_new(struct batch_pool *pool)
     return batch;
 }
 
+void batch_clear_rejects(struct batch *batch)
+{
+    batch->rejects = NULL;
+    batch->last_reject = &batch->rejects;
+}
+
 static void batch_reset(struct batch *batch)
 {
     struct block *first = batch->blocks;
@@ -261,6 +267,7 @@ static void batch_reset(struct batch *batch)
     batch->over = false;
     batch->fault = NULL;
     batch->topic_count = 0;
+    batch_clear_rejects(batch);
 }
 
 struct batch *batch_pool_take(struct batch_pool *pool)
@@ -485,6 +492,24 @@ int record_arena_again(struct mr_batch *pub, int64_t ms, int fd)
     batch->again_ms = ms < 0 && fd < 0 ? 0 : ms;
     batch->again_fd = fd;
     return MR_AGAIN;
+}
+
+void record_arena_reject(struct mr_batch *pub, size_t i, const char *text)
+{
+    struct batch *batch = (struct batch *)pub;
+    struct reject *reject;
+
+    if (i >= pub->count || text == NULL) {
+        batch_fault(batch, "mr_reject was called for a record that the batch does not have");
+        return;
+    }
+    reject = arena_take(batch, sizeof(*reject));
+    text = batch_copy(batch, text, strlen(text) + 1);
+    if (reject == NULL || text == NULL)
+        return;
+    *reject = (struct reject){NULL, i, text};
+    *batch->last_reject = reject;
+    batch->last_reject = &reject->next;
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------ */

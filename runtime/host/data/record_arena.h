@@ -10,6 +10,7 @@
 #include <millrace/record.h>
 
 struct batch;
+struct consumer_msg;
 struct producer_header;
 
 /* A record with the host's own tail. */
@@ -22,14 +23,24 @@ struct record {
     const char
         *from_topic; /* sinks: where it was read, whatever transforms make of pub (KIP-793) */
     int32_t from_partition;
-    const void *key_bytes; /* converted; NULL = null */
+    int64_t from_timestamp;
+    const struct consumer_msg *from; /* sinks: its message, until it is copied out of that */
+    const void *key_bytes;           /* NULL = null; sources: converted, sinks: as it was read */
     const void *value_bytes;
     size_t key_len;
     size_t value_len;
     uint32_t header_cap; /* room in pub.headers; 0: an array of the converters', full as it is */
-    const struct producer_header *wire_headers; /* converted; pub.header_count of them */
+    const struct producer_header *wire_headers; /* the same; sinks: while `from` is NULL */
+    uint32_t wire_header_count;
     bool dropped; /* by tolerance: counts as done, is not sent (again) */
     bool settled; /* sources: delivered, or needs no delivery (see task/ack_window) */
+};
+
+/* What mr_reject said of a record, in the order of the calls. */
+struct reject {
+    struct reject *next;
+    size_t i;
+    const char *text;
 };
 
 struct batch {
@@ -43,7 +54,9 @@ struct batch {
     int again_fd;       /* -1: none */
     bool again;         /* mr_again_in or mr_again_on_fd was called */
     bool over;          /* the plugin broke a rule or the budget: fail the task after the call */
-    const char *fault;  /* which, with over; static text, or in the arena */
+    struct reject *rejects;      /* of this call of put */
+    struct reject **last_reject; /* where the next one goes */
+    const char *fault;           /* which, with over; static text, or in the arena */
     /* private */
     void *blocks;      /* of the arena; the first is the current one */
     size_t record_cap; /* records that are mapped now */
@@ -74,6 +87,7 @@ void batch_pool_trim(struct batch_pool *pool); /* idle: give cached memory back 
 struct record *batch_add(struct batch *batch, const char *topic); /* sinks' side too; never NULL */
 struct record *batch_add_borrowed(struct batch *batch,
                                   const char *topic); /* topic outlives the batch */
+void batch_clear_rejects(struct batch *batch);
 void batch_remove_last(struct batch *batch);
 static inline struct record *batch_at(const struct batch *batch, size_t i)
 {
@@ -97,6 +111,7 @@ void record_arena_value(struct mr_record *rec, struct mr_value v);
 void record_arena_header(struct mr_record *rec, const char *name, const struct mr_schema *schema,
                          struct mr_value v);
 size_t record_arena_header_drop(struct mr_record *rec, const char *name);
+void record_arena_reject(struct mr_batch *batch, size_t i, const char *text);
 void record_arena_topic(struct mr_record *rec, const char *topic, size_t len);
 void record_arena_offset(struct mr_record *rec, const struct mr_source_partition *part,
                          const char *key, int64_t next);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stages between plugin and Kafka, a batch at a time.
  *
- * source_task calls pipeline_to_kafka on what poll gave, sink_task calls pipeline_from_kafka on what the consumer gave. Each
- * record passes its stages in Connect's order (source: header, key, value; sink: key, value, header), and the first stage
- * that fails decides by errors.tolerance. A converter is a plugin like any other: one call through a function pointer for
- * each value, no allocation here. Bytes that converters borrow from a value or a message are not copied.
+ *   source_task ─► transforms ─► header, key, value ─► producer        consumer ─► key, value, header ─► transforms ─► sink_task
+ *                         └──── a stage fails: again? skip, with a dead letter? or fail ────┘
+ *
+ * Each record passes its stages in Connect's order. A stage that fails with MR_ERR_RETRY is tried again as errors.retry.timeout says, and
+ * what fails for good goes to tolerance.c. A plugin is one call through a function pointer for each value, no allocation here. Bytes
+ * that converters borrow from a value or a message are not copied.
  *
  * Header values are converted by SimpleHeaderConverter unless another header.converter is set; as long as no plugin of
  * that name is installed (the worker then names none) its place is taken by a plain rule: text and bytes as they are, all
@@ -15,6 +17,7 @@
 #include "base/utf8.h"
 #include "host/data/values.h"
 #include "host/plugin_places.h"
+#include "host/task/dead_letters.h"
 #include "host/task/transform_chain.h"
 #include "kafka/producer.h"
 #include "model/conn_config.h"
@@ -37,7 +40,17 @@ static const struct {
 struct pipeline {
     struct plugin_stage stages[PLUGIN_ROLES]; /* of the header role none: the plain rule */
     struct transform_chain *chain;
+    bool transforms; /* there are any */
+    bool (*wait)(void *arg, int64_t ms);
+    void *arg;
+    struct dead_letters *dead; /* NULL: none */
     struct tolerance tolerance;
+};
+
+/* Of one stage for one record. */
+struct tries {
+    unsigned count;
+    int64_t since_ms;
 };
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
@@ -98,6 +111,40 @@ static int start_converter(struct pipeline *p, const struct pipeline_spec *spec,
     return rc;
 }
 
+/* For sinks Connect's properties; sources have one of ours, since Connect has none for them. */
+static int open_dead_letters(struct pipeline *p, const struct pipeline_spec *spec,
+                             struct mr_error *err)
+{
+    static const char *const keys[] = {"errors.deadletterqueue.topic.name",
+                                       "errors.deadletterqueue.topic.replication.factor",
+                                       "errors.deadletterqueue.context.headers.enable"};
+    struct config_value values[3] = {{0}};
+    const char *topic = NULL;
+    int rc = MR_OK;
+
+    for (size_t i = 0; rc == MR_OK && i < 3; i++)
+        rc = conn_config_get(keys[i], spec->connector, &values[i], err);
+    if (rc == MR_OK)
+        topic = spec->source
+                    ? props_get(spec->connector, "millrace.errors.deadletterqueue.topic.name")
+                    : values[0].text;
+    if (topic != NULL && topic[0] != '\0') {
+        p->tolerance.dead = p->dead = dead_letters_open(
+            &(struct dead_letters_spec){
+                .client = {spec->owner.connector, spec->owner.task, spec->worker, spec->connector},
+                .topic = topic,
+                .replication = (int)values[1].i,
+                .context = values[2].i != 0,
+                .wait = spec->wait,
+                .arg = spec->arg},
+            err);
+        rc = p->dead == NULL ? err->code : MR_OK;
+    }
+    for (size_t i = 0; i < 3; i++)
+        config_value_deinit(&values[i]);
+    return rc;
+}
+
 struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error *err)
 {
     struct pipeline *p = calloc(1, sizeof(*p));
@@ -107,12 +154,20 @@ struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error 
         mr_fail(err, MR_ERR_NOMEM, "out of memory for the converters");
         return NULL;
     }
+    p->wait = spec->wait;
+    p->arg = spec->arg;
     rc = tolerance_init(&p->tolerance, spec->connector, err);
+    p->tolerance.connector = spec->owner.connector;
+    p->tolerance.task = spec->owner.task;
     for (enum plugin_role role = 0; rc == MR_OK && role < PLUGIN_ROLES; role++)
         rc = start_converter(p, spec, role, err);
     if (rc == MR_OK) {
         p->chain = transform_chain_new(&spec->owner, spec->connector, spec->plugins, err);
         rc = p->chain == NULL ? err->code : MR_OK;
+    }
+    if (rc == MR_OK) {
+        p->transforms = transform_chain_length(p->chain) > 0;
+        rc = open_dead_letters(p, spec, err);
     }
     if (rc != MR_OK)
         pipeline_free(&p);
@@ -126,8 +181,14 @@ void pipeline_free(struct pipeline **p)
     for (enum plugin_role role = 0; role < PLUGIN_ROLES; role++)
         plugin_stage_stop(&(*p)->stages[role]);
     transform_chain_free(&(*p)->chain);
+    dead_letters_close(&(*p)->dead);
     free(*p);
     *p = NULL;
+}
+
+bool pipeline_writes_dead_letters(const struct pipeline *p)
+{
+    return p->dead != NULL;
 }
 
 struct tolerance *pipeline_tolerance(struct pipeline *p)
@@ -137,7 +198,7 @@ struct tolerance *pipeline_tolerance(struct pipeline *p)
 
 /* --- what can go wrong ------------------------------------------------------------------------------------------- */
 
-/* A converter broke a rule: no tolerance helps. */
+/* A plugin broke a rule: no tolerance helps. */
 static int check_plugins(struct pipeline *p, const struct batch *batch, struct mr_error *err)
 {
     if (batch->over)
@@ -148,26 +209,77 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
     return transform_chain_check(p->chain, err);
 }
 
-/* A stage failed for rec. MR_OK: leave the record out. Only a bad record can be tolerated: what else fails (memory, a full table,
- * a service that is away) would fail for the next record too, and all of them would be lost. */
-static int stage_failed(struct pipeline *p, enum plugin_role role, const struct record *rec, int rc,
+static const char *class_of(const struct pipeline *p, enum plugin_role role)
+{
+    return p->stages[role].plugin == NULL ? SIMPLE_HEADERS : p->stages[role].plugin->name;
+}
+
+/* Try it once more? The wait before that is in here. */
+static bool again(struct pipeline *p, struct tries *tries, struct mr_error *err)
+{
+    int64_t now_ms = clock_ms(), wait_ms;
+
+    if (tries->count++ == 0)
+        tries->since_ms = now_ms;
+    wait_ms = tolerance_retry_in(&p->tolerance, tries->since_ms, tries->count, now_ms);
+    if (wait_ms >= 0 && err->retry_after_ms > wait_ms)
+        wait_ms = err->retry_after_ms;
+    if (wait_ms < 0 || !p->wait(p->arg, wait_ms))
+        return false;
+    err_clear(err);
+    return true;
+}
+
+/* A stage gave rec up. MR_OK: leave the record out. Only what is the record's own fault can be tolerated, or lasted longer than
+ * errors.retry.timeout: what else fails (memory, a full table) would fail for the next record too, and all would be lost. */
+static int stage_failed(struct pipeline *p, const struct failure *failure, int rc,
                         struct mr_error *err)
 {
-    const struct plugin_stage *stage = &p->stages[role];
     char where[600];
 
     mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
-    if (rec->pub.offset >= 0 && rec->pub.partition >= 0 && rec->partition == NULL)
-        snprintf(where, sizeof(where), "%s of %.200s, record %.249s-%d@%lld", roles[role].stage,
-                 stage->plugin == NULL ? SIMPLE_HEADERS : stage->plugin->name, rec->pub.topic,
-                 rec->pub.partition, (long long)rec->pub.offset);
-    else
-        snprintf(where, sizeof(where), "%s of %.200s, a record for topic %.249s", roles[role].stage,
-                 stage->plugin == NULL ? SIMPLE_HEADERS : stage->plugin->name, rec->pub.topic);
-    if (rc == MR_ERR_DATA)
-        return tolerance_skips(&p->tolerance, err, where, clock_ms()) ? MR_OK : err->code;
+    if (rc == MR_ERR_RETRY && !p->wait(p->arg, 0))
+        return err->code = MR_ERR_CLOSED;
+    if (rc == MR_ERR_DATA || rc == MR_ERR_RETRY)
+        return tolerance_skips(&p->tolerance, failure, err) ? MR_OK : err->code;
     err->code = rc;
+    tolerance_place(failure, where, sizeof(where));
     err_prefix(err, "%s", where);
+    return rc;
+}
+
+int pipeline_reject(struct pipeline *p, const struct record *rec, const char *text,
+                    struct mr_error *err)
+{
+    const struct failure failure = {"TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", rec};
+
+    mr_fail(err, MR_ERR_DATA, "%s", text);
+    return stage_failed(p, &failure, MR_ERR_DATA, err);
+}
+
+int pipeline_settle(struct pipeline *p, struct mr_error *err)
+{
+    return p->dead == NULL ? MR_OK : dead_letters_settle(p->dead, err);
+}
+
+/* --- transforms ---------------------------------------------------------------------------------------------------- */
+
+/* MR_OK; MR_DROP: left out, by a transform or by tolerance. */
+static int transform(struct pipeline *p, struct record *rec, struct mr_error *err)
+{
+    struct tries tries = {0};
+    size_t at = 0;
+    int rc;
+
+    do
+        rc = transform_chain_apply(p->chain, rec, &at, err);
+    while (rc == MR_ERR_RETRY && again(p, &tries, err));
+    if (rc < 0) {
+        const struct failure failure = {"TRANSFORMATION", transform_chain_class(p->chain, at), rec};
+
+        rc = stage_failed(p, &failure, rc, err);
+        return rc == MR_OK ? MR_DROP : rc;
+    }
     return rc;
 }
 
@@ -213,31 +325,45 @@ static int headers_to_kafka(struct plugin_stage *stage, struct record *rec, stru
             return rc;
     }
     rec->wire_headers = out;
+    rec->wire_header_count = rec->pub.header_count;
     return MR_OK;
+}
+
+static int part_to_kafka(struct pipeline *p, enum plugin_role role, struct record *rec,
+                         struct mr_error *err)
+{
+    struct plugin_stage *stage = &p->stages[role];
+
+    if (role == PLUGIN_HEADER)
+        return headers_to_kafka(stage, rec, err);
+    if (role == PLUGIN_KEY)
+        return from_connect(stage, rec, rec->pub.key_schema, rec->pub.key, &rec->key_bytes,
+                            &rec->key_len, err);
+    return from_connect(stage, rec, rec->pub.value_schema, rec->pub.value, &rec->value_bytes,
+                        &rec->value_len, err);
 }
 
 /* MR_OK, also for a record that is dropped. */
 static int record_to_kafka(struct pipeline *p, struct record *rec, struct mr_error *err)
 {
-    enum plugin_role role = PLUGIN_HEADER;
-    int rc = MR_OK;
+    static const enum plugin_role order[] = {PLUGIN_HEADER, PLUGIN_KEY, PLUGIN_VALUE};
+    int rc = p->transforms ? transform(p, rec, err) : MR_OK;
 
-    if (rec->pub.header_count > 0)
-        rc = headers_to_kafka(&p->stages[role], rec, err);
-    if (rc >= 0) {
-        role = PLUGIN_KEY;
-        rc = from_connect(&p->stages[role], rec, rec->pub.key_schema, rec->pub.key, &rec->key_bytes,
-                          &rec->key_len, err);
+    for (size_t i = rec->pub.header_count > 0 ? 0 : 1; rc == MR_OK && i < PLUGIN_ROLES; i++) {
+        struct tries tries = {0};
+
+        do
+            rc = part_to_kafka(p, order[i], rec, err);
+        while (rc == MR_ERR_RETRY && again(p, &tries, err));
+        if (rc >= 0)
+            continue;
+        rc = stage_failed(p, &(struct failure){roles[order[i]].stage, class_of(p, order[i]), rec},
+                          rc, err);
+        rec->dropped = true;
+        return rc;
     }
-    if (rc >= 0) {
-        role = PLUGIN_VALUE;
-        rc = from_connect(&p->stages[role], rec, rec->pub.value_schema, rec->pub.value,
-                          &rec->value_bytes, &rec->value_len, err);
-    }
-    if (rc >= 0)
-        return MR_OK;
-    rec->dropped = true;
-    return stage_failed(p, role, rec, rc, err);
+    rec->dropped = rc != MR_OK;
+    return rc == MR_DROP ? MR_OK : rc;
 }
 
 /* What Java's ProducerRecord refuses; no tolerance there. */
@@ -315,35 +441,65 @@ static int headers_from_kafka(struct plugin_stage *stage, const struct consumer_
     return MR_OK;
 }
 
+static int part_from_kafka(struct pipeline *p, enum plugin_role role, struct record *rec,
+                           struct mr_error *err)
+{
+    struct plugin_stage *stage = &p->stages[role];
+
+    if (role == PLUGIN_HEADER)
+        return headers_from_kafka(stage, rec->from, rec, err);
+    if (role == PLUGIN_KEY)
+        return to_connect(stage, rec, rec->key_bytes, rec->key_len, &rec->pub.key_schema,
+                          &rec->pub.key, err);
+    return to_connect(stage, rec, rec->value_bytes, rec->value_len, &rec->pub.value_schema,
+                      &rec->pub.value, err);
+}
+
+static struct record *record_of(const struct consumer_msg *msg, struct batch *batch)
+{
+    struct record *rec = batch_add_borrowed(batch, msg->topic);
+
+    rec->from = msg;
+    rec->from_topic = msg->topic;
+    rec->from_partition = msg->partition;
+    rec->from_timestamp = msg->timestamp_ms;
+    rec->key_bytes = msg->key;
+    rec->key_len = msg->key_len;
+    rec->value_bytes = msg->value;
+    rec->value_len = msg->value_len;
+    rec->pub.partition = msg->partition;
+    rec->pub.offset = msg->offset;
+    rec->pub.timestamp = msg->timestamp_ms;
+    return rec;
+}
+
 /* MR_OK, also for a message that is left out. */
 static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
                              struct batch *batch, struct mr_error *err)
 {
-    struct record *rec = batch_add_borrowed(batch, msg->topic);
-    enum plugin_role role = PLUGIN_KEY;
-    int rc;
+    struct record *rec = record_of(msg, batch);
+    int last = msg->header_count > 0 ? PLUGIN_HEADER : PLUGIN_VALUE;
+    int rc = MR_OK;
 
-    rec->from_topic = msg->topic;
-    rec->from_partition = msg->partition;
-    rec->pub.partition = msg->partition;
-    rec->pub.offset = msg->offset;
-    rec->pub.timestamp = msg->timestamp_ms;
-    rc = to_connect(&p->stages[role], rec, msg->key, msg->key_len, &rec->pub.key_schema,
-                    &rec->pub.key, err);
-    if (rc >= 0) {
-        role = PLUGIN_VALUE;
-        rc = to_connect(&p->stages[role], rec, msg->value, msg->value_len, &rec->pub.value_schema,
-                        &rec->pub.value, err);
+    for (int role = PLUGIN_KEY; rc == MR_OK && role <= last; role++) {
+        struct tries tries = {0};
+
+        do
+            rc = part_from_kafka(p, (enum plugin_role)role, rec, err);
+        while (rc == MR_ERR_RETRY && again(p, &tries, err));
+        if (rc >= 0)
+            continue;
+        rc = stage_failed(
+            p, &(struct failure){roles[role].stage, class_of(p, (enum plugin_role)role), rec}, rc,
+            err);
+        batch_remove_last(batch);
+        return rc;
     }
-    if (rc >= 0 && msg->header_count > 0) {
-        role = PLUGIN_HEADER;
-        rc = headers_from_kafka(&p->stages[role], msg, rec, err);
-    }
-    if (rc >= 0)
-        return MR_OK;
-    rc = stage_failed(p, role, rec, rc, err);
-    batch_remove_last(batch);
-    return rc;
+    if (rc == MR_OK && p->transforms)
+        rc = transform(p, rec, err);
+    if (rc != MR_OK)
+        batch_remove_last(batch);
+    return rc == MR_DROP ? MR_OK : rc;
 }
 
 int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count,

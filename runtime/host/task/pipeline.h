@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to a batch between plugin and Kafka, in both directions: converters now; transforms, retries and dead
- * letters have their place in the same two functions. Owner: the task's thread.
+/* What happens to a batch between plugin and Kafka, in both directions: transforms, converters, retries, dead letters. Owner: the task's thread.
  * Spec: AbstractWorkerSourceTask.convertTransformedRecord, WorkerSinkTask.convertAndTransformRecord. */
 #ifndef HOST_PIPELINE_H
 #define HOST_PIPELINE_H
@@ -20,12 +19,17 @@ struct pipeline;
  *
  * connector  the connector's configuration: its converters, errors.*; worker: converters where the connector names none
  * plugins    where the plugins are that these name (plugin_places.h)
- * owner      for the plugins' handles */
+ * owner      for the plugins' handles
+ * source     of records: false for a sink's
+ * wait       sleep that long, on the task's thread, between two tries of a stage; 0: only look. false: the task ends */
 struct pipeline_spec {
     const struct props *connector;
     const struct props *worker;
     const json_t *plugins;
     struct stage_owner owner;
+    bool source;
+    bool (*wait)(void *arg, int64_t ms);
+    void *arg;
 };
 
 /* Load, configure and start key, value and header converter. */
@@ -42,6 +46,15 @@ int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, str
 #define PIPELINE_FULL_BYTES ((size_t)32 * 1024 * 1024)
 int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count,
                         struct batch *batch, size_t *done, struct mr_error *err);
+
+/* A sink refused one record of a batch: as if a stage had. MR_OK: it counts as done. */
+int pipeline_reject(struct pipeline *p, const struct record *rec, const char *text,
+                    struct mr_error *err);
+/* Wait until the dead letters of what was processed so far are delivered: before that, nothing of it may count as done.
+ * MR_ERR_CLOSED: the task ends, and they are not. */
+int pipeline_settle(struct pipeline *p, struct mr_error *err);
+
+bool pipeline_writes_dead_letters(const struct pipeline *p);
 
 struct tolerance *pipeline_tolerance(struct pipeline *p);
 

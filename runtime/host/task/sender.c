@@ -18,6 +18,7 @@
 
 #include <stdlib.h>
 
+#define PRODUCER_CLASS "org.apache.kafka.clients.producer.KafkaProducer"
 #define LOGGER "host.task.source"
 #include "base/log.h"
 
@@ -48,13 +49,11 @@ static void lose(struct sender *s, const struct mr_error *err)
 /* A record was not delivered and never will be. */
 static void record_lost(struct sender *s, struct record *rec, const char *text)
 {
+    const struct failure failure = {"KAFKA_PRODUCE", PRODUCER_CLASS, rec};
     struct mr_error err = {0};
-    char where[400];
 
     mr_fail(&err, MR_ERR_FATAL, "%s", text);
-    snprintf(where, sizeof(where), "KAFKA_PRODUCE, a record for topic %.249s", rec->pub.topic);
-    if (s->tolerance->all) {
-        tolerance_skips(s->tolerance, &err, where, clock_ms());
+    if (s->tolerance->all && tolerance_skips(s->tolerance, &failure, &err)) {
         rec->dropped = true;    /* isolate does not send it again */
         ack_window_settle(rec); /* counts as done: its offset is stored in its turn */
         return;

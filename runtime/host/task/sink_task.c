@@ -23,7 +23,6 @@
 #define LOGGER "host.task.sink"
 #include "base/log.h"
 
-#define RETRY_MS 1000           /* back-off after MR_ERR_RETRY from put or flush */
 #define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */
 #define GHOSTS_MS 20            /* between two looks whether our member is in the group */
 #define QUIET_POLL_MS 60000
@@ -39,123 +38,6 @@ void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char 
 static bool ending(struct sink_task *s)
 {
     return s->task->failed || task_stopping(s->task);
-}
-
-/* --- put ------------------------------------------------------------------------------------------------------------- */
-
-static bool is_among(const struct record *rec, const struct consumer_partition *parts, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (parts[i].partition == rec->from_partition &&
-            strcmp(parts[i].topic, rec->from_topic) == 0)
-            return true;
-    return false;
-}
-
-void sink_task_drop_held(struct sink_task *s, const struct consumer_partition *parts, size_t count)
-{
-    struct batch *batch = s->held;
-    size_t kept = 0;
-
-    if (batch == NULL)
-        return;
-    for (size_t i = 0; i < batch->pub.count; i++) {
-        if (is_among(batch_at(batch, i), parts, count))
-            continue;
-        if (kept != i)
-            *batch_at(batch, kept) = *batch_at(batch, i);
-        kept++;
-    }
-    batch->pub.count = kept;
-}
-
-void sink_task_batch_done(struct sink_task *s, struct batch *batch)
-{
-    batch_pool_give(s->pool, batch);
-    if (s->held == batch)
-        s->held = NULL;
-}
-
-/* Copy what borrows from fetch buffers, so that these can be released while the batch waits. */
-static bool own_record(struct batch *batch, struct record *rec)
-{
-    struct mr_header *headers = (struct mr_header *)(uintptr_t)rec->pub.headers;
-
-    rec->pub.key = batch_own(batch, rec->pub.key);
-    rec->pub.value = batch_own(batch, rec->pub.value);
-    for (uint32_t i = 0; i < rec->pub.header_count; i++) {
-        headers[i].name = batch_copy(batch, headers[i].name, headers[i].name_len + 1);
-        headers[i].value = batch_own(batch, headers[i].value);
-    }
-    return !batch->over;
-}
-
-static bool hold(struct sink_task *s, struct batch *batch)
-{
-    struct mr_error err = {0};
-
-    if (s->held == batch)
-        return true;
-    for (size_t i = 0; i < batch->pub.count; i++) {
-        if (own_record(batch, batch_at(batch, i)))
-            continue;
-        mr_fail(&err, MR_ERR_NOMEM, "the batch that is to be put again can't be kept: %s",
-                batch->fault);
-        sink_task_fail(s, &err, NULL);
-        return false;
-    }
-    s->held = batch;
-    return true;
-}
-
-static void put_again_later(struct sink_task *s, struct batch *batch, const struct mr_error *err)
-{
-    int64_t wait = err->retry_after_ms > 0 ? err->retry_after_ms : RETRY_MS;
-    bool first = s->held == NULL;
-
-    if (!hold(s, batch)) {
-        ledger_reject(s->ledger);
-        sink_task_batch_done(s, batch);
-        return;
-    }
-    s->put_again_ms = clock_ms() + wait;
-    if (first)
-        log_warn("put is tried again in %lld ms: %s", (long long)wait, err->text);
-}
-
-/* true: accepted, and the consumer still stands behind the messages that were polled. */
-static bool put(struct sink_task *s, struct batch *batch)
-{
-    struct mr_error err = {0};
-    bool lent;
-    int rc = MR_OK;
-
-    if (batch->pub.count > 0) {
-        sink_consumer_offer(s);
-        task_enter(s->task, "put", true);
-        rc = s->task->plugin->sink.put(s->task->inst.self, &batch->pub, &err);
-        if (rc >= 0 && batch->over)
-            rc = mr_fail(&err, MR_ERR_FATAL, "%s", batch->fault);
-        rc = task_leave(s->task, "put", rc, &err);
-        lent = sink_consumer_end_offer(s);
-        s->unflushed = true; /* also what a failed put took: flush covers it, the ledger does not */
-    } else {
-        lent = false;
-    }
-    if (rc >= 0)
-        ledger_accept(s->ledger);
-    if (lent)
-        sink_consumer_take_back(s);
-    if (rc == MR_ERR_RETRY) {
-        put_again_later(s, batch, &err);
-        return false;
-    }
-    if (rc < 0) {
-        ledger_reject(s->ledger);
-        sink_task_fail(s, &err, s->task->where);
-    }
-    sink_task_batch_done(s, batch);
-    return rc >= 0 && !lent;
 }
 
 /* --- from messages to a batch ----------------------------------------------------------------------------------------- */
@@ -191,7 +73,8 @@ static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t cou
     ledger_reject(s->ledger);
     if (rc == MR_OK)
         return stage(s, msgs, done);
-    sink_task_fail(s, &err, NULL);
+    if (rc != MR_ERR_CLOSED) /* the task ends, or its lease is lost */
+        sink_task_fail(s, &err, NULL);
     return 0;
 }
 
@@ -218,7 +101,7 @@ static void deliver(struct sink_task *s, size_t count)
             sink_task_batch_done(s, batch);
             return;
         }
-        more = put(s, batch) && !ending(s) && task_lease_held(s->task);
+        more = sink_task_put(s, batch) && !ending(s) && task_lease_held(s->task);
         msgs += done;
         count -= done;
     }
@@ -335,7 +218,7 @@ static void turn(struct sink_task *s)
         sink_commit_begin(s);
     }
     if (s->held != NULL && now_ms >= s->put_again_ms && !task_paused(s->task))
-        put(s, s->held);
+        sink_task_put(s, s->held);
     sink_consumer_settle(s);
     if (s->task->failed)
         return;
@@ -345,6 +228,12 @@ static void turn(struct sink_task *s)
 
 /* --- start and end --------------------------------------------------------------------------------------------------- */
 
+/* Between two tries of a stage. A lease that is lost ends them: the group may have to be left. */
+static bool wait_between(void *task, int64_t ms)
+{
+    return task_lease_sleep(task, ms, false);
+}
+
 static int open_pipeline(struct sink_task *s, struct mr_error *err)
 {
     struct task *task = s->task;
@@ -353,12 +242,18 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
         .worker = task->worker,
         .plugins = task->plugins,
         .owner = {task->connector, task->number, task->stop_fd},
+        .wait = wait_between,
+        .arg = task,
     };
 
     task_enter(task, "converter start", false);
     s->pipeline = pipeline_new(&spec, err);
     task_left(task);
-    return s->pipeline == NULL ? err->code : MR_OK;
+    if (s->pipeline == NULL)
+        return err->code;
+    s->bisects = task->plugin->sink.put_atomic && pipeline_tolerance(s->pipeline)->all &&
+                 pipeline_writes_dead_letters(s->pipeline);
+    return MR_OK;
 }
 
 static bool open_all(struct sink_task *s)

@@ -27,6 +27,7 @@ struct sink_task {
     struct batch *held; /* to be put again; staged in the ledger; NULL none */
     int64_t put_again_ms;
     int64_t commit_due_ms;
+    bool bisects;          /* a batch that fails on data is put in parts */
     bool unflushed;        /* put accepted something since the last good flush */
     bool broken;           /* flush failed for good: nothing may be committed any more */
     bool stopped_delivery; /* consumer_pause was called */
@@ -48,6 +49,12 @@ struct sink_task {
 /* --- sink_task.c ---------------------------------------------------------------------------------------------------- */
 
 void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char *where);
+
+/* --- sink_put.c ------------------------------------------------------------------------------------------------------ */
+
+/* Put a staged batch (taken: it is done, or held to be put again). true: accepted, and the consumer still stands behind the messages
+ * that were polled. */
+bool sink_task_put(struct sink_task *s, struct batch *batch);
 void sink_task_batch_done(struct sink_task *s, struct batch *batch); /* it goes back to the pool */
 /* Records of partitions that went leave the batch that waits to be put again. */
 void sink_task_drop_held(struct sink_task *s, const struct consumer_partition *parts, size_t count);

@@ -51,6 +51,7 @@ struct source_task {
     int again_fd; /* poll again when it is readable; -1 none */
     int64_t backoff_ms;
     uint32_t empty_polls;
+    bool unsettled;        /* a dead letter was not delivered: no offset is stored any more */
     int64_t idle_since_ms; /* 0: busy, or trimmed */
 };
 
@@ -221,6 +222,18 @@ static void poll_retry(struct source_task *s, const struct mr_error *err, int64_
     s->next_poll_ms = now_ms + wait;
 }
 
+/* Before the offsets of what became dead letters are stored. Those of a task that ends are not. */
+static void settle_letters(struct source_task *s)
+{
+    struct mr_error err = {0};
+
+    if (pipeline_settle(s->pipeline, &err) == MR_OK)
+        return;
+    s->unsettled = true;
+    if (err.code != MR_ERR_CLOSED)
+        task_fail(s->task, &err, NULL);
+}
+
 static void convert_and_send(struct source_task *s, struct batch *batch)
 {
     struct mr_error err = {0};
@@ -231,8 +244,10 @@ static void convert_and_send(struct source_task *s, struct batch *batch)
     rc = pipeline_to_kafka(s->pipeline, batch, &ready, &err);
     task_left(s->task);
     batch->pub.count = ready; /* what precedes a bad record is sent, and its offset stored */
+    if (rc != MR_ERR_CLOSED || !task_stopping(s->task))
+        settle_letters(s);
     sender_begin(&s->sender, batch);
-    if (rc != MR_OK)
+    if (rc != MR_OK && !task_stopping(s->task))
         task_fail(s->task, &err, NULL);
 }
 
@@ -315,8 +330,10 @@ static void turn(struct source_task *s)
 static void serve(struct source_task *s)
 {
     sender_walk_reports(&s->sender);
+    settle_letters(s);
     take_answers(s);
-    offset_writer_tick(&s->writer, clock_ms());
+    if (!s->unsettled)
+        offset_writer_tick(&s->writer, clock_ms());
     sender_look_for_trouble(&s->sender, clock_ms());
 }
 
@@ -407,8 +424,14 @@ static void finish(struct source_task *s)
     finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
     if (!task_lease_held(s->task))
         sender_take_back(&s->sender);
-    else
+    else if (!s->unsettled)
         finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
+}
+
+/* Between two tries of a stage. What poll has handed over must not get lost with the lease: it waits for a new one. */
+static bool wait_between(void *task, int64_t ms)
+{
+    return task_lease_sleep(task, ms, true);
 }
 
 static bool open_all(struct source_task *s)
@@ -419,6 +442,9 @@ static bool open_all(struct source_task *s)
         .worker = task->worker,
         .plugins = task->plugins,
         .owner = {task->connector, task->number, task->stop_fd},
+        .source = true,
+        .wait = wait_between,
+        .arg = task,
     };
     const struct task_client_spec client = {task->connector, task->number, task->worker,
                                             &task->connector_config};

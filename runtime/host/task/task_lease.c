@@ -8,6 +8,7 @@
  * Control counts a task as quiet while it is RESTING under a lost lease. No step of the thread can fall between: from RESTING
  * only act leads on, and it looks at the lease under the same lock (promise 1: when all are quiet the hard end of the lease is
  * lifted, and until it is renewed none of them polls, puts, sends or commits). */
+#include "base/clock.h"
 #include "host/task/task_priv.h"
 
 void task_lease_lost(struct task *task, int64_t hard_boot_ms)
@@ -78,6 +79,19 @@ bool task_lease_act(struct task *task)
     task->resting = task->resting && !held;
     pthread_mutex_unlock(&task->lock);
     return held;
+}
+
+bool task_lease_sleep(struct task *task, int64_t ms, bool through)
+{
+    int64_t until_ms = clock_ms() + ms;
+    bool held = true;
+
+    task_lease_rest(task);
+    while (!task_stopping(task) && clock_ms() < until_ms && (through || task_lease_held(task)))
+        task_wait(task, NULL, 0, until_ms);
+    while (!task_stopping(task) && !(held = task_lease_act(task)) && through)
+        task_wait(task, NULL, 0, INT64_MAX);
+    return held && !task_stopping(task);
 }
 
 void task_lease_end(struct task *task)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes dead letters. Called by tolerance.c for each record that a stage gave up, by the loops to settle before a batch counts as
+ * done; on the task's thread.
+ *
+ *   sink: key, value and headers as they were read, its timestamp      source: key, value and headers as text
+ *   then, with context: __connect.errors.* headers, behind the record's own
+ *
+ * A letter is copied and freed by its delivery report: this path is for the few. Promise 1: a record that went here is done only
+ * when its letter is delivered, so a topic that can't take it fails the task. */
+#include "host/task/dead_letters.h"
+
+#include "base/clock.h"
+#include "host/trace.h"
+#include "kafka/consumer.h"
+#include "kafka/producer.h"
+#include "kafka/topic_admin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOGGER "host.task.dead_letters"
+#include "base/log.h"
+
+#define OPEN_MS 30000
+#define SLICE_MS 100   /* between two looks whether the task ends */
+#define ASK_MS 2000    /* one request for the topic */
+#define ENDING_MS 1000 /* what letters get while the task ends */
+#define CONTEXT_MAX 10
+
+struct letter {
+    struct letter *next, *prev;
+    char bytes[];
+};
+
+struct dead_letters {
+    struct dead_letters_spec spec;
+    char *topic_name;
+    struct producer *producer;
+    struct producer_topic *topic;
+    struct letter out;    /* head of those that are under way */
+    struct mr_error lost; /* the first that could not be delivered */
+};
+
+/* --- the topic --------------------------------------------------------------------------------------------------------- */
+
+static int make_topic(struct dead_letters *d, struct topic_admin *admin, struct mr_error *err)
+{
+    const struct topic_admin_spec topic = {
+        .topic = d->topic_name, .partitions = 1, .replication = d->spec.replication};
+    int count;
+    int rc = topic_admin_partitions(admin, d->topic_name, ASK_MS, &count, err);
+
+    if (rc != MR_ERR_NOT_FOUND)
+        return rc;
+    err_clear(err);
+    rc = topic_admin_create(admin, &topic, ASK_MS, err);
+    if (rc == MR_OK)
+        log_info("made the dead-letter topic %s", d->topic_name);
+    if (rc != MR_ERR_EXISTS)
+        return rc;
+    err_clear(err);
+    return MR_OK;
+}
+
+/* Brokers may be away for a moment. */
+static int find_topic(struct dead_letters *d, struct topic_admin *admin, struct mr_error *err)
+{
+    int64_t until_ms = clock_ms() + OPEN_MS;
+    int rc;
+
+    for (;;) {
+        rc = make_topic(d, admin, err);
+        if (rc != MR_ERR_RETRY || clock_ms() >= until_ms || !d->spec.wait(d->spec.arg, SLICE_MS))
+            return rc;
+        err_clear(err);
+    }
+}
+
+static int open_topic(struct dead_letters *d, struct mr_error *err)
+{
+    struct topic_admin *admin = NULL;
+    struct props java;
+    int rc = task_client_admin(&d->spec.client, "connector-dlq-adminclient-", &java, err);
+
+    if (rc == MR_OK)
+        admin = topic_admin_new(&java, NULL, NULL, err);
+    props_deinit(&java);
+    if (admin == NULL)
+        return err->code;
+    rc = find_topic(d, admin, err);
+    topic_admin_free(&admin);
+    return rc;
+}
+
+static int open_producer(struct dead_letters *d, struct mr_error *err)
+{
+    struct props java;
+    int rc = task_client_dead_letters(&d->spec.client, &java, err);
+
+    if (rc == MR_OK)
+        d->producer = producer_new(&java, NULL, NULL, err);
+    props_deinit(&java);
+    if (d->producer == NULL)
+        return err->code;
+    d->topic = producer_topic(d->producer, d->topic_name, err);
+    return d->topic == NULL ? err->code : MR_OK;
+}
+
+struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, struct mr_error *err)
+{
+    struct dead_letters *d = calloc(1, sizeof(*d));
+    int rc;
+
+    mr_assert(d != NULL);
+    d->spec = *spec;
+    d->topic_name = strdup(spec->topic);
+    mr_assert(d->topic_name != NULL);
+    d->out.next = d->out.prev = &d->out;
+    rc = open_topic(d, err);
+    if (rc == MR_OK)
+        rc = open_producer(d, err);
+    if (rc == MR_OK)
+        return d;
+    err_prefix(err, "Could not initialize dead letter queue with topic=%s", d->topic_name);
+    dead_letters_close(&d);
+    return NULL;
+}
+
+static void forget(struct letter *letter)
+{
+    letter->prev->next = letter->next;
+    letter->next->prev = letter->prev;
+    free(letter);
+}
+
+void dead_letters_close(struct dead_letters **letters)
+{
+    struct dead_letters *d = *letters;
+
+    if (d == NULL)
+        return;
+    producer_free(&d->producer);
+    while (d->out.next != &d->out)
+        forget(d->out.next);
+    free(d->topic_name);
+    free(d);
+    *letters = NULL;
+}
+
+/* --- one letter ---------------------------------------------------------------------------------------------------------- */
+
+/* What a letter is made of. Headers are copied by producer_send; everything else by letter_new. */
+struct draft {
+    struct producer_record rec;
+    struct producer_header *headers;
+    char numbers[3][24];
+    char trace[2048];
+};
+
+static void add(struct draft *draft, const char *name, const char *text)
+{
+    draft->headers[draft->rec.header_count++] =
+        (struct producer_header){name, text, text == NULL ? 0 : strlen(text)};
+}
+
+static void add_context(const struct dead_letters *d, struct draft *draft,
+                        const struct failure *failure, const struct mr_error *why)
+{
+    const struct record *rec = failure->rec;
+    bool read = rec->from_topic != NULL;
+    char place[600];
+
+    tolerance_place(failure, place, sizeof(place));
+    snprintf(draft->numbers[0], sizeof(draft->numbers[0]), "%d",
+             read ? rec->from_partition : rec->pub.partition);
+    snprintf(draft->numbers[1], sizeof(draft->numbers[1]), "%lld", (long long)rec->pub.offset);
+    snprintf(draft->numbers[2], sizeof(draft->numbers[2]), "%d", d->spec.client.number);
+    add(draft, "__connect.errors.topic", read ? rec->from_topic : rec->pub.topic);
+    add(draft, "__connect.errors.partition", draft->numbers[0]);
+    add(draft, "__connect.errors.offset", draft->numbers[1]);
+    add(draft, "__connect.errors.connector.name", d->spec.client.connector);
+    add(draft, "__connect.errors.task.id", draft->numbers[2]);
+    add(draft, "__connect.errors.stage", failure->stage);
+    add(draft, "__connect.errors.class.name", failure->class_name);
+    add(draft, "__connect.errors.exception.class.name", trace_class(why->code));
+    add(draft, "__connect.errors.exception.message", why->text[0] == '\0' ? NULL : why->text);
+    add(draft, "__connect.errors.exception.stacktrace",
+        trace_write(draft->trace, sizeof(draft->trace), why, place));
+}
+
+/* A value that was never converted: bytes and text as they are, everything else as Java's text. */
+static const void *plain(const struct record *rec, struct mr_value v, size_t *len)
+{
+    *len = v.len;
+    if (v.kind == MR_KIND_NULL)
+        return NULL;
+    if (v.kind == MR_KIND_BYTES || v.kind == MR_KIND_STRING)
+        return v.len == 0 ? "" : v.u.p;
+    return mr_to_text(rec->batch->pub.arena, v, len);
+}
+
+static void draft_source(struct draft *draft, const struct record *rec)
+{
+    draft->rec.key = plain(rec, rec->pub.key, &draft->rec.key_len);
+    draft->rec.value = plain(rec, rec->pub.value, &draft->rec.value_len);
+    draft->rec.timestamp_ms = rec->pub.timestamp < 0 ? -1 : rec->pub.timestamp;
+    for (uint32_t i = 0; i < rec->pub.header_count; i++) {
+        const struct mr_header *header = mr_header_at(&rec->pub, i);
+        struct producer_header *out = &draft->headers[draft->rec.header_count++];
+
+        out->name = header->name;
+        out->value = plain(rec, header->value, &out->value_len);
+    }
+}
+
+static void draft_sink(struct draft *draft, const struct record *rec)
+{
+    draft->rec.key = rec->key_bytes;
+    draft->rec.key_len = rec->key_len;
+    draft->rec.value = rec->value_bytes;
+    draft->rec.value_len = rec->value_len;
+    draft->rec.timestamp_ms = rec->from_timestamp;
+    for (uint32_t i = 0; rec->from != NULL && i < rec->from->header_count; i++) {
+        struct consumer_header header = consumer_header_at(rec->from, i);
+
+        draft->headers[draft->rec.header_count++] =
+            (struct producer_header){header.name, header.value, header.value_len};
+    }
+    for (uint32_t i = 0; rec->from == NULL && i < rec->wire_header_count; i++)
+        draft->headers[draft->rec.header_count++] = rec->wire_headers[i];
+}
+
+static size_t header_room(const struct record *rec)
+{
+    size_t read = rec->from != NULL ? rec->from->header_count : rec->wire_header_count;
+
+    return CONTEXT_MAX + read + rec->pub.header_count;
+}
+
+static struct letter *letter_new(struct dead_letters *d, struct producer_record *rec)
+{
+    struct letter *letter = malloc(sizeof(*letter) + rec->key_len + rec->value_len);
+
+    if (letter == NULL)
+        return NULL;
+    if (rec->key != NULL)
+        rec->key = memcpy(letter->bytes, rec->key, rec->key_len);
+    if (rec->value != NULL)
+        rec->value = memcpy(letter->bytes + rec->key_len, rec->value, rec->value_len);
+    letter->prev = &d->out;
+    letter->next = d->out.next;
+    letter->next->prev = d->out.next = letter;
+    rec->opaque = letter;
+    return letter;
+}
+
+/* --- on their way ------------------------------------------------------------------------------------------------------ */
+
+static void on_report(void *arg, void *opaque, int code, const char *text)
+{
+    struct dead_letters *d = arg;
+
+    if (code != MR_OK && d->lost.code == 0)
+        mr_fail(&d->lost, MR_ERR_FATAL, "Could not write to the dead-letter topic %s: %s",
+                d->topic_name, text);
+    forget(opaque);
+}
+
+static int trouble(struct dead_letters *d, struct mr_error *err)
+{
+    bool fatal = false;
+    const char *text = producer_trouble(d->producer, &fatal);
+
+    if (d->lost.code != 0) {
+        *err = d->lost;
+        return err->code;
+    }
+    return fatal ? mr_fail(err, MR_ERR_FATAL, "Could not write to the dead-letter topic %s: %s",
+                           d->topic_name, text)
+                 : MR_OK;
+}
+
+static int push(struct dead_letters *d, const struct producer_record *rec, struct mr_error *err)
+{
+    int rc;
+
+    while ((rc = producer_send(d->producer, rec, err)) == MR_ERR_FULL) {
+        err_clear(err);
+        if (!d->spec.wait(d->spec.arg, 0))
+            return mr_fail(err, MR_ERR_CLOSED, "the task ends before a dead letter was written");
+        producer_reports(d->producer, SLICE_MS, on_report, d);
+    }
+    return rc;
+}
+
+int dead_letters_send(struct dead_letters *d, const struct failure *failure,
+                      const struct mr_error *why, struct mr_error *err)
+{
+    struct draft draft = {.rec = {.topic = d->topic, .partition = -1}};
+    struct letter *letter;
+    int rc = MR_OK;
+
+    draft.headers = calloc(header_room(failure->rec), sizeof(*draft.headers));
+    draft.rec.headers = draft.headers;
+    mr_assert(draft.headers != NULL);
+    if (failure->rec->from_topic != NULL)
+        draft_sink(&draft, failure->rec);
+    else
+        draft_source(&draft, failure->rec);
+    if (d->spec.context)
+        add_context(d, &draft, failure, why);
+    letter = letter_new(d, &draft.rec);
+    if (letter == NULL)
+        rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for a dead letter");
+    else if ((rc = push(d, &draft.rec, err)) != MR_OK)
+        forget(letter);
+    free(draft.headers);
+    if (rc != MR_OK && rc != MR_ERR_CLOSED)
+        err_prefix(err, "Could not write to the dead-letter topic %s", d->topic_name);
+    return rc;
+}
+
+int dead_letters_settle(struct dead_letters *d, struct mr_error *err)
+{
+    int64_t end_ms = INT64_MAX;
+
+    while (d->out.next != &d->out) {
+        producer_reports(d->producer, SLICE_MS, on_report, d);
+        if (trouble(d, err) != MR_OK)
+            return err->code;
+        if (end_ms == INT64_MAX && !d->spec.wait(d->spec.arg, 0))
+            end_ms = clock_ms() + ENDING_MS;
+        if (clock_ms() >= end_ms)
+            return mr_fail(err, MR_ERR_CLOSED, "the task ends before its dead letters are written");
+    }
+    return trouble(d, err);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dead-letter topic of a task: records that could not be processed, as they were read, with what went wrong in headers.
+ * Owner: the task's thread.
+ * Spec: org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter. */
+#ifndef HOST_DEAD_LETTERS_H
+#define HOST_DEAD_LETTERS_H
+
+#include "host/task/task_client.h"
+#include "host/task/tolerance.h"
+
+struct dead_letters;
+
+/* Everything is borrowed for its life. wait: as in pipeline_spec. */
+struct dead_letters_spec {
+    struct task_client_spec client;
+    const char *topic;
+    int replication; /* of the topic, when it has to be made */
+    bool context;    /* add headers that say what failed */
+    bool (*wait)(void *arg, int64_t ms);
+    void *arg;
+};
+
+/* Make the topic if it is not there, and the producer. NULL with err: "Could not initialize dead letter queue …". Waits for the
+ * brokers, at most half a minute. */
+struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, struct mr_error *err);
+/* What was not delivered never will be. */
+void dead_letters_close(struct dead_letters **letters);
+
+/* Hand over one letter; all is copied. MR_OK, or why not: the task must fail. */
+int dead_letters_send(struct dead_letters *letters, const struct failure *failure,
+                      const struct mr_error *why, struct mr_error *err);
+/* Wait until all are delivered: only then what they were about may count as done. MR_ERR_CLOSED: wait ended it; MR_ERR_FATAL: one
+ * could not be delivered. */
+int dead_letters_settle(struct dead_letters *letters, struct mr_error *err);
+
+#endif
