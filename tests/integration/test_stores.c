@@ -676,6 +676,33 @@ static void status_is_written_in_order_and_never_over_a_newer_owners(void **stat
     assert_null(status_state_connector(cluster_store_status(rig->store), "c"));
 }
 
+/* More than requests may wait. */
+static void every_status_is_written_before_the_end(void **state)
+{
+    const char *servers = kafka_run_servers(), *group = scratch_name("flush");
+    struct rig *rig = rig_start(servers, group);
+    const struct status_state *seen;
+    size_t len = 200;
+    char *trace = malloc(len + 1);
+
+    memset(trace, 'x', len);
+    trace[len] = '\0';
+    for (int task = 0; task < 6000; task++)
+        cluster_store_put_status(rig->store, "many", task,
+                                 &(struct status){.state = STATE_FAILED,
+                                                  .generation = 1,
+                                                  .worker_id = (char *)(uintptr_t) "me",
+                                                  .trace = trace},
+                                 false);
+    free(trace);
+    rig_stop(rig);
+    rig = rig_start(servers, group);
+    seen = cluster_store_status(rig->store);
+    for (int task = 0; task < 6000; task++)
+        if (status_state_task(seen, "many", task) == NULL)
+            fail_msg("nothing of task %d", task);
+}
+
 /* An admin client, its queue, and the answer to what was asked through them. */
 static rd_kafka_t *admin_of(const char *servers, rd_kafka_queue_t **queue)
 {
@@ -1063,6 +1090,7 @@ int main(void)
         scratch_test(offsets_are_found_as_values_and_removed_wherever_they_stand),
         scratch_test(requests_about_one_connector_keep_their_order),
         scratch_test(status_is_written_in_order_and_never_over_a_newer_owners),
+        scratch_test(every_status_is_written_before_the_end),
         scratch_test(a_topic_that_is_deleted_is_told_and_not_made_anew),
         scratch_test(a_topic_that_is_made_anew_without_compaction_is_told),
         scratch_test(missing_rights_are_named_with_the_topic),

@@ -18,7 +18,8 @@
 #define LOGGER "worker.store"
 #include "base/log.h"
 
-#define OPEN_MAX 4096
+#define OPEN_MAX \
+    4096 /* requests; those about status are bounded by the desk, at the end by what runs here */
 #define READ_MS \
     90000 /* offsets: a transaction that hangs is waited for that long, the host's own deadline comes earlier */
 #define RECORD_MAX ((size_t)64 << 20)
@@ -142,7 +143,7 @@ static void ask(struct cluster_store *store, struct store_request *req)
     loop_assert_owner(store->loop);
     if (req->err.code == 0 && store->thread == NULL)
         mr_fail(&req->err, MR_ERR_CLOSED, "the worker is stopping");
-    if (req->err.code == 0 && store->open >= OPEN_MAX)
+    if (req->err.code == 0 && store->open >= OPEN_MAX && req->topic != TOPIC_STATUS)
         mr_fail(&req->err, MR_ERR_FULL, "more than %d requests wait for the internal topics",
                 OPEN_MAX);
     req->owner = store;
@@ -334,8 +335,7 @@ static void answer_slip(struct store_request *req)
 {
     struct slip_answer *answer = req->arg;
 
-    if (answer->slip != NULL)
-        status_desk_sent(answer->store->desk, answer->slip, req->err.code != 0 ? &req->err : NULL);
+    status_desk_sent(answer->store->desk, answer->slip, req->err.code != 0 ? &req->err : NULL);
     free(answer);
 }
 
@@ -561,6 +561,7 @@ void cluster_store_close(struct cluster_store **storep, int64_t deadline_ms)
         status_desk_flush(store->desk);
     store_thread_end(&store->thread, deadline_ms);
     tell_all(store);
+    status_desk_tell_lost(store->desk);
     status_desk_free(&store->desk);
     config_state_free(&store->config);
     status_state_free(&store->status);

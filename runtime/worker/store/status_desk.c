@@ -17,6 +17,7 @@
 
 #define FLIGHT 256
 #define RETRY_MS 1000
+#define KEY_MAX ((size_t)64 << 20)    /* names that others wrote, too: as long as a record may be */
 #define TRACE_MAX ((size_t)512 << 10) /* a record must fit into a request */
 
 struct status_slip {
@@ -40,6 +41,8 @@ struct status_desk {
     struct status_slip *last;
     size_t in_flight;
     bool flushing;
+    size_t lost;         /* that the flush could not write, */
+    struct mr_error why; /* for this reason first */
     struct loop_timer retry;
 };
 
@@ -148,7 +151,7 @@ static struct status_slip *slip_of(struct status_desk *desk, const struct status
     struct status_slip *slip;
     struct buf key, none;
 
-    buf_init(&key, (size_t)1 << 20);
+    buf_init(&key, KEY_MAX);
     buf_init(&none, 1);
     mr_assert(status_records_render(&name, &key, &none) == 0);
     slip = map_get(desk->slips, key.data);
@@ -215,9 +218,19 @@ static void keep(struct status_desk *desk, struct status_slip *slip)
         loop_timer_start(desk->loop, &desk->retry, RETRY_MS, on_retry, desk);
 }
 
+static void count_lost(struct status_desk *desk, const struct mr_error *err)
+{
+    if (desk->lost++ == 0)
+        desk->why = *err;
+}
+
 void status_desk_sent(struct status_desk *desk, struct status_slip *slip,
                       const struct mr_error *err)
 {
+    if (err != NULL && desk->flushing)
+        count_lost(desk, err);
+    if (slip == NULL)
+        return;
     slip->in_flight = false;
     desk->in_flight--;
     if (err != NULL && passing(err) && !desk->flushing) {
@@ -225,7 +238,7 @@ void status_desk_sent(struct status_desk *desk, struct status_slip *slip,
         serve(desk);
         return;
     }
-    if (err != NULL && !passing(err) && err->code != MR_ERR_CLOSED)
+    if (err != NULL && !passing(err) && err->code != MR_ERR_CLOSED && !desk->flushing)
         log_error("%s can't be written: %s", slip->key, err->text);
     status_record_deinit(&slip->sent);
     if (slip->waiting)
@@ -251,11 +264,17 @@ void status_desk_flush(struct status_desk *desk)
             enqueue(desk, slip);
         } else if (wanted(desk, slip)) {
             slip->waiting = false;
-            desk->send(desk->arg, NULL,
-                       &slip->rec); /* behind the one under way; nobody asks after it */
+            desk->send(desk->arg, NULL, &slip->rec); /* behind the one under way */
         }
     }
     serve(desk);
+}
+
+void status_desk_tell_lost(const struct status_desk *desk)
+{
+    if (desk->lost > 0)
+        log_error("the last status of %zu connectors and tasks was not written: %s", desk->lost,
+                  desk->why.text);
 }
 
 size_t status_desk_waiting(const struct status_desk *desk)

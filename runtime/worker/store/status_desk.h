@@ -10,7 +10,7 @@
 struct status_desk;
 struct status_slip; /* one key */
 
-/* Send what the slip is for: status_desk_sent must follow, later, exactly once for each. rec: borrowed. */
+/* Send what the slip (NULL: no one) is for: status_desk_sent must follow, later, exactly once for each. rec: borrowed. */
 typedef void (*status_desk_send)(void *arg, struct status_slip *slip,
                                  const struct status_record *rec);
 
@@ -25,8 +25,11 @@ void status_desk_put(struct status_desk *desk, struct status_record *rec, bool s
 void status_desk_sent(struct status_desk *desk, struct status_slip *slip,
                       const struct mr_error *err);
 
-/* Send everything that waits now, whatever is under way; nothing is tried again after this. For the end. */
+/* Send everything that waits now, whatever is under way; nothing is tried again after this. For the end. At most two records a
+ * key are sent. */
 void status_desk_flush(struct status_desk *desk);
+/* After the flush, all was answered: say in the log, once, how much was not written. */
+void status_desk_tell_lost(const struct status_desk *desk);
 size_t status_desk_waiting(const struct status_desk *desk); /* keys that are not written yet */
 
 #endif

@@ -8,6 +8,7 @@
  *              │                     └──────────► MARKING ────────────────────────────────┘ ask_ends()
  *              └── any state: answered with an error when its time is over, a write failed, or the topic is lost
  *
+ * (WRITING goes back to WAITING where the client has no room for the first record of the step.)
  * A job whose request is answered stays (req NULL) until the reports of its writes came, since they point to it. Moves are made
  * in look(), in one timer round, never inside librdkafka's reports. One question about the end serves all jobs that wait for one;
  * it is asked after they came, so they see what was confirmed before. */
@@ -213,7 +214,10 @@ static void begin_step(struct store_job *job)
     }
     job->state = WRITING;
     rc = job->req->task == STORE_OFFSETS_PUT ? write_offsets(job, &err) : write_records(job, &err);
-    if (rc != 0)
+    job->log->full = rc == MR_ERR_FULL;
+    if (rc == MR_ERR_FULL && job->unconfirmed == 0 && topic_log_unconfirmed(job->log->log) > 0)
+        job->state = WAITING; /* for what others have appended to be confirmed */
+    else if (rc != 0)
         finish(job, &err);
     else
         soon(job->log, 0);
@@ -312,6 +316,7 @@ static void look(struct store_log *log)
     static const struct mr_error closed = {.code = MR_ERR_CLOSED, .text = "the worker is stopping"};
     struct store_job *next;
 
+    log->full = false;
     for (struct store_job *job = log->first; job != NULL; job = next) {
         next = job->next;
         if (job->req == NULL) {
@@ -323,7 +328,7 @@ static void look(struct store_log *log)
             finish(job, &closed);
         } else if (clock_ms() >= job->req->deadline_ms) {
             expire(job);
-        } else if (job->state == WAITING && my_turn(job)) {
+        } else if (job->state == WAITING && !log->full && my_turn(job)) {
             begin_step(job);
         } else if (job->state == WRITING) {
             written(job);

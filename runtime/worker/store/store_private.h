@@ -135,6 +135,7 @@ struct store_log {
     struct loop_timer later; /* and now and then */
     int64_t said_ms;         /* about trouble */
     bool moved;
+    bool full; /* the client took no more in this look: what comes behind must not overtake */
     bool ending;
     struct mr_error lost; /* code 0: it is not */
 };

@@ -2,10 +2,12 @@
 /* status_desk: the newest status of a key is written, one after another, again after a failure, and never over a newer owner's. */
 #include "worker/store/status_desk.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -161,6 +163,23 @@ static void few_are_under_way_at_a_time(void **state)
     assert_int_equal(status_desk_waiting(rig->desk), 0);
 }
 
+/* What it says of what was lost, behind time, level and logger. */
+static void assert_says(const char *text, const struct status_desk *desk)
+{
+    int saved = dup(STDERR_FILENO);
+    int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    char log[512] = "";
+
+    assert_true(file >= 0 && dup2(file, STDERR_FILENO) >= 0);
+    status_desk_tell_lost(desk);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    assert_true(pread(file, log, sizeof(log) - 1, 0) >= 0);
+    close(file);
+    if (text[0] == '\0' ? log[0] != '\0' : strstr(log, text) == NULL)
+        fail_msg("'%s' is said where '%s' belongs", log, text);
+}
+
 static void at_the_end_everything_is_sent_once(void **state)
 {
     struct rig *rig = *state;
@@ -171,10 +190,33 @@ static void at_the_end_everything_is_sent_once(void **state)
     status_desk_flush(rig->desk);
     assert_int_equal(rig->count, 301);
     for (int i = 0; i < 301; i++)
-        if (rig->slips[i] != NULL)
-            fail_with(rig, i, MR_ERR_CLOSED);
+        fail_with(rig, i, i < 4 ? MR_ERR_CLOSED : 0);
     assert_int_equal(rig->count, 301);
     assert_int_equal(status_desk_waiting(rig->desk), 0);
+    assert_says("the last status of 4 connectors and tasks was not written: no\n", rig->desk);
+}
+
+static void of_what_was_written_at_the_end_nothing_is_said(void **state)
+{
+    struct rig *rig = *state;
+
+    put(rig, 0, STATE_RUNNING, 1, false);
+    status_desk_flush(rig->desk);
+    fail_with(rig, 0, 0);
+    assert_says("", rig->desk);
+}
+
+/* As long as a foreign record may be. */
+static void names_of_any_length_have_a_slip(void **state)
+{
+    struct rig *rig = *state;
+    struct status_record rec = {.kind = STATUS_CONNECTOR, .tombstone = true};
+
+    rec.conn = calloc(1, 3000001);
+    memset(rec.conn, 'n', 3000000);
+    status_desk_put(rig->desk, &rec, false);
+    assert_int_equal(rig->count, 1);
+    fail_with(rig, 0, 0);
 }
 
 static void tombstones_and_long_traces_pass(void **state)
@@ -205,6 +247,8 @@ int main(void)
         TEST(a_newer_owner_is_spared_by_safe_writes_and_by_retries),
         TEST(few_are_under_way_at_a_time),
         TEST(at_the_end_everything_is_sent_once),
+        TEST(of_what_was_written_at_the_end_nothing_is_said),
+        TEST(names_of_any_length_have_a_slip),
         TEST(tombstones_and_long_traces_pass),
     };
 
