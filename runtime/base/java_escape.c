@@ -9,6 +9,10 @@
 #include <string.h>
 
 #define WORD "[\\p{L}\\p{Nd}_]"
+/* As ranges: PCRE2 10.42 takes [^\D\p{L}] for one that holds all characters beyond U+00FF. */
+#define NOT_DIGIT "\\x{0}-/:-\\x{10ffff}"
+#define NOT_BLANK "\\x{0}-\\x08\\x0e-\\x1f!-\\x{10ffff}"
+#define NOT_WORD "\\x{0}-/:-@\\[-\\^`{-\\x{10ffff}"
 #define CODE_POINT_MAX 0x10ffff
 
 static int unknown(struct syntax *s)
@@ -195,15 +199,15 @@ static const struct {
     {'r', ESCAPED_CHAR, '\r', NULL},
     {'t', ESCAPED_CHAR, '\t', NULL},
     {'d', ESCAPED_SET, 0, "\\d"},
-    {'D', ESCAPED_SET, 0, "\\D"},
+    {'D', ESCAPED_SET, 0, NOT_DIGIT},
     {'h', ESCAPED_SET, 0, "\\h"},
     {'H', ESCAPED_SET, 0, "\\H"},
     {'s', ESCAPED_SET, 0, "\\s"},
-    {'S', ESCAPED_SET, 0, "\\S"},
+    {'S', ESCAPED_SET, 0, NOT_BLANK},
     {'v', ESCAPED_SET, 0, "\\v"},
     {'V', ESCAPED_SET, 0, "\\V"},
     {'w', ESCAPED_SET, 0, "\\w"},
-    {'W', ESCAPED_SET, 0, "\\W"},
+    {'W', ESCAPED_SET, 0, NOT_WORD},
     {'A', ESCAPED_TEXT, 0, "(?:\\A)"},
     {'G', ESCAPED_TEXT, 0, "(?:\\G)"},
     {'z', ESCAPED_TEXT, 0, "(?:\\z)"},
@@ -231,7 +235,7 @@ int syntax_escape(struct syntax *s, bool in_class, bool range, struct escaped *e
     uint32_t ch = syntax_skip(s);
 
     if (ch == 0 && s->at > s->len)
-        return syntax_fail(s, "Unescaped trailing backslash");
+        return syntax_fail(s, "Unexpected internal error");
     if (ch >= 128 || !isalnum((int)ch))
         return character(e, ch);
     if (ch >= '1' && ch <= '9')

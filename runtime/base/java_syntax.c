@@ -5,7 +5,7 @@
  * which characters end a line, what brackets hold. Nothing is left to the library's own reading: every piece is written
  * as one that means the same alone and before a quantifier, flags are resolved here, names of groups become numbers. The
  * reader goes over the expression twice, because whether \12 is a reference depends on how many groups there are.
- * java_escape.c knows what follows a backslash, java_class.c brackets and properties. Called by java_pattern.c. Pure. */
+ * java_escape.c knows what follows a backslash, java_property.c \p, java_class.c brackets. Called by java_pattern.c. Pure. */
 #include "base/java_syntax_private.h"
 #include "base/utf8.h"
 
@@ -13,38 +13,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOWN_MAX 350    /* of an expression, in a message */
 #define REPEAT_MAX 65535 /* the library's */
 #define LINE_END_SET "\\n\\r\\x{85}\\x{2028}\\x{2029}"
 
 /* --- reading ------------------------------------------------------------------------------------------------------- */
 
+/* What Java calls the length of the text. */
+static size_t utf16_length(const char *z)
+{
+    size_t n = 0;
+
+    for (; *z != '\0'; z++)
+        n += (*z & 0xc0) != 0x80 ? ((unsigned char)*z >= 0xf0 ? 2 : 1) : 0;
+    return n;
+}
+
 int syntax_fail(struct syntax *s, const char *fmt, ...)
 {
-    struct buf text;
     char why[200];
+    char place[40] = "";
+    char mark[SHOWN_MAX + 3] = "";
     va_list args;
-    size_t index = s->at - 1; /* wraps for the very beginning, where Java has no place to show */
+    size_t index = s->at - 1;
 
     va_start(args, fmt);
     vsnprintf(why, sizeof(why), fmt, args);
     va_end(args);
-    buf_init(&text, sizeof(s->err->text));
-    buf_puts(&text, why);
-    if (s->at > 0)
-        buf_printf(&text, " near index %zu", index);
-    buf_printf(&text, "\n%.700s", s->regex);
-    if (s->at > 0 && index < s->len)
-        buf_printf(&text, "\n%*s^", (int)index, "");
-    mr_fail(s->err, MR_ERR_CONFIG, "%s", text.failed ? why : text.data);
-    buf_deinit(&text);
-    return MR_ERR_CONFIG;
+    if (s->at > 0) /* Java has no place to show for the very beginning */
+        snprintf(place, sizeof(place), " near index %zu", index);
+    if (s->at > 0 && index < utf16_length(s->regex) && index <= SHOWN_MAX)
+        snprintf(mark, sizeof(mark), "\n%*s^", (int)index, "");
+    return mr_fail(s->err, MR_ERR_CONFIG, "%s%s\n%.*s%s", why, place, SHOWN_MAX, s->regex, mark);
 }
 
 int syntax_refuse(struct syntax *s, const char *what)
 {
     return mr_fail(s->err, MR_ERR_CONFIG,
-                   "%s in a regular expression is not supported here, near index %zu of %.600s",
-                   what, s->at, s->regex);
+                   "%s in a regular expression is not supported here, near index %zu of %.*s", what,
+                   s->at, SHOWN_MAX, s->regex);
 }
 
 static bool is_blank(uint32_t ch)
@@ -112,11 +119,15 @@ void syntax_char(struct buf *out, uint32_t ch)
 
 void syntax_literal(struct syntax *s, uint32_t ch)
 {
-    if ((s->flags & SYNTAX_IGNORE_CASE) && ch < 128 && isalpha((int)ch) &&
-        !(s->flags & SYNTAX_UNICODE_CASE))
-        buf_printf(s->out, "[%c%c]", tolower((int)ch), toupper((int)ch));
-    else if ((s->flags & SYNTAX_IGNORE_CASE) && (s->flags & SYNTAX_UNICODE_CASE))
+    bool fold = s->flags & SYNTAX_IGNORE_CASE;
+    bool wide = s->flags & SYNTAX_UNICODE_CASE;
+
+    if (fold && wide && (ch == 'i' || ch == 'I' || ch == 0x130 || ch == 0x131))
+        buf_puts(s->out, "[" SYNTAX_EVERY_I "]");
+    else if (fold && wide)
         buf_printf(s->out, "(?i:\\x{%x})", ch);
+    else if (fold && ch < 128 && isalpha((int)ch))
+        buf_printf(s->out, "[%c%c]", tolower((int)ch), toupper((int)ch));
     else
         syntax_char(s->out, ch);
 }
@@ -363,6 +374,8 @@ static int backslash(struct syntax *s)
         return rc;
     if (e.kind == ESCAPED_CHAR)
         syntax_literal(s, e.ch);
+    else if (e.kind == ESCAPED_SET)
+        buf_printf(s->out, "[%s]", e.text);
     else
         buf_puts(s->out, e.text);
     return 0;
