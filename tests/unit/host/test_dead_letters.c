@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records that can't be processed, against librdkafka's mock cluster: what put refuses, what fails a put, what no converter reads, and
+ * what the dead-letter topic says of them. The sink is a struct of the test: Picky refuses and fails on numbers of the test's choice. */
+#include "base/clock.h"
+#include "keep_sink.h"
+#include "support/unit/side_by_side.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define DEAD "errors.deadletterqueue.topic.name", "dead"
+#define ODD 99 /* what the text "odd" counts as */
+#define ALL "errors.tolerance", "all"
+
+/* Zero: none. Numbers whose last digits are below 100 are of the same kind: 7 means 7, 107, 207 … */
+static struct {
+    int refuses;     /* this one by mr_reject */
+    int fails;       /* on this one the whole put fails with MR_ERR_DATA */
+    atomic_int busy; /* puts that ask for a retry once they have seen the failing one alone */
+    atomic_int puts;
+    pthread_mutex_t lock;
+    size_t taken[4096]; /* how often each number was taken */
+} picky = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int number_of(const struct mr_record *rec)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%.*s", (int)rec->value.len, (const char *)rec->value.u.p);
+    return strcmp(text, "odd") == 0 ? ODD : atoi(text);
+}
+
+static bool has(const struct mr_batch *in, int number)
+{
+    for (size_t i = 0; i < mr_batch_count(in); i++)
+        if (number != 0 && number_of(mr_record_at(in, i)) % 100 == number)
+            return true;
+    return false;
+}
+
+static int picky_put(void *self, struct mr_batch *in, struct mr_error *err)
+{
+    picky.puts++;
+    if (picky.busy > 0 && mr_batch_count(in) == 1 && picky.busy-- > 0) {
+        mr_fail(err, MR_ERR_RETRY, "busy");
+        return mr_retry_after(err, 50);
+    }
+    if (has(in, picky.fails))
+        return mr_fail(err, MR_ERR_DATA, "it has a %d", picky.fails);
+    pthread_mutex_lock(&picky.lock);
+    for (size_t i = 0; i < mr_batch_count(in); i++) {
+        int number = number_of(mr_record_at(in, i));
+
+        if (picky.refuses != 0 && number % 100 == picky.refuses)
+            mr_reject(in, i, "no %d wanted", number);
+        else
+            picky.taken[number]++;
+    }
+    pthread_mutex_unlock(&picky.lock);
+    return MR_OK;
+}
+
+static const char *const aliases[] = {NULL};
+static struct mr_config_key keys[] = {{0}};
+static struct plugin picky_plugin = {.kind = MR_PLUGIN_SINK,
+                                     .name = "Picky",
+                                     .version = "1.0",
+                                     .library = "test",
+                                     .aliases = aliases,
+                                     .keys = keys,
+                                     .sink = {.put = picky_put}};
+
+static int setup(void **state)
+{
+    picky_plugin.sink.put_atomic = false;
+    picky.refuses = picky.fails = picky.busy = picky.puts = 0;
+    memset(picky.taken, 0, sizeof(picky.taken));
+    *state = calloc(1, sizeof(struct rig));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    rig_deinit(*state);
+    free(*state);
+    return 0;
+}
+
+static bool taken_is(struct rig *rig, int64_t n)
+{
+    size_t sum = 0;
+
+    pthread_mutex_lock(&picky.lock);
+    for (size_t i = 0; i < 4096; i++)
+        sum += picky.taken[i];
+    pthread_mutex_unlock(&picky.lock);
+    return (int64_t)sum == n;
+}
+
+/* All of 0 … count - 1 once, but those with this last number. */
+static void assert_taken(int count, int without)
+{
+    for (int i = 0; i < count; i++)
+        if (picky.taken[i] != (i % 100 != without))
+            fail_msg("%d was taken %zu times", i, picky.taken[i]);
+}
+
+static void assert_dead(struct rig *rig, const char *const *values, size_t count)
+{
+    json_t *dead = rig_read_topic(rig, "dead", count);
+
+    assert_int_equal(json_array_size(dead), count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(json_string_value(json_array_get(dead, i)), values[i]);
+    json_decref(dead);
+}
+
+static void what_put_refuses_becomes_a_dead_letter_and_the_rest_is_taken(void **state)
+{
+    static const char *const dead[] = {"7", "107", "207"};
+    struct rig *rig = *state;
+
+    picky.refuses = 7;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 300);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, taken_is, 297);
+    rig_wait_true(rig, committed_is, 300);
+    rig_stop(rig);
+    assert_taken(300, 7);
+    assert_dead(rig, dead, 3);
+}
+
+static void a_refusal_without_tolerance_fails_the_task_behind_its_letter(void **state)
+{
+    static const char *const dead[] = {"7"};
+    struct rig *rig = *state;
+
+    picky.refuses = 7;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, NULL);
+    rig_write_topic(rig, "in", 1, 0, 20);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "Tolerance exceeded in error handler\nCaused by: "
+                                       "org.apache.kafka.connect.errors.DataException: no 7 wanted"
+                                       "\n\tin TASK_PUT of "
+                                       "org.apache.kafka.connect.sink.SinkTask, record in-0@7"));
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+    assert_dead(rig, dead, 1);
+}
+
+static void a_put_that_fails_on_data_is_split_down_to_the_guilty_record(void **state)
+{
+    static const char *const dead[] = {"33", "133", "233", "333", "433"};
+    struct rig *rig = *state;
+
+    picky.fails = 33;
+    picky_plugin.sink.put_atomic = true;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 500);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, taken_is, 495);
+    rig_wait_true(rig, committed_is, 500);
+    rig_stop(rig);
+    assert_taken(500, 33);
+    assert_dead(rig, dead, 5);
+}
+
+/* In the middle of the parts put asks for a retry: what was put before it is not put again. */
+static void parts_that_were_put_are_not_put_again_after_a_retry(void **state)
+{
+    static const char *const dead[] = {"33", "133"};
+    struct rig *rig = *state;
+
+    picky.fails = 33;
+    picky.busy = 2;
+    picky_plugin.sink.put_atomic = true;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 200);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, taken_is, 198);
+    rig_wait_true(rig, committed_is, 200);
+    rig_stop(rig);
+    assert_int_equal(picky.busy, 0);
+    assert_taken(200, 33);
+    assert_dead(rig, dead, 2);
+}
+
+/* Nothing is skipped where the plugin does not say that a failed put had no effect, or where the user has not asked for it. */
+static void a_put_with_effects_that_fails_is_not_split(void **state)
+{
+    struct rig *rig = *state;
+
+    picky.fails = 3;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "DataException: it has a 3"));
+    assert_true(taken_is(rig, 0));
+    assert_int_equal(rig_topic_end(rig, "dead"), 0);
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+}
+
+static void without_dead_letters_nothing_is_split(void **state)
+{
+    struct rig *rig = *state;
+
+    picky.fails = 3;
+    picky_plugin.sink.put_atomic = true;
+    rig_init(rig, 1, "topics", "in", QUICK, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_true(taken_is(rig, 0));
+}
+
+/* --- what a letter says ------------------------------------------------------------------------------------------------ */
+
+static rd_kafka_message_t *first_dead(struct rig *rig, rd_kafka_t **rk)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    int64_t until = clock_ms() + 20000;
+    rd_kafka_message_t *msg = NULL;
+    char why[256];
+
+    rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
+    rd_kafka_conf_set(conf, "group.id", "reader", why, sizeof(why));
+    *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
+    rd_kafka_topic_partition_list_add(list, "dead", RD_KAFKA_PARTITION_UA);
+    list->elems[0].partition = 0;
+    list->elems[0].offset = RD_KAFKA_OFFSET_BEGINNING;
+    rd_kafka_assign(*rk, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    while (msg == NULL && clock_ms() < until) {
+        msg = rd_kafka_consumer_poll(*rk, 100);
+        if (msg != NULL && msg->err != 0) {
+            rd_kafka_message_destroy(msg);
+            msg = NULL;
+        }
+    }
+    assert_non_null(msg);
+    return msg;
+}
+
+static void assert_header(const rd_kafka_headers_t *headers, size_t i, const char *name,
+                          const char *value)
+{
+    const char *found;
+    const void *bytes;
+    size_t size;
+
+    assert_int_equal(rd_kafka_header_get_all(headers, i, &found, &bytes, &size), 0);
+    assert_string_equal(found, name);
+    if (value == NULL)
+        assert_null(bytes);
+    else if (strncmp(bytes, value, strlen(value)) != 0)
+        fail_msg("%s is %.*s", name, (int)size, (const char *)bytes);
+}
+
+static void write_one(struct rig *rig, const char *value)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *rk;
+    char why[256];
+
+    rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
+    rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
+    rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+    assert_int_equal(
+        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0),
+                          RD_KAFKA_V_KEY("k", 1), RD_KAFKA_V_VALUE((void *)(uintptr_t)value, 3),
+                          RD_KAFKA_V_TIMESTAMP(1700000000000), RD_KAFKA_V_HEADER("a", "1", 1),
+                          RD_KAFKA_V_HEADER("a", NULL, 0), RD_KAFKA_V_END),
+        0);
+    assert_int_equal(rd_kafka_flush(rk, 10000), 0);
+    rd_kafka_destroy(rk);
+}
+
+static void assert_letter(struct rig *rig, const char *value, const char *stage,
+                          const char *class_name, const char *message)
+{
+    rd_kafka_t *rk;
+    rd_kafka_message_t *msg = first_dead(rig, &rk);
+    rd_kafka_headers_t *headers = NULL;
+    rd_kafka_timestamp_type_t type;
+
+    assert_int_equal(msg->len, 3);
+    assert_memory_equal(msg->payload, value, 3);
+    assert_int_equal(msg->key_len, 1);
+    assert_int_equal(rd_kafka_message_timestamp(msg, &type), 1700000000000);
+    assert_int_equal(rd_kafka_message_headers(msg, &headers), 0);
+    assert_int_equal(rd_kafka_header_cnt(headers), 12);
+    assert_header(headers, 0, "a", "1");
+    assert_header(headers, 1, "a", NULL);
+    assert_header(headers, 2, "__connect.errors.topic", "in");
+    assert_header(headers, 3, "__connect.errors.partition", "0");
+    assert_header(headers, 4, "__connect.errors.offset", "0");
+    assert_header(headers, 5, "__connect.errors.connector.name", "conn");
+    assert_header(headers, 6, "__connect.errors.task.id", "0");
+    assert_header(headers, 7, "__connect.errors.stage", stage);
+    assert_header(headers, 8, "__connect.errors.class.name", class_name);
+    assert_header(headers, 9, "__connect.errors.exception.class.name",
+                  "org.apache.kafka.connect.errors.DataException");
+    assert_header(headers, 10, "__connect.errors.exception.message", message);
+    assert_header(headers, 11, "__connect.errors.exception.stacktrace",
+                  "org.apache.kafka.connect.errors.DataException: ");
+    rd_kafka_message_destroy(msg);
+    rd_kafka_consumer_close(rk);
+    rd_kafka_destroy(rk);
+}
+
+static void a_letter_has_all_that_was_read_and_what_went_wrong(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL,
+             "errors.deadletterqueue.context.headers.enable", "true", NULL);
+    write_one(rig, "bad");
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    assert_letter(rig, "bad", "VALUE_CONVERTER", "RigString", "");
+}
+
+/* The fetch buffers are gone when put refuses a record of a batch that had to wait. */
+static void a_letter_from_a_batch_that_waited_says_the_same(void **state)
+{
+    struct rig *rig = *state;
+
+    picky.busy = 1;
+    picky.refuses = ODD;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL,
+             "errors.deadletterqueue.context.headers.enable", "true", NULL);
+    write_one(rig, "odd");
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    assert_letter(rig, "odd", "TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", "no 99 wanted");
+}
+
+/* --- a topic that can't take them --------------------------------------------------------------------------------------- */
+
+static void a_letter_that_can_not_be_written_fails_the_task_and_nothing_is_committed(void **state)
+{
+    struct rig *rig = *state;
+
+    picky.refuses = 7;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 20);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    rd_kafka_mock_push_request_errors(rig->cluster, 0 /* Produce */, 1,
+                                      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "Could not write to the dead-letter topic dead: "));
+    assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
+}
+
+/* --- sources ------------------------------------------------------------------------------------------------------------ */
+
+static int bad_poll(void *self, struct mr_batch *out, struct mr_error *err)
+{
+    static const char *const values[] = {"one", "bad", "two"};
+
+    if (*(bool *)self)
+        return mr_again_in(out, 100);
+    *(bool *)self = true;
+    for (int i = 0; i < 3; i++) {
+        struct mr_record *rec = mr_batch_add(out, "out");
+
+        mr_record_key(rec, mr_str("k"));
+        mr_record_value(rec, mr_str(values[i]));
+        mr_record_offset(rec, "p", "at", i + 1);
+    }
+    return MR_OK;
+}
+
+static const struct plugin bad_source = {.kind = MR_PLUGIN_SOURCE,
+                                         .name = "Bad",
+                                         .version = "1.0",
+                                         .library = "test",
+                                         .aliases = aliases,
+                                         .keys = keys,
+                                         .state_size = sizeof(bool),
+                                         .source = {.poll = bad_poll}};
+
+static bool stored_is(struct rig *rig, int64_t n)
+{
+    return rig_stored(rig, "{\"name\":\"p\"}", "at") == n;
+}
+
+static void a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_it(void **state)
+{
+    static const char *const dead[] = {"bad"};
+    struct rig *rig = *state;
+    json_t *out;
+
+    rig_init(rig, 1, ALL, "millrace.errors.deadletterqueue.topic.name", "dead",
+             "worker:offset.flush.interval.ms", "100", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "out", 1, 1);
+    rig_start(rig, &bad_source, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 3);
+    rig_stop(rig);
+    out = rig_read_topic(rig, "out", 2);
+    assert_int_equal(json_array_size(out), 2);
+    json_decref(out);
+    assert_dead(rig, dead, 1);
+}
+
+int main(int argc, char **argv)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(what_put_refuses_becomes_a_dead_letter_and_the_rest_is_taken),
+        T(a_refusal_without_tolerance_fails_the_task_behind_its_letter),
+        T(a_put_that_fails_on_data_is_split_down_to_the_guilty_record),
+        T(parts_that_were_put_are_not_put_again_after_a_retry),
+        T(a_put_with_effects_that_fails_is_not_split),
+        T(without_dead_letters_nothing_is_split),
+        T(a_letter_has_all_that_was_read_and_what_went_wrong),
+        T(a_letter_from_a_batch_that_waited_says_the_same),
+        T(a_letter_that_can_not_be_written_fails_the_task_and_nothing_is_committed),
+        T(a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_it),
+    };
+
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            NULL, NULL);
+}
