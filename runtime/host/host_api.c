@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "host/data/logical.h"
+#include "host/data/projector.h"
 #include "host/data/record_arena.h"
 #include "host/data/schema_tree.h"
 #include "host/data/utf8_text.h"
@@ -295,6 +297,14 @@ const struct mr_host host_api_table = {
     .pattern_free = host_pattern_free,
     .pattern_find = host_pattern_find,
     .pattern_group = host_pattern_group,
+    .value_parse = values_parse,
+    .value_string = values_string,
+    .value_convert = values_convert,
+    .value_encode = logical_encode,
+    .value_decode = logical_decode,
+    .header_check = logical_header_check,
+    .schema_infer = projector_infer,
+    .schema_project = projector_project,
 };
 
 /* --- instances ---------------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 
 #include "host/data/values.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,6 +32,7 @@ struct tree {
     pthread_mutex_t lock; /* for writers */
     atomic_size_t count;
     size_t bytes;
+    _Atomic(const struct mr_schema *) plain[MR_KIND_TIMESTAMP + 1]; /* by kind of values */
 };
 
 static struct tree tree = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -405,25 +407,82 @@ static struct mr_schema_spec spec_normal(const struct mr_schema_spec *from, size
     return spec;
 }
 
+/* The schema of a spec that is sound but for rules that only new ones must pass. */
+static const struct mr_schema *intern(const struct mr_schema_spec *spec, struct mr_error *err)
+{
+    uint64_t hash = hash_spec(spec);
+    const struct mr_schema *schema = find(spec, hash);
+
+    if (schema != NULL)
+        return schema;
+    if (check_rules(spec, err) != MR_OK)
+        return NULL;
+    pthread_mutex_lock(&tree.lock);
+    schema = add_locked(spec, hash, err);
+    pthread_mutex_unlock(&tree.lock);
+    return schema;
+}
+
 const struct mr_schema *schema_tree_make(const struct mr_schema_spec *from, size_t spec_size,
                                          struct mr_error *err)
 {
     struct mr_schema_spec spec = spec_normal(from, spec_size);
-    const struct mr_schema *schema;
-    uint64_t hash;
 
-    if (check_shape(&spec, err) != MR_OK)
-        return NULL;
-    hash = hash_spec(&spec);
-    schema = find(&spec, hash);
-    if (schema != NULL)
-        return schema;
-    if (check_rules(&spec, err) != MR_OK)
-        return NULL;
-    pthread_mutex_lock(&tree.lock);
-    schema = add_locked(&spec, hash, err);
-    pthread_mutex_unlock(&tree.lock);
+    return check_shape(&spec, err) != MR_OK ? NULL : intern(&spec, err);
+}
+
+static const struct mr_schema *make_plain(uint8_t kind, struct mr_error *err)
+{
+    struct mr_schema_spec spec = {.kind = kind};
+
+    if (kind >= MR_KIND_DATE) {
+        spec.kind = kind == MR_KIND_TIMESTAMP ? MR_KIND_INT64 : MR_KIND_INT32;
+        spec.name = kind == MR_KIND_DATE   ? MR_LOGICAL_DATE
+                    : kind == MR_KIND_TIME ? MR_LOGICAL_TIME
+                                           : MR_LOGICAL_TIMESTAMP;
+        spec.has_version = true;
+        spec.version = 1;
+    }
+    return schema_tree_make(&spec, sizeof(spec), err);
+}
+
+const struct mr_schema *schema_tree_plain(uint8_t kind, struct mr_error *err)
+{
+    const struct mr_schema *schema = atomic_load_explicit(&tree.plain[kind], memory_order_acquire);
+
+    if (schema == NULL) {
+        schema = make_plain(kind, err);
+        atomic_store_explicit(&tree.plain[kind], schema, memory_order_release);
+    }
     return schema;
+}
+
+const struct mr_schema *schema_tree_decimal(int32_t scale, struct mr_error *err)
+{
+    char text[16];
+    struct mr_param param = {"scale", text};
+    struct mr_schema_spec spec = {.kind = MR_KIND_BYTES,
+                                  .name = MR_LOGICAL_DECIMAL,
+                                  .has_version = true,
+                                  .version = 1,
+                                  .params = &param,
+                                  .param_count = 1};
+
+    snprintf(text, sizeof(text), "%" PRId32, scale);
+    return schema_tree_make(&spec, sizeof(spec), err);
+}
+
+const struct mr_schema *schema_tree_container(uint8_t kind, const struct mr_schema *key,
+                                              const struct mr_schema *value, struct mr_error *err)
+{
+    struct mr_schema_spec spec = {.kind = kind, .key = key, .value = value};
+
+    return intern(&spec, err);
+}
+
+const struct mr_schema *schema_tree_bare(const struct mr_schema_spec *spec, struct mr_error *err)
+{
+    return intern(spec, err);
 }
 
 size_t schema_tree_count(void)

@@ -22,6 +22,16 @@
 const struct mr_schema *schema_tree_make(const struct mr_schema_spec *spec, size_t spec_size,
                                          struct mr_error *err);
 
+/* The schema of a kind of values without anything else: BOOL to BYTES; for DATE, TIME and TIMESTAMP Connect's own. No
+ * lookup after the first time. NULL with err as above. */
+const struct mr_schema *schema_tree_plain(uint8_t kind, struct mr_error *err);
+const struct mr_schema *schema_tree_decimal(int32_t scale, struct mr_error *err);
+/* A LIST of value or a MAP of key and value; members may be NULL, as only Connect's string parser makes them. */
+const struct mr_schema *schema_tree_container(uint8_t kind, const struct mr_schema *key,
+                                              const struct mr_schema *value, struct mr_error *err);
+/* Of a spec with a kind and optional alone, whose LIST or MAP has unknown members. */
+const struct mr_schema *schema_tree_bare(const struct mr_schema_spec *spec, struct mr_error *err);
+
 size_t schema_tree_count(void); /* how many there are; for tests and metrics */
 
 #endif

@@ -48,6 +48,17 @@ const char *values_class_name(struct mr_value v)
     return v.kind < KINDS ? names[v.kind].class_name : "?";
 }
 
+const char *values_schema_text(const struct mr_schema *schema, char out[VALUES_SCHEMA_TEXT])
+{
+    if (schema == NULL)
+        snprintf(out, VALUES_SCHEMA_TEXT, "null");
+    else
+        snprintf(out, VALUES_SCHEMA_TEXT, "Schema{%.200s%s%s}",
+                 schema->name == NULL ? "" : schema->name, schema->name == NULL ? "" : ":",
+                 values_type_name(schema->kind));
+    return out;
+}
+
 /* --- equality ------------------------------------------------------------------------------------------------------ */
 
 static bool is_integral(uint8_t kind)

@@ -19,6 +19,15 @@ size_t values_double_text(double d,
                           char out[32]); /* Double.toString, shortest digits; gives the length */
 size_t values_float_text(float f, char out[32]);
 
+/* Connect's string form: mr_value_string of millrace/record.h. */
+const char *values_string(struct mr_arena *arena, struct mr_value v, size_t *len);
+/* What that form says: mr_value_parse. text NULL gives null. */
+int values_parse(struct mr_arena *arena, const char *text, size_t len,
+                 const struct mr_schema **schema, struct mr_value *value, struct mr_error *err);
+/* A value as one of another schema: mr_value_convert. */
+int values_convert(struct mr_arena *arena, const struct mr_schema *to, const struct mr_schema *from,
+                   struct mr_value v, struct mr_value *out, struct mr_error *err);
+
 /* By content and kind: INT32 1 is not INT64 1, NaN equals NaN, 0.0 is not -0.0, 1.0 is not 1.00, maps have no order. */
 bool values_equal(struct mr_value a, struct mr_value b);
 uint64_t values_hash(struct mr_value v); /* equal values, equal hashes */
@@ -37,6 +46,9 @@ int values_validate_field(const char *field, const struct mr_schema *schema, str
                           struct mr_error *err);
 
 const char *values_type_name(uint8_t schema_kind); /* "INT8" … "STRUCT", "ARRAY": Schema.Type */
-const char *values_class_name(struct mr_value v);  /* "java.lang.Byte" …, as in Java's texts */
+/* "Schema{name:TYPE}" or "Schema{TYPE}", as Java prints one; a long name is cut. Gives out. */
+#define VALUES_SCHEMA_TEXT 240
+const char *values_schema_text(const struct mr_schema *schema, char out[VALUES_SCHEMA_TEXT]);
+const char *values_class_name(struct mr_value v); /* "java.lang.Byte" …, as in Java's texts */
 
 #endif

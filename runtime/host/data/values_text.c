@@ -8,43 +8,11 @@
  * Dates: java.util.Date.toString in UTC, which counts in the Julian calendar before 15 October 1582. */
 #include "host/data/values.h"
 
+#include "host/data/calendar.h"
+#include "host/data/text_buf.h"
+
 #include <inttypes.h>
 #include <math.h>
-
-/* --- a text that grows in the arena ------------------------------------------------------------------------------------ */
-
-struct text {
-    struct mr_arena *arena;
-    char *p;
-    size_t len;
-    size_t cap;
-};
-
-static char *text_room(struct text *t, size_t len)
-{
-    if (len > t->cap - t->len) {
-        size_t cap = t->cap * 2 > t->len + len ? t->cap * 2 : t->len + len;
-        char *p = mr_alloc(t->arena, cap);
-
-        if (t->len > 0)
-            memcpy(p, t->p, t->len);
-        t->p = p;
-        t->cap = cap;
-    }
-    return t->p + t->len;
-}
-
-static void text_add(struct text *t, const char *p, size_t len)
-{
-    if (len > 0)
-        memcpy(text_room(t, len), p, len);
-    t->len += len;
-}
-
-static void text_puts(struct text *t, const char *z)
-{
-    text_add(t, z, strlen(z));
-}
 
 /* --- floating point --------------------------------------------------------------------------------------------------- */
 
@@ -277,47 +245,47 @@ static char *unscaled_digits(uint64_t *words, size_t count, char *end)
 }
 
 /* BigDecimal.toString of n digits with a scale. */
-static void decimal_layout(struct text *t, bool negative, const char *digits, size_t n,
+static void decimal_layout(struct text_buf *t, bool negative, const char *digits, size_t n,
                            int32_t scale)
 {
     int64_t exp = (int64_t)n - 1 - scale;
     char tail[24];
 
     if (negative)
-        text_add(t, "-", 1);
+        text_buf_add(t, "-", 1);
     if (scale == 0) {
-        text_add(t, digits, n);
+        text_buf_add(t, digits, n);
     } else if (scale > 0 && exp >= -6) {
         int64_t whole = (int64_t)n - scale;
 
         if (whole > 0) {
-            text_add(t, digits, (size_t)whole);
-            text_add(t, ".", 1);
-            text_add(t, digits + whole, n - (size_t)whole);
+            text_buf_add(t, digits, (size_t)whole);
+            text_buf_add(t, ".", 1);
+            text_buf_add(t, digits + whole, n - (size_t)whole);
         } else {
-            text_add(t, "0.", 2);
-            text_add(t, "000000", (size_t)-whole);
-            text_add(t, digits, n);
+            text_buf_add(t, "0.", 2);
+            text_buf_add(t, "000000", (size_t)-whole);
+            text_buf_add(t, digits, n);
         }
     } else {
-        text_add(t, digits, 1);
+        text_buf_add(t, digits, 1);
         if (n > 1) {
-            text_add(t, ".", 1);
-            text_add(t, digits + 1, n - 1);
+            text_buf_add(t, ".", 1);
+            text_buf_add(t, digits + 1, n - 1);
         }
         snprintf(tail, sizeof(tail), "E%+" PRId64, exp);
-        text_puts(t, exp == 0 ? "" : tail);
+        text_buf_puts(t, exp == 0 ? "" : tail);
     }
 }
 
-static void add_decimal(struct text *t, const struct mr_decimal *d)
+static void add_decimal(struct text_buf *t, const struct mr_decimal *d)
 {
     uint64_t small[8], *words = small;
     size_t room = ((size_t)d->len * 5) / 2 + 20; /* a byte is 2.41 digits */
     char few[192], *digits = few, *first;
 
     if (d->len > VALUES_MAX_DECIMAL) {
-        text_puts(t, "<decimal too long>");
+        text_buf_puts(t, "<decimal too long>");
         return;
     }
     if (d->len > sizeof(small))
@@ -332,78 +300,32 @@ static void add_decimal(struct text *t, const struct mr_decimal *d)
 
 /* --- dates ---------------------------------------------------------------------------------------------------------------- */
 
-struct calendar {
-    int64_t year;
-    int month; /* 0 to 11 */
-    int day;
-};
-
-#define GREGORIAN_START (-141427) /* 1582-10-15, in days since 1970-01-01 */
-
-/* Both calendars count years from March, so that the leap day comes last. days is since 1 March of year 0. */
-static void from_march(struct calendar *c, int64_t year, int64_t day_of_year)
-{
-    int month = (int)((5 * day_of_year + 2) / 153);
-
-    c->day = (int)(day_of_year - (153 * month + 2) / 5 + 1);
-    c->month = (month + 2) % 12;
-    c->year = year + (month >= 10);
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
-static void gregorian(struct calendar *c, int64_t days)
-{
-    int64_t since = days + 719468;
-    int64_t era = floor_div(since, 146097);
-    int64_t day = since - era * 146097;
-    int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-
-    from_march(c, era * 400 + year, day - (365 * year + year / 4 - year / 100));
-}
-
-static void julian(struct calendar *c, int64_t days)
-{
-    int64_t since = days + 719470;
-    int64_t era = floor_div(since, 1461);
-    int64_t day = since - era * 1461;
-    int64_t year = (day - day / 1460) / 365;
-
-    from_march(c, era * 4 + year, day - 365 * year);
-}
-
-static void add_date(struct text *t, int64_t ms)
+static void add_date(struct text_buf *t, int64_t ms)
 {
     static const char week[] = "ThuFriSatSunMonTueWed";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    int64_t days = floor_div(ms, 86400000);
+    int64_t days = calendar_floor_div(ms, CALENDAR_DAY_MS);
     int64_t of_day = ms % 86400000; /* not by way of days: their product may not fit */
     int64_t seconds = (of_day < 0 ? of_day + 86400000 : of_day) / 1000;
     int64_t weekday = ((days % 7) + 7) % 7;
     struct calendar c;
     char out[64];
 
-    if (days >= GREGORIAN_START)
-        gregorian(&c, days);
-    else
-        julian(&c, days);
+    calendar_from_days(&c, days);
     if (c.year <= 0)
         c.year = 1 - c.year; /* Java leaves the era away */
     snprintf(out, sizeof(out), "%.3s %.3s %02d %02d:%02d:%02d UTC %" PRId64, week + 3 * weekday,
              months + 3 * (size_t)c.month, c.day, (int)(seconds / 3600), (int)(seconds / 60 % 60),
              (int)(seconds % 60), c.year);
-    text_puts(t, out);
+    text_buf_puts(t, out);
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------------------------- */
 
-static void add_base64(struct text *t, const unsigned char *p, size_t len)
+static void add_base64(struct text_buf *t, const unsigned char *p, size_t len)
 {
     static const char abc[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *out = text_room(t, (len + 2) / 3 * 4);
+    char *out = text_buf_room(t, (len + 2) / 3 * 4);
 
     t->len += (len + 2) / 3 * 4;
     for (; len > 0; p += 3, out += 4) {
@@ -418,83 +340,83 @@ static void add_base64(struct text *t, const unsigned char *p, size_t len)
     }
 }
 
-static void add_value(struct text *t, struct mr_value v, int depth);
+static void add_value(struct text_buf *t, struct mr_value v, int depth);
 
-static void add_list(struct text *t, struct mr_value v, int depth)
+static void add_list(struct text_buf *t, struct mr_value v, int depth)
 {
-    text_add(t, "[", 1);
+    text_buf_add(t, "[", 1);
     for (uint32_t i = 0; i < v.len; i++) {
         if (i > 0)
-            text_add(t, ", ", 2);
+            text_buf_add(t, ", ", 2);
         add_value(t, mr_items(v)[i], depth + 1);
     }
-    text_add(t, "]", 1);
+    text_buf_add(t, "]", 1);
 }
 
-static void add_map(struct text *t, struct mr_value v, int depth)
+static void add_map(struct text_buf *t, struct mr_value v, int depth)
 {
-    text_add(t, "{", 1);
+    text_buf_add(t, "{", 1);
     for (uint32_t i = 0; i < v.len; i++) {
         if (i > 0)
-            text_add(t, ", ", 2);
+            text_buf_add(t, ", ", 2);
         add_value(t, mr_pairs(v)[i].key, depth + 1);
-        text_add(t, "=", 1);
+        text_buf_add(t, "=", 1);
         add_value(t, mr_pairs(v)[i].value, depth + 1);
     }
-    text_add(t, "}", 1);
+    text_buf_add(t, "}", 1);
 }
 
-static void add_struct(struct text *t, struct mr_value v, int depth)
+static void add_struct(struct text_buf *t, struct mr_value v, int depth)
 {
     const struct mr_struct *s = v.u.p;
     bool first = true;
 
-    text_add(t, "Struct{", 7);
+    text_buf_add(t, "Struct{", 7);
     for (uint32_t i = 0; i < v.len; i++) {
         if (s->slots[i].kind == MR_KIND_NULL)
             continue;
         if (!first)
-            text_add(t, ",", 1);
+            text_buf_add(t, ",", 1);
         first = false;
-        text_puts(t, s->schema->fields[i].name);
-        text_add(t, "=", 1);
+        text_buf_puts(t, s->schema->fields[i].name);
+        text_buf_add(t, "=", 1);
         add_value(t, s->slots[i], depth + 1);
     }
-    text_add(t, "}", 1);
+    text_buf_add(t, "}", 1);
 }
 
-static void add_scalar(struct text *t, struct mr_value v)
+static void add_scalar(struct text_buf *t, struct mr_value v)
 {
     char out[32];
 
     switch (v.kind) {
     case MR_KIND_NULL:
-        text_puts(t, "null");
+        text_buf_puts(t, "null");
         break;
     case MR_KIND_BOOL:
-        text_puts(t, v.u.i != 0 ? "true" : "false");
+        text_buf_puts(t, v.u.i != 0 ? "true" : "false");
         break;
     case MR_KIND_FLOAT32:
-        text_add(t, out, values_float_text(v.u.f, out));
+        text_buf_add(t, out, values_float_text(v.u.f, out));
         break;
     case MR_KIND_FLOAT64:
-        text_add(t, out, values_double_text(v.u.d, out));
+        text_buf_add(t, out, values_double_text(v.u.d, out));
         break;
     default:
-        text_add(t, out, (size_t)snprintf(out, sizeof(out), "%" PRId64, v.u.i));
+        text_buf_add(t, out, (size_t)snprintf(out, sizeof(out), "%" PRId64, v.u.i));
         break;
     }
 }
 
-static void add_value(struct text *t, struct mr_value v, int depth)
+static void add_value(struct text_buf *t, struct mr_value v, int depth)
 {
     if (depth > VALUES_MAX_DEPTH) {
-        text_puts(t, "...");
+        text_buf_puts(t, "...");
         return;
     }
     switch (v.kind) {
     case MR_KIND_STRING:
-        text_add(t, v.u.p, v.len);
+        text_buf_add(t, v.u.p, v.len);
         break;
     case MR_KIND_BYTES:
         add_base64(t, v.u.p, v.len);
@@ -526,15 +448,15 @@ static void add_value(struct text *t, struct mr_value v, int depth)
 
 const char *values_text(struct mr_arena *arena, struct mr_value v, size_t *len)
 {
-    struct text t = {.arena = arena, .cap = 0};
+    struct text_buf t = {.arena = arena, .cap = 0};
 
     if (v.kind == MR_KIND_STRING) {
         *len = v.len;
         return v.u.p != NULL ? v.u.p : "";
     }
-    text_room(&t, 32);
+    text_buf_room(&t, 32);
     add_value(&t, v, 0);
     *len = t.len;
-    text_add(&t, "", 1);
+    text_buf_add(&t, "", 1);
     return t.p;
 }
