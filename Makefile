@@ -78,6 +78,7 @@ TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildc
 
 UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 FUZZERS := $(patsubst %.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+CHAOS := $(patsubst %.c,%,$(wildcard tests/chaos/*.c))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 BENCH_PLUGINS := $(patsubst tests/bench/plugins/%.c,$(BUILD)/tests/bench/%.so,$(wildcard tests/bench/plugins/*.c))
 INTEGRATION := $(patsubst %.c,%,$(wildcard tests/integration/test_*.c))
@@ -239,6 +240,21 @@ $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/te
 # The membership against a real broker, and beside the Java worker.
 $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
 
+# The short forms of some scenarios.
+$(BUILD)/tests/integration/test_worker_freeze: $(BUILD)/tests/chaos/chaos_rig.o $(BUILD)/tests/chaos/chaos_ledger.o
+
+# Scenarios of faults, in one program; a library that is preloaded into workers; a build whose link has another version.
+$(BUILD)/tests/chaos/chaos: $(patsubst %,$(BUILD)/%.o,$(CHAOS)) $(call to_objects,$(SUPPORT))
+	@echo "  TEST  $@"
+	$(Q)$(LINK_TEST)
+$(BUILD)/tests/support/preload/%.so: tests/support/preload/%.c
+	@mkdir -p $(@D)
+	@echo "  SO    $@"
+	$(Q)$(CC) $(CFLAGS) $(STD) -shared -o $@ $< -ldl -lpthread
+CHAOS_BUILT = $(BUILD)/tests/chaos/chaos $(BUILD)/tests/support/preload/clock_shim.so $(BUILD)/tests/support/preload/route_shim.so
+chaos-build: $(CHAOS_BUILT) | all test-plugins
+	$(Q)$(MAKE) VARIANT=older CPPFLAGS='$(CPPFLAGS) -DINHERIT_LINK_VERSION=0' all
+
 $(BENCH): %: %.o
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $< $(LIBS) $(LDFLAGS)
@@ -286,6 +302,13 @@ fuzz-run: $(call built,$(FUZZERS))
 compat: deps
 	$(Q)$(MAKE) all
 	$(Q)tests/compat/run.sh $(BUILD)
+
+# Faults on a cluster with three brokers; an hour in all. T=word chooses scenarios, SEED=n repeats what chance chose.
+SEED ?=
+.PHONY: chaos chaos-build
+chaos: deps
+	$(Q)$(MAKE) chaos-build
+	$(Q)CHAOS_SEED=$(SEED) tests/chaos/run.sh $(BUILD) '$(T)'
 
 # Figures beside raw librdkafka and the Java worker; half an hour.
 bench: deps
@@ -398,6 +421,7 @@ help:
 	    '                     alone: check-unit check-seeds check-integration' \
 	    'make asan ubsan tsan unit and host tests under a sanitizer' \
 	    'make compat          the same REST calls to the Java worker and to ours' \
+	    'make chaos           faults of all kinds on a cluster; T=word SEED=n CHAOS_SECONDS=120' \
 	    'make bench           figures beside raw librdkafka and the Java worker' \
 	    'make fuzz            every fuzzer for FUZZ_SECONDS=60; T=word chooses' \
 	    'make lint format-check doors headers     checks of the source; format mends the layout' \

@@ -11,7 +11,10 @@
  * The host makes itself the heir of its descendants (PR_SET_CHILD_SUBREAPER) before it opens a plugin, as the worker does of
  * its hosts: so an unknown child of the worker can only be the leftover of a dead host, and is killed. */
 
-/* Of the frames: worker and host of different builds talk if this is equal. */
+/* Of the frames: worker and host of different builds talk if this is equal. Given on the compiler's command line only to make
+ * a build of another age for `make chaos`. */
+#ifndef INHERIT_LINK_VERSION
 #define INHERIT_LINK_VERSION 1
+#endif
 
 #endif

@@ -18,6 +18,7 @@ struct kafka_run {
 };
 
 static struct kafka_run shared;
+static struct kafka_run shared_three;
 
 static void take_servers(struct kafka_run *kafka, const char *output)
 {
@@ -38,31 +39,53 @@ static void script(const struct kafka_run *kafka, const char *env, const char *v
 }
 
 /* After the last test: no scratch functions here. */
-static void stop_shared(void)
+static void stop_folder(const struct kafka_run *kafka)
 {
     char command[8400];
 
     snprintf(command, sizeof(command), "KAFKA_RUN='%s' '%s/tests/kafka/kafka.sh' stop",
-             shared.folder, TEST_SOURCE);
+             kafka->folder, TEST_SOURCE);
     if (system(command) != 0)
-        fprintf(stderr, "could not stop the broker in %s\n", shared.folder);
+        fprintf(stderr, "could not stop the broker in %s\n", kafka->folder);
+}
+
+static void stop_shared(void)
+{
+    stop_folder(&shared);
+}
+
+static void stop_shared_three(void)
+{
+    stop_folder(&shared_three);
+}
+
+static void start_shared(struct kafka_run *kafka, const char *env, int brokers, void (*stop)(void))
+{
+    char *output;
+
+    snprintf(kafka->folder, sizeof(kafka->folder), "/tmp/millrace-test-kafka-%d-%d", (int)getpid(),
+             brokers);
+    atexit(stop);
+    script(kafka, env, scratch_text("start %d", brokers), &output);
+    take_servers(kafka, output);
 }
 
 const char *kafka_run_servers(void)
 {
     const char *given = getenv("MILLRACE_TEST_KAFKA");
-    char *output;
 
     if (given != NULL && *given != '\0')
         return given;
-    if (shared.servers[0] == '\0') {
-        snprintf(shared.folder, sizeof(shared.folder), "/tmp/millrace-test-kafka-%d",
-                 (int)getpid());
-        atexit(stop_shared);
-        script(&shared, "", "start 1", &output);
-        take_servers(&shared, output);
-    }
+    if (shared.servers[0] == '\0')
+        start_shared(&shared, "", 1, stop_shared);
     return shared.servers;
+}
+
+struct kafka_run *kafka_run_share_three(const char *env)
+{
+    if (shared_three.servers[0] == '\0')
+        start_shared(&shared_three, env, 3, stop_shared_three);
+    return &shared_three;
 }
 
 static void stop_own(void *arg)
@@ -105,6 +128,11 @@ struct kafka_run *kafka_run_start_three(void)
 const char *kafka_run_servers_of(const struct kafka_run *kafka)
 {
     return kafka->servers;
+}
+
+const char *kafka_run_folder_of(const struct kafka_run *kafka)
+{
+    return kafka->folder;
 }
 
 void kafka_run_do(const struct kafka_run *kafka, const char *verb)

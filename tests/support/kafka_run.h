@@ -12,7 +12,10 @@ const char *kafka_run_servers(void);
 struct kafka_run;
 struct kafka_run *kafka_run_start(const char *env);
 struct kafka_run *kafka_run_start_three(void); /* one cluster */
+/* Three that all tests of this program share, started at the first call and stopped when it ends. */
+struct kafka_run *kafka_run_share_three(const char *env);
 const char *kafka_run_servers_of(const struct kafka_run *kafka);
+const char *kafka_run_folder_of(const struct kafka_run *kafka); /* KAFKA_RUN of kafka.sh */
 /* verb: "kill 1", "restart 1", "pause 1", "resume 1" */
 void kafka_run_do(const struct kafka_run *kafka, const char *verb);
 

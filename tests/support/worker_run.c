@@ -89,7 +89,7 @@ static void write_config(const struct worker_run *worker, const char *more)
     scratch_write_text(worker->config, text);
 }
 
-static void launch(struct worker_run *worker)
+void worker_run_launch(struct worker_run *worker)
 {
     const char *argv[FILES_MAX + 4] = {worker->exe, worker->group != NULL ? "worker" : "standalone",
                                        worker->config};
@@ -128,7 +128,7 @@ struct worker_run *worker_run_start(const struct worker_run_options *options)
     worker->files = options->files;
     write_config(worker, options->props);
     scratch_at_end(end_marked, (void *)worker->mark);
-    launch(worker);
+    worker_run_launch(worker);
     if (!options->dont_wait)
         wait_until(START_MS, answers(worker));
     return worker;
@@ -136,7 +136,7 @@ struct worker_run *worker_run_start(const struct worker_run_options *options)
 
 void worker_run_again(struct worker_run *worker)
 {
-    launch(worker);
+    worker_run_launch(worker);
     wait_until(START_MS, answers(worker));
 }
 

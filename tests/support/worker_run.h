@@ -40,6 +40,8 @@ struct worker_run_options {
 struct worker_run *worker_run_start(const struct worker_run_options *options);
 /* after its end: start once more, same files, same port */
 void worker_run_again(struct worker_run *worker);
+void worker_run_launch(
+    struct worker_run *worker); /* the same, without waiting for its first answer */
 void worker_run_kill(struct worker_run *worker); /* kill -9 and wait for its end */
 int worker_run_stop(struct worker_run *worker);  /* SIGTERM; its exit code */
 /* that live: worker, its nest (once it has looked at plugins), hosts, and what plugins forked */

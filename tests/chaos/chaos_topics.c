@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The internal topics under fire: compacted as hard as Kafka can while configurations change, filled with rubbish between good
+ * records, and deleted under running workers. R36, R37, R38 of the plan; how single records are judged is tested with the stores
+ * (tests/integration/test_stores.c). */
+#include "chaos/chaos.h"
+
+#include <librdkafka/rdkafka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECTORS 6
+#define RUBBISH 80
+
+/* --- topics of our own making ------------------------------------------------------------------------------------------------- */
+
+static rd_kafka_t *client(const char *servers)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char text[256];
+    rd_kafka_t *rk;
+
+    rd_kafka_conf_set(conf, "bootstrap.servers", servers, text, sizeof(text));
+    rd_kafka_conf_set(conf, "log_level", "0", text, sizeof(text));
+    rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof(text));
+    assert_non_null(rk);
+    return rk;
+}
+
+static rd_kafka_NewTopic_t *churned(const struct chaos_cluster *c, const char *what, int partitions)
+{
+    char text[256];
+    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(scratch_text("%s-%s", c->group, what),
+                                                       partitions, 3, text, sizeof(text));
+
+    assert_non_null(topic);
+    rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "compact");
+    rd_kafka_NewTopic_set_config(topic, "segment.ms", "1000");
+    rd_kafka_NewTopic_set_config(topic, "delete.retention.ms", "0");
+    rd_kafka_NewTopic_set_config(topic, "min.cleanable.dirty.ratio", "0.01");
+    rd_kafka_NewTopic_set_config(topic, "max.compaction.lag.ms", "1000");
+    return topic;
+}
+
+static void make_churned_topics(const struct chaos_cluster *c)
+{
+    rd_kafka_t *rk = client(c->servers);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    rd_kafka_NewTopic_t *topics[3] = {churned(c, "configs", 1), churned(c, "offsets", 2),
+                                      churned(c, "status", 2)};
+    rd_kafka_event_t *event;
+
+    rd_kafka_CreateTopics(rk, topics, 3, NULL, queue);
+    event = rd_kafka_queue_poll(queue, 30000);
+    assert_non_null(event);
+    assert_int_equal(rd_kafka_event_error(event), 0);
+    rd_kafka_event_destroy(event);
+    rd_kafka_NewTopic_destroy_array(topics, 3);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(rk);
+}
+
+static void delete_topic(const struct chaos_cluster *c, const char *what)
+{
+    rd_kafka_t *rk = client(c->servers);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(scratch_text("%s-%s", c->group, what));
+    rd_kafka_event_t *event;
+
+    rd_kafka_DeleteTopics(rk, &topic, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, 30000);
+    assert_non_null(event);
+    rd_kafka_event_destroy(event);
+    rd_kafka_DeleteTopic_destroy(topic);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(rk);
+}
+
+/* --- what all workers say --------------------------------------------------------------------------------------------------- */
+
+/* Configurations and target states of all connectors, one text. */
+static const char *told_by(const struct worker_run *w)
+{
+    struct http_reply reply = worker_run_call(w, "GET", "/connectors?expand=info", NULL);
+    char *text;
+
+    if (reply.status != 200)
+        return "";
+    text = json_dumps(reply.json, JSON_SORT_KEYS | JSON_COMPACT);
+    return scratch_keep(text);
+}
+
+static const char *assert_told_alike(const struct chaos_cluster *c)
+{
+    const char *first = told_by(c->w[0]);
+
+    for (int i = 1; i < c->count; i++)
+        wait_until(CHAOS_HEAL_MS, strcmp(told_by(c->w[i]), first = told_by(c->w[0])) == 0);
+    return first;
+}
+
+static void restart_all(const struct chaos_cluster *c)
+{
+    for (int i = 0; i < c->count; i++)
+        chaos_destroy(c->w[i]);
+    for (int i = 0; i < c->count; i++)
+        worker_run_launch(c->w[i]);
+    for (int i = 0; i < c->count; i++)
+        wait_until(CHAOS_HEAL_MS, http_get(scratch_text("%s/health", c->w[i]->url)).status == 200);
+}
+
+/* --- R36 ------------------------------------------------------------------------------------------------------------------------ */
+
+static void reconfigure_one(const struct chaos_cluster *c, const char *const *names)
+{
+    const char *name = names[chaos_pick(CONNECTORS)];
+
+    if (chaos_pick(4) == 0)
+        chaos_call(c, "DELETE", scratch_text("/connectors/%s", name), NULL);
+    else if (chaos_pick(4) == 0)
+        chaos_call(c, "PUT", scratch_text("/connectors/%s/pause", name), NULL);
+    else
+        chaos_call(c, "PUT", scratch_text("/connectors/%s/config", name),
+                   scratch_text("{\"connector.class\": \"LedgerSource\", \"tasks.max\": \"%d\", "
+                                "\"topic\": \"%s-%s\", \"ledger\": \"%s\", \"rate\": \"20\"}",
+                                1 + chaos_pick(4), c->group, name,
+                                scratch_path(scratch_text("%s.ledger", name))));
+}
+
+static void compaction_at_any_moment_changes_nothing(void **state)
+{
+    static const char *const names[CONNECTORS] = {"a", "b", "c", "d", "e", "f"};
+    struct chaos_cluster *c = chaos_cluster(0, "");
+    int64_t from, for_ms = chaos_seconds(120) * 1000L / 2;
+    struct chaos_source *s;
+    const char *before;
+
+    (void)state;
+    make_churned_topics(c);
+    for (int i = 0; i < 3; i++)
+        chaos_join(c, NULL);
+    s = chaos_source(c, "src", 3, 50, "");
+    for (from = scratch_now_ms(); scratch_since(from) < for_ms;) {
+        int64_t next_ms = scratch_now_ms() + 500 + chaos_pick(1000);
+
+        reconfigure_one(c, names);
+        wait_until(10000, scratch_now_ms() > next_ms);
+    }
+    before = assert_told_alike(c);
+    restart_all(c);
+    wait_until(CHAOS_HEAL_MS, strcmp(told_by(c->w[0]), before) == 0);
+    assert_string_equal(assert_told_alike(c), before);
+    for (int i = 0; i < CONNECTORS; i++) {
+        if (worker_run_call(c->w[0], "GET", scratch_text("/connectors/%s", names[i]), NULL)
+                .status != 404)
+            continue;
+        for (int w = 0; w < c->count; w++)
+            assert_int_equal(worker_run_host(c->w[w], names[i]), 0);
+    }
+    chaos_judge(s, &(struct chaos_terms){.doubles = -1});
+}
+
+/* --- R37 ------------------------------------------------------------------------------------------------------------------------ */
+
+static const char *rubbish_key(int i)
+{
+    static const char *const keys[] = {
+        "connector-src",
+        "task-src-0",
+        "commit-src",
+        "target-state-src",
+        "session-key",
+        "task-src-99999",
+        "commit-",
+        "",
+        "nonsense",
+        "status-task-src-0",
+        "[\"src\"]",
+        "[\"src\",{\"x\":1",
+        "logger-",
+        "tasks-fencing-no",
+        "restart-connector-",
+    };
+
+    return keys[i % (int)(sizeof(keys) / sizeof(keys[0]))];
+}
+
+static const char *rubbish_value(int i)
+{
+    static const char *const values[] = {
+        "{",
+        "null",
+        "[]",
+        "{\"properties\":7}",
+        "{\"tasks\":\"many\"}",
+        "{\"tasks\":-1}",
+        "\"\"",
+        "{\"state\":5}",
+        "\x01\xff\xfe",
+        "{\"key\":\"!\",\"algorithm\":\"none\"}",
+        "{\"properties\":{\"a\":1}}",
+    };
+
+    return values[i % (int)(sizeof(values) / sizeof(values[0]))];
+}
+
+/* Keys that would change what is wanted carry values that can't be read. */
+static void rubbish_in_the_topics_costs_nothing(void **state)
+{
+    static const char *const topics[] = {"configs", "offsets", "status"};
+    struct chaos_cluster *c = chaos_cluster(3, "");
+    struct chaos_source *s = chaos_source(c, "src", 3, 50, "");
+    const char *before;
+
+    (void)state;
+    before = assert_told_alike(c);
+    for (int i = 0; i < RUBBISH; i++)
+        topic_produce(c->servers, scratch_text("%s-%s", c->group, topics[i % 3]), 0,
+                      rubbish_key(chaos_pick(1000)), rubbish_value(chaos_pick(1000)));
+    for (int i = 0; i < 3; i++)
+        assert_true(chaos_lives(c->w[i]));
+    chaos_await_progress(s, CHAOS_HEAL_MS);
+    assert_string_equal(assert_told_alike(c), before);
+    restart_all(c);
+    assert_string_equal(assert_told_alike(c), before);
+    chaos_await_progress(s, CHAOS_HEAL_MS);
+    for (int i = 0; i < 3; i++)
+        assert_true(chaos_lives(c->w[i]));
+}
+
+/* --- R38 ------------------------------------------------------------------------------------------------------------------------ */
+
+static void a_config_topic_deleted_mid_run_stops_writes_and_no_data(void **state)
+{
+    struct chaos_cluster *c = chaos_cluster(2, "");
+    struct chaos_source *s = chaos_source(c, "src", 4, 50, "");
+    char *output;
+
+    (void)state;
+    delete_topic(c, "configs");
+    process_shell(scratch_text("curl -s -m 100 -w ' code %%{http_code}' -X PUT "
+                               "-H 'Content-Type: application/json' -d '{\"connector.class\": "
+                               "\"LedgerSource\", \"topic\": \"a\", \"ledger\": \"b\"}' "
+                               "%s/connectors/new/config",
+                               c->w[0]->url),
+                  110000, &output);
+    printf("             a write: %s\n", output);
+    assert_non_null(strstr(output, "code 500"));
+    chaos_await_progress(s, CHAOS_HEAL_MS);
+    for (int i = 0; i < s->tasks; i++)
+        assert_int_equal(chaos_lives_of(s, i), 1);
+    worker_run_expect(c->w[1], 200, "GET", "/connectors/src/status", NULL);
+}
+
+const struct CMUnitTest chaos_topics[] = {
+    scratch_test(compaction_at_any_moment_changes_nothing),
+    scratch_test(rubbish_in_the_topics_costs_nothing),
+    scratch_test(a_config_topic_deleted_mid_run_stops_writes_and_no_data),
+};
+const size_t chaos_topics_count = sizeof(chaos_topics) / sizeof(chaos_topics[0]);
