@@ -51,5 +51,11 @@ void offset_desk_get(struct offset_desk *desk, const char *conn, int64_t id,
 
 void offset_desk_put(struct offset_desk *desk, const char *conn, int64_t id, const json_t *entries)
 {
+    /* A worker that was frozen finds this in its socket when it wakes: a successor may have stored more. */
+    if (!supervisor_leased(desk->sup)) {
+        supervisor_offsets_stored(desk->sup, conn, id,
+                                  "this worker's place in its group is in doubt");
+        return;
+    }
     desk->store.put(desk->store.self, conn, entries, on_written, question_new(desk, conn, id));
 }

@@ -11,6 +11,7 @@
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/supervisor.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "link/inherit.h"
@@ -263,6 +264,11 @@ void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms)
     for (size_t i = 0; map_next(sup->hosts, &i, NULL, &value);)
         if (child_greeted(tenant_child(value)))
             child_send_take(tenant_child(value), MSG_LEASE, make_lease(sup));
+}
+
+bool supervisor_leased(const struct supervisor *sup)
+{
+    return sup->hard_ms == 0 || clock_boot_ms() < sup->hard_ms;
 }
 
 json_t *supervisor_describe(const struct supervisor *sup)

@@ -100,6 +100,8 @@ void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, con
 
 /* Hand every host, now and when it is born, its lease: two CLOCK_BOOTTIME times; 0, 0 = no lease is needed (as at first). */
 void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms);
+/* It lasts, or none is needed. What hosts asked for while it did may be of tasks that run elsewhere by now. */
+bool supervisor_leased(const struct supervisor *sup);
 
 /* Before the first start: end hosts that an earlier worker of this run_dir left behind: wait up to 3 s for their locks,
  * then kill the holders. MR_ERR_CLOSED: cancel_fd (-1 none) became readable before. Blocks; any thread. */

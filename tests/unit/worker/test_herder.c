@@ -1287,6 +1287,19 @@ static void offsets_are_asked_for_under_the_connector_s_own_name(void **state)
     assert_non_null(f->herder);
 }
 
+/* It may have been asked before this worker was frozen, and a successor have stored more since. */
+static void offsets_are_not_stored_once_the_lease_is_over(void **state)
+{
+    (void)state;
+    world.lease_over = true;
+    world.events.offsets_put(world.arg, "c", 8, NULL);
+    expect("stored c 8 this worker's place in its group is in doubt\n");
+    world.lease_over = false;
+    world.events.offsets_put(world.arg, "c", 9, NULL);
+    expect("put c\n");
+    world.written_fn(world.store_arg, NULL);
+}
+
 static void readiness_waits_for_the_command_line_and_for_kafka(void **state)
 {
     struct fixture *f = *state;
@@ -1538,6 +1551,7 @@ int main(void)
         herder_test(only_tasks_that_run_here_may_start),
         herder_test(events_about_strangers_change_nothing),
         herder_test(offsets_are_asked_for_under_the_connector_s_own_name),
+        herder_test(offsets_are_not_stored_once_the_lease_is_over),
         herder_test(readiness_waits_for_the_command_line_and_for_kafka),
         herder_test(plugins_are_listed_in_connects_order),
         herder_test(a_trace_of_any_bytes_can_be_shown),

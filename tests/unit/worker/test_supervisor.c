@@ -507,6 +507,11 @@ static void a_lease_reaches_old_hosts_and_new_ones(void **state)
     buf_reset(&f->echoes);
     start(f, "good-too");
     wait_until(f, lease_echoed);
+    assert_false(supervisor_leased(f->sup)); /* that moment is long past */
+    supervisor_lease(f->sup, clock_boot_ms() + 3600000, clock_boot_ms() + 3600001);
+    assert_true(supervisor_leased(f->sup));
+    supervisor_lease(f->sup, 0, 0);
+    assert_true(supervisor_leased(f->sup));
 }
 
 static bool asked_both(struct fixture *f)
