@@ -51,35 +51,43 @@ void cluster_status_told(struct distributed *d, const char *conn, int task, enum
         put(d, conn, task, state, trace, state == STATE_RESTARTING ? NULL : version_of(d, conn));
 }
 
-static size_t items_here(const struct distributed *d, const char *conn)
+static void items_here(const struct distributed *d, const char *conn, struct work_list *out)
 {
-    size_t items = 0;
-
     for (size_t i = 0; i < d->allocation.count; i++)
-        if (strcmp(d->allocation.entries[i].conn, conn) == 0)
-            items += d->allocation.entries[i].count;
-    return items;
+        for (size_t t = 0;
+             strcmp(d->allocation.entries[i].conn, conn) == 0 && t < d->allocation.entries[i].count;
+             t++)
+            mr_assert(work_list_add(out, conn, d->allocation.entries[i].tasks[t]) == 0);
 }
 
-void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name)
+static void tell_missing(struct distributed *d, const struct dist_conn *conn,
+                         const char *class_name)
 {
     char trace[1024];
-    size_t items = items_here(d, conn->name);
 
-    if (items == 0 || (conn->missing_told == conn->serial && conn->missing_items == items))
-        return;
-    conn->missing_told = conn->serial;
-    conn->missing_items = items;
     snprintf(trace, sizeof(trace),
              "org.apache.kafka.connect.errors.ConnectException: Failed to find any class that "
              "implements Connector and which name matches %.500s on this worker",
              class_name != NULL ? class_name : "(none)");
     log_write_for(LOG_ERROR, LOGGER, conn->name, -1, "%s", trace);
-    for (size_t i = 0; i < d->allocation.count; i++)
-        for (size_t t = 0; strcmp(d->allocation.entries[i].conn, conn->name) == 0 &&
-                           t < d->allocation.entries[i].count;
-             t++)
-            put(d, conn->name, d->allocation.entries[i].tasks[t], STATE_FAILED, trace, NULL);
+    for (size_t i = 0; i < conn->missing.count; i++)
+        for (size_t t = 0; t < conn->missing.entries[i].count; t++)
+            put(d, conn->name, conn->missing.entries[i].tasks[t], STATE_FAILED, trace, NULL);
+}
+
+/* Told anew of whatever has come here since: meanwhile another worker, that has the class, may have run it. */
+void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name)
+{
+    struct work_list here = {0};
+    bool told = conn->missing_told == conn->serial;
+
+    items_here(d, conn->name, &here);
+    told = told && work_list_same(&here, &conn->missing);
+    work_list_deinit(&conn->missing);
+    conn->missing = here;
+    conn->missing_told = conn->serial;
+    if (!told && here.items > 0)
+        tell_missing(d, conn, class_name);
 }
 
 /* --- the leader's ------------------------------------------------------------------------------------------------------ */

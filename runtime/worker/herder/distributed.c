@@ -67,6 +67,7 @@ static void free_conn(void *value)
     struct dist_conn *conn = value;
 
     task_writer_forget(conn);
+    work_list_deinit(&conn->missing);
     free(conn->name);
     free(conn);
 }

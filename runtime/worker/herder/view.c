@@ -67,8 +67,9 @@ static void add_state(json_t *to, const struct source_state *state)
     json_object_set_new(to, "state", json_string(state_name(state->state)));
     json_object_set_new(to, "worker_id",
                         any_text(state->worker_id != NULL ? state->worker_id : ""));
-    if (state->version != NULL)
-        json_object_set_new(to, "version", any_text(state->version));
+    if (state->version == NULL || strcmp(state->version, "undefined") != 0)
+        json_object_set_new(to, "version",
+                            state->version != NULL ? any_text(state->version) : json_null());
     if (state->trace != NULL && state->trace[0] != '\0')
         json_object_set_new(to, "trace", any_text(state->trace));
 }

@@ -794,6 +794,25 @@ static void a_class_that_is_not_here_is_failed_and_nothing_else_is_written(void 
            "write key of 32 bytes\n");
 }
 
+/* Another worker may have run it meanwhile, and shown that. */
+static void a_class_that_is_not_here_is_failed_whenever_it_comes_here(void **state)
+{
+    (void)state;
+    record("connector-c", "{\"properties\":{\"connector.class\":\"org.x.None\"}}");
+    commit("c", 1);
+    cluster.store.ready(cluster.store_arg, NULL);
+    round_ends(&(struct round){.assigned = "c:-1"});
+    round_ends(&(struct round){0});
+    forget();
+    round_ends(&(struct round){.revoked = "c:-1"});
+    forget();
+    round_ends(&(struct round){.assigned = "c:0"});
+    expect("status c 0 FAILED 4 safe\nsettled 4: c:0\n");
+    forget();
+    round_ends(&(struct round){.revoked = "c:0", .assigned = "c:-1"});
+    expect("settled 5: c:-1 and again: what was revoked has stopped\nstatus c -1 FAILED 5 safe\n");
+}
+
 static void a_leader_tidies_states_of_what_is_no_more(void **state)
 {
     struct status_record rec = {.kind = STATUS_TASK,
@@ -1027,6 +1046,7 @@ int main(void)
         test(targets_and_restarts_reach_what_is_here),
         test(restarts_are_told_as_connect_tells_them),
         test(a_class_that_is_not_here_is_failed_and_nothing_else_is_written),
+        test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),
         test(a_leader_tidies_states_of_what_is_no_more),
         test(the_leader_writes_what_is_new_and_nothing_else),
         test(a_follower_sends_them_signed_and_again_until_they_are_taken),
