@@ -26,7 +26,8 @@ enum mr_plugin_kind {
     MR_PLUGIN_SINK = 2,
     MR_PLUGIN_CONVERTER = 3,
     MR_PLUGIN_TRANSFORM = 4,
-    MR_PLUGIN_PREDICATE = 5
+    MR_PLUGIN_PREDICATE = 5,
+    MR_PLUGIN_HEADER_CONVERTER = 6
 };
 
 /* What all descriptors begin with.
@@ -102,7 +103,8 @@ struct mr_sink {
     bool put_atomic;
 };
 
-/* A converter between values and the bytes in a topic; one instance per task and role.
+/* A converter between values and the bytes in a topic; one instance per task and role. Kind MR_PLUGIN_CONVERTER does for keys,
+ * values and headers, MR_PLUGIN_HEADER_CONVERTER for headers alone.
  *
  * start         task gives the converter's own configuration (key.converter.* or value.converter.* without prefix),
  *               with converter.type = "key", "value" or "header" filled in
@@ -215,6 +217,8 @@ struct mr_module {
     MR_DESCRIBE(mr_sink, MR_PLUGIN_SINK, id, class_name, release, __VA_ARGS__)
 #define MR_DEFINE_CONVERTER(id, class_name, release, ...) \
     MR_DESCRIBE(mr_converter, MR_PLUGIN_CONVERTER, id, class_name, release, __VA_ARGS__)
+#define MR_DEFINE_HEADER_CONVERTER(id, class_name, release, ...) \
+    MR_DESCRIBE(mr_converter, MR_PLUGIN_HEADER_CONVERTER, id, class_name, release, __VA_ARGS__)
 
 #define MR_DEFINE_TRANSFORM(id, class_name, release, ...) \
     MR_DESCRIBE(mr_transform, MR_PLUGIN_TRANSFORM, id, class_name, release, __VA_ARGS__)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ByteArrayConverter, the plugin: bytes as they are, uncopied both ways. Stands in for
- * org.apache.kafka.connect.converters.ByteArrayConverter; on the task's thread. Also the module of this folder, which has
- * StringConverter beside it. */
+ * org.apache.kafka.connect.converters.ByteArrayConverter; on the task's thread. Also the module of this folder, with
+ * the other converters beside it. */
 #include "class_name.h"
+#include "number_converter.h"
+#include "simple_header_converter.h"
 #include "string_converter.h"
 
 struct byte_array_converter {
@@ -59,4 +61,7 @@ MR_DEFINE_CONVERTER(byte_array, "ByteArrayConverter", "4.3.1", .aliases = byte_a
                     .keys = byte_array_keys, .doc = "Bytes as they are",
                     .state_size = sizeof(struct byte_array_converter), .start = start,
                     .from_connect = from_connect, .to_connect = to_connect);
-MR_MODULE(MR_PLUGIN(string_converter), MR_PLUGIN(byte_array))
+MR_MODULE(MR_PLUGIN(string_converter), MR_PLUGIN(byte_array), MR_PLUGIN(boolean_converter),
+          MR_PLUGIN(short_converter), MR_PLUGIN(integer_converter), MR_PLUGIN(long_converter),
+          MR_PLUGIN(float_converter), MR_PLUGIN(double_converter),
+          MR_PLUGIN(simple_header_converter))

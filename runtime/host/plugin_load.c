@@ -124,12 +124,15 @@ static bool kind_fits(const struct plugin *plugin, uint32_t kind)
 {
     if (kind == 0)
         return plugin->kind == MR_PLUGIN_SOURCE || plugin->kind == MR_PLUGIN_SINK;
+    if (kind == MR_PLUGIN_HEADER_CONVERTER && plugin->kind == MR_PLUGIN_CONVERTER)
+        return true;
     return plugin->kind == kind;
 }
 
 const char *plugin_load_kind_name(uint32_t kind)
 {
     static const char *const names[] = {[MR_PLUGIN_CONVERTER] = "converter",
+                                        [MR_PLUGIN_HEADER_CONVERTER] = "converter",
                                         [MR_PLUGIN_TRANSFORM] = "transform",
                                         [MR_PLUGIN_PREDICATE] = "predicate"};
 

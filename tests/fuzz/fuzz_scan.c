@@ -12,7 +12,7 @@ static void check(const struct catalog *cat, const struct catalog_plugin *plugin
     const struct catalog_plugin *found = catalog_find(cat, plugin->kind, plugin->java_class);
 
     mr_assert(plugin->name[0] != '\0' && strlen(plugin->name) <= SCAN_FORMAT_NAME_MAX);
-    mr_assert(plugin->kind >= MR_PLUGIN_SOURCE && plugin->kind <= MR_PLUGIN_PREDICATE);
+    mr_assert(plugin->kind >= MR_PLUGIN_SOURCE && plugin->kind <= MR_PLUGIN_HEADER_CONVERTER);
     mr_assert(found != NULL && catalog_compare_versions(found->version, found->version) == 0);
     for (size_t i = 0; plugin->keys[i].name != NULL; i++)
         mr_assert(i < SCAN_FORMAT_KEYS_MAX && plugin->keys[i].type <= MR_CFG_PASSWORD);

@@ -8,9 +8,7 @@
  * what fails for good goes to tolerance.c. A plugin is one call through a function pointer for each value, no allocation here. Bytes
  * that converters borrow from a value or a message are not copied.
  *
- * Header values are converted by SimpleHeaderConverter unless another header.converter is set; as long as no plugin of
- * that name is installed (the worker then names none) its place is taken by a plain rule: text and bytes as they are, all
- * else as text; towards a sink text when it is UTF-8, else bytes. Thread: the task's. */
+ * Header values are converted by SimpleHeaderConverter unless another header.converter is set. Thread: the task's. */
 #include "host/task/pipeline.h"
 
 #include "base/clock.h"
@@ -38,7 +36,7 @@ static const struct {
 };
 
 struct pipeline {
-    struct plugin_stage stages[PLUGIN_ROLES]; /* of the header role none: the plain rule */
+    struct plugin_stage stages[PLUGIN_ROLES]; /* of the header role none: none is installed */
     struct transform_chain *chain;
     bool transforms; /* there are any */
     bool (*wait)(void *arg, int64_t ms);
@@ -66,21 +64,6 @@ static int stage_config(enum plugin_role role, const struct props *from, struct 
                    roles[role].property);
 }
 
-/* Is the plain rule meant: no header converter is set, or the one that it stands in for? */
-static bool plain_headers(const struct props *from)
-{
-    struct config_value name;
-    bool plain = true;
-
-    if (conn_config_get(roles[PLUGIN_HEADER].property, from, &name, NULL) == 0 && name.present) {
-        const char *dot = strrchr(name.text, '.');
-
-        plain = strcmp(dot == NULL ? name.text : dot + 1, SIMPLE_HEADERS) == 0;
-    }
-    config_value_deinit(&name);
-    return plain;
-}
-
 /* The connector's converter with the connector's settings, or else the worker's with the worker's: never mixed. */
 static int start_converter(struct pipeline *p, const struct pipeline_spec *spec,
                            enum plugin_role role, struct mr_error *err)
@@ -93,13 +76,14 @@ static int start_converter(struct pipeline *p, const struct pipeline_spec *spec,
     struct props config;
     int rc;
 
-    if (role == PLUGIN_HEADER && plugin_places_find(spec->plugins, property).library == NULL &&
-        plain_headers(from))
-        return MR_OK;
     if (named == NULL && role != PLUGIN_HEADER)
         return mr_fail(err, MR_ERR_CONFIG, "neither the connector nor the worker sets %s",
                        property);
-    plugin = plugin_places_load(spec->plugins, property, MR_PLUGIN_CONVERTER, named, err);
+    if (named == NULL && plugin_places_find(spec->plugins, property).library == NULL)
+        return MR_OK; /* the default is not installed: matters to records with headers only */
+    plugin = plugin_places_load(
+        spec->plugins, property,
+        role == PLUGIN_HEADER ? MR_PLUGIN_HEADER_CONVERTER : MR_PLUGIN_CONVERTER, named, err);
     if (plugin == NULL)
         return err->code;
     rc = stage_config(role, from, &config, err);
@@ -293,17 +277,12 @@ static int from_connect(struct plugin_stage *stage, struct record *rec,
                                                  rec->pub.topic, schema, value, data, len, err);
 }
 
-static void plain_header_bytes(struct record *rec, struct mr_value value,
-                               struct producer_header *out)
+static int no_header_converter(struct mr_error *err)
 {
-    if (value.kind == MR_KIND_NULL)
-        return;
-    if (value.kind == MR_KIND_BYTES) {
-        out->value = value.len > 0 ? value.u.p : "";
-        out->value_len = value.len;
-        return;
-    }
-    out->value = values_text(rec->batch->pub.arena, value, &out->value_len);
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "a record has headers, but no header converter is set and %s is not installed: "
+                   "it is in Millrace's plugin folder",
+                   SIMPLE_HEADERS);
 }
 
 static int headers_to_kafka(struct plugin_stage *stage, struct record *rec, struct mr_error *err)
@@ -311,16 +290,15 @@ static int headers_to_kafka(struct plugin_stage *stage, struct record *rec, stru
     struct producer_header *out =
         mr_alloc(rec->batch->pub.arena, rec->pub.header_count * sizeof(*out));
 
+    if (stage->plugin == NULL)
+        return no_header_converter(err);
     for (uint32_t i = 0; i < rec->pub.header_count; i++) {
         const struct mr_header *header = mr_header_at(&rec->pub, i);
-        int rc = MR_OK;
+        int rc;
 
         out[i] = (struct producer_header){.name = header->name};
-        if (stage->plugin == NULL)
-            plain_header_bytes(rec, header->value, &out[i]);
-        else
-            rc = from_connect(stage, rec, header->schema, header->value, &out[i].value,
-                              &out[i].value_len, err);
+        rc = from_connect(stage, rec, header->schema, header->value, &out[i].value,
+                          &out[i].value_len, err);
         if (rc < 0)
             return rc;
     }
@@ -409,30 +387,20 @@ static int to_connect(struct plugin_stage *stage, struct record *rec, const void
                                                rec->pub.topic, data, len, schema, value, err);
 }
 
-static struct mr_value plain_header_value(const struct consumer_header *header)
-{
-    if (header->value == NULL)
-        return mr_null();
-    if (utf8_valid(header->value, header->value_len))
-        return mr_text(header->value, header->value_len);
-    return mr_bytes(header->value, header->value_len);
-}
-
 static int headers_from_kafka(struct plugin_stage *stage, const struct consumer_msg *msg,
                               struct record *rec, struct mr_error *err)
 {
     struct mr_header *out = mr_alloc(rec->batch->pub.arena, msg->header_count * sizeof(*out));
 
+    if (stage->plugin == NULL)
+        return no_header_converter(err);
     for (size_t i = 0; i < msg->header_count; i++) {
         struct consumer_header header = consumer_header_at(msg, i);
-        int rc = MR_OK;
+        int rc;
 
         out[i] = (struct mr_header){.name = header.name, .name_len = strlen(header.name)};
-        if (stage->plugin == NULL)
-            out[i].value = plain_header_value(&header);
-        else
-            rc = to_connect(stage, rec, header.value, header.value_len, &out[i].schema,
-                            &out[i].value, err);
+        rc = to_connect(stage, rec, header.value, header.value_len, &out[i].schema, &out[i].value,
+                        err);
         if (rc < 0)
             return rc;
     }

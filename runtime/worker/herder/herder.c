@@ -499,10 +499,9 @@ json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char
 {
     const struct catalog_plugin *found = catalog_find(herder->catalog, 0, plugin);
 
-    for (uint32_t kind = MR_PLUGIN_CONVERTER; found == NULL && kind <= MR_PLUGIN_PREDICATE; kind++)
+    for (uint32_t kind = MR_PLUGIN_CONVERTER; found == NULL && kind <= MR_PLUGIN_HEADER_CONVERTER;
+         kind++)
         found = catalog_find(herder->catalog, kind, plugin);
-    if (found == NULL && validate_built_in(plugin))
-        return json_array();
     if (found == NULL)
         mr_fail(err, MR_ERR_NOT_FOUND, "Unknown plugin %s.", plugin);
     else if (validate_version(found, version, err) == 0)

@@ -51,8 +51,6 @@ int validate_message(const struct validate_result *result, struct buf *out);
 json_t *validate_reply(const struct validate_input *input, const struct validate_result *result);
 /* Definitions of the keys of a plugin of any kind; for connectors the framework's follow. */
 json_t *validate_definitions(const struct catalog_plugin *plugin);
-/* SimpleHeaderConverter, by any of its names: built into hosts, so in no catalog, and without keys. In validate_plugins.c. */
-bool validate_built_in(const char *name);
 /* MR_ERR_CONFIG: the installed plugin is not of the version that is asked for. In validate_plugins.c. */
 int validate_version(const struct catalog_plugin *plugin, const char *wanted, struct mr_error *err);
 

@@ -65,13 +65,6 @@ static const struct {
     {"value.converter", "value.converter.", "value.converter.plugin.version", "value", "Converter"},
 };
 
-bool validate_built_in(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return strcmp(dot != NULL ? dot + 1 : name, "SimpleHeaderConverter") == 0;
-}
-
 static const struct catalog_plugin *find_converter(struct validation *v, size_t i)
 {
     const char *value = validation_get(v, converters[i].key);
@@ -80,9 +73,14 @@ static const struct catalog_plugin *find_converter(struct validation *v, size_t 
 
     if (name == NULL)
         return NULL;
-    found = catalog_find(v->in->catalog, MR_PLUGIN_CONVERTER, name);
-    if (found == NULL && (strcmp(converters[i].type, "header") != 0 || !validate_built_in(name))) {
-        other = catalog_find(v->in->catalog, 0, name);
+    found = catalog_find(v->in->catalog,
+                         strcmp(converters[i].type, "header") == 0 ? MR_PLUGIN_HEADER_CONVERTER
+                                                                   : MR_PLUGIN_CONVERTER,
+                         name);
+    if (found == NULL) {
+        other = catalog_find(v->in->catalog, MR_PLUGIN_HEADER_CONVERTER, name);
+        if (other == NULL)
+            other = catalog_find(v->in->catalog, 0, name);
         if (other != NULL)
             validation_problem(v, converters[i].key,
                                "Class class %s does not implement the %s interface",

@@ -83,7 +83,8 @@ static const struct catalog_plugin *converter_named(const struct validate_input 
                                                     const char *name)
 {
     char *trimmed = validation_trimmed(name != NULL ? name : "");
-    const struct catalog_plugin *found = catalog_find(in->catalog, MR_PLUGIN_CONVERTER, trimmed);
+    const struct catalog_plugin *found =
+        catalog_find(in->catalog, MR_PLUGIN_HEADER_CONVERTER, trimmed);
 
     free(trimmed);
     return found;
@@ -115,16 +116,10 @@ static void recommend_converters(const struct validate_input *in, struct shown *
     for (size_t i = 0; i < catalog_count(in->catalog); i++) {
         const struct catalog_plugin *plugin = catalog_at(in->catalog, i);
 
-        if (plugin->kind != MR_PLUGIN_CONVERTER)
-            continue;
-        if (headers && strcmp(plugin->java_class, SIMPLE_HEADERS) > 0) {
-            recommend(s, &count, SIMPLE_HEADERS);
-            headers = false;
-        }
-        recommend(s, &count, plugin->java_class);
+        if (plugin->kind == MR_PLUGIN_CONVERTER ||
+            (headers && plugin->kind == MR_PLUGIN_HEADER_CONVERTER))
+            recommend(s, &count, plugin->java_class);
     }
-    if (headers)
-        recommend(s, &count, SIMPLE_HEADERS);
 }
 
 /* Version of the plugin that a ….plugin.version is about; NULL: none is known. */
@@ -139,8 +134,6 @@ static const char *version_for(const struct validate_input *in,
         plugin = props_get(in->config, key) != NULL
                      ? converter_named(in, props_get(in->config, key))
                      : converter_named(in, worker_class(in, key));
-        if (plugin == NULL && strcmp(key, "header.converter") == 0)
-            return connector->version; /* built in, of the same Connect */
     }
     return plugin != NULL ? plugin->version : NULL;
 }
@@ -294,15 +287,13 @@ static void write_double(struct buf *out, double d)
 static json_t *class_value(const struct validate_input *in, const char *name)
 {
     char *trimmed = validation_trimmed(name);
-    const struct catalog_plugin *plugin = catalog_find(in->catalog, MR_PLUGIN_CONVERTER, trimmed);
+    const struct catalog_plugin *plugin =
+        catalog_find(in->catalog, MR_PLUGIN_HEADER_CONVERTER, trimmed);
     json_t *value;
 
     if (plugin == NULL)
         plugin = catalog_find(in->catalog, 0, trimmed);
-    if (plugin == NULL && validate_built_in(trimmed))
-        value = json_string(SIMPLE_HEADERS);
-    else
-        value = text_or_null(plugin != NULL ? plugin->java_class : NULL);
+    value = text_or_null(plugin != NULL ? plugin->java_class : NULL);
     free(trimmed);
     return value;
 }

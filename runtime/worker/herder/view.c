@@ -104,7 +104,8 @@ static void add_plugins(json_t *list, const struct catalog *catalog, uint32_t ki
         const struct catalog_plugin *plugin = catalog_at(catalog, i);
         json_t *object;
 
-        if (plugin->kind != kind)
+        if (plugin->kind != kind &&
+            (kind != MR_PLUGIN_HEADER_CONVERTER || plugin->kind != MR_PLUGIN_CONVERTER))
             continue;
         object = json_pack("{s:s, s:s}", "class", plugin->java_class, "type", type);
         if (object != NULL && plugin->version != NULL)
@@ -123,7 +124,7 @@ json_t *view_plugins(const struct catalog *catalog, bool connectors_only)
         add_plugins(list, catalog, MR_PLUGIN_TRANSFORM, "transformation");
         add_plugins(list, catalog, MR_PLUGIN_PREDICATE, "predicate");
         add_plugins(list, catalog, MR_PLUGIN_CONVERTER, "converter");
-        add_plugins(list, catalog, MR_PLUGIN_CONVERTER, "header_converter");
+        add_plugins(list, catalog, MR_PLUGIN_HEADER_CONVERTER, "header_converter");
     }
     return list;
 }

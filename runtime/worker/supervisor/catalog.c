@@ -32,11 +32,10 @@ struct catalog {
 
 static const char *kind_suffix(uint32_t kind)
 {
-    static const char *const suffixes[] = {[MR_PLUGIN_SOURCE] = "Connector",
-                                           [MR_PLUGIN_SINK] = "Connector",
-                                           [MR_PLUGIN_CONVERTER] = "Converter",
-                                           [MR_PLUGIN_TRANSFORM] = "",
-                                           [MR_PLUGIN_PREDICATE] = ""};
+    static const char *const suffixes[] = {
+        [MR_PLUGIN_SOURCE] = "Connector",    [MR_PLUGIN_SINK] = "Connector",
+        [MR_PLUGIN_CONVERTER] = "Converter", [MR_PLUGIN_HEADER_CONVERTER] = "Converter",
+        [MR_PLUGIN_TRANSFORM] = "",          [MR_PLUGIN_PREDICATE] = ""};
 
     return suffixes[kind];
 }
@@ -303,7 +302,8 @@ static int read_plugin(struct entry *e, struct mr_error *err)
         rc = get_name(e->source, "version", &e->pub.version, err);
     if (rc == 0)
         rc = get_text(e->source, "doc", &e->pub.doc, err);
-    if (rc == 0 && !json_get_int(e->source, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_PREDICATE, &kind))
+    if (rc == 0 &&
+        !json_get_int(e->source, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_HEADER_CONVERTER, &kind))
         rc = mr_fail(err, MR_ERR_PROTOCOL, "its kind is none that this worker knows");
     if (rc != 0)
         return rc;
@@ -327,11 +327,9 @@ static void entry_free(struct entry *e)
 
 static int compare_shown(const void *pa, const void *pb)
 {
-    static const int order[] = {[MR_PLUGIN_SINK] = 0,
-                                [MR_PLUGIN_SOURCE] = 1,
-                                [MR_PLUGIN_TRANSFORM] = 2,
-                                [MR_PLUGIN_PREDICATE] = 3,
-                                [MR_PLUGIN_CONVERTER] = 4};
+    static const int order[] = {
+        [MR_PLUGIN_SINK] = 0,      [MR_PLUGIN_SOURCE] = 1,    [MR_PLUGIN_TRANSFORM] = 2,
+        [MR_PLUGIN_PREDICATE] = 3, [MR_PLUGIN_CONVERTER] = 4, [MR_PLUGIN_HEADER_CONVERTER] = 4};
     const struct catalog_plugin *a = *(const struct catalog_plugin *const *)pa;
     const struct catalog_plugin *b = *(const struct catalog_plugin *const *)pb;
     int c = order[a->kind] - order[b->kind];
@@ -433,6 +431,13 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
     return cat->shown[i];
 }
 
+static bool kind_fits(uint32_t kind, uint32_t wanted)
+{
+    if (wanted == 0)
+        return kind <= MR_PLUGIN_SINK;
+    return kind == wanted || (wanted == MR_PLUGIN_HEADER_CONVERTER && kind == MR_PLUGIN_CONVERTER);
+}
+
 const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
                                           const char *name)
 {
@@ -443,7 +448,7 @@ const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t ki
         const struct catalog_plugin *plugin = &cat->added[i]->pub;
         int rank;
 
-        if (kind == 0 ? plugin->kind > MR_PLUGIN_SINK : plugin->kind != kind)
+        if (!kind_fits(plugin->kind, kind))
             continue;
         rank = rank_plugin(plugin, name);
         if (rank > best_rank || (rank > 0 && rank == best_rank &&

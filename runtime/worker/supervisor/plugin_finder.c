@@ -22,10 +22,14 @@ static void add(json_t *places, const struct catalog *catalog, uint32_t kind, co
 static void add_converter(json_t *places, const struct catalog *catalog, const char *property,
                           const struct props *from)
 {
+    bool headers = strcmp(property, "header.converter") == 0;
     struct config_value name;
 
     if (conn_config_get(property, from, &name, NULL) == 0 && name.present)
-        add(places, catalog, MR_PLUGIN_CONVERTER, property, name.text);
+        add(places, catalog, headers ? MR_PLUGIN_HEADER_CONVERTER : MR_PLUGIN_CONVERTER, property,
+            name.text);
+    else if (headers)
+        add(places, catalog, MR_PLUGIN_HEADER_CONVERTER, property, "SimpleHeaderConverter");
     config_value_deinit(&name);
 }
 

@@ -86,9 +86,12 @@ static bool to_connect(struct plugin_host *h, const json_t *row)
 
 bool converter_row(const json_t *row, void *name)
 {
-    const char *keys[40] = {"converter.type",
-                            json_is_true(json_object_get(row, "isKey")) ? "key" : "value"};
-    bool from = strcmp(json_string_value(json_object_get(row, "op")), "fromConnectData") == 0;
+    const char *op = json_string_value(json_object_get(row, "op"));
+    const char *keys[40] = {"converter.type", strstr(op, "Header") != NULL ? "header"
+                                              : json_is_true(json_object_get(row, "isKey"))
+                                                  ? "key"
+                                                  : "value"};
+    bool from = strncmp(op, "from", 4) == 0;
     struct plugin_host h = {.stored = -1};
     const char *key;
     json_t *value;
@@ -104,6 +107,8 @@ bool converter_row(const json_t *row, void *name)
         keys[n++] = key;
         keys[n++] = json_string_value(value);
     }
+    if (name == NULL)
+        name = (void *)(uintptr_t)json_string_value(json_object_get(row, "class"));
     if (plugin_host_open(&h, name, keys) != 0)
         good = json_object_get(row, "error") != NULL ? oracle_error(row, &h.err)
                                                      : oracle_wrong("not started: %s", h.err.text);

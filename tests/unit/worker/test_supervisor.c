@@ -349,7 +349,8 @@ static void a_host_is_told_where_its_plugins_are(void **state)
     static const char lines[] = CONVERTER("JsonConverter", "1.9", "org.x.JsonConverter")
         CONVERTER("JsonConverter", "1.10", "org.x.JsonConverter")
             CONVERTER("StringConverter", "1.0", "org.x.StringConverter")
-                OTHER("org.x.Cast$Key", "/p/Cast.so", "4") OTHER("Tomb", "/p/Tomb.so", "5");
+                OTHER("org.x.Cast$Key", "/p/Cast.so", "4") OTHER("Tomb", "/p/Tomb.so", "5")
+                    OTHER("SimpleHeaderConverter", "/p/b.so", "6");
     struct fixture *f = *state;
 
     for (const char *line = lines, *end; *line != '\0'; line = end + 1) {
@@ -360,7 +361,6 @@ static void a_host_is_told_where_its_plugins_are(void **state)
     }
     props_set(&f->props, "value.converter", "org.x.StringConverter"); /* the worker's, too */
     props_set(&f->props, "key.converter", " Json ");
-    props_set(&f->props, "header.converter", "SimpleHeaderConverter");
     props_set(&f->props, "transforms", "a, b");
     props_set(&f->props, "transforms.a.type", "NotHere");
     props_set(&f->props, "transforms.b.type", "org.x.Cast$Key");
@@ -372,7 +372,8 @@ static void a_host_is_told_where_its_plugins_are(void **state)
                           "\"class\":\"JsonConverter\"}"));
     assert_true(echoed(f, "\"value.converter\":{\"library\":\"/p/StringConverter-1.0.so\","
                           "\"class\":\"StringConverter\"}"));
-    assert_false(echoed(f, "\"header.converter\":{"));
+    assert_true(echoed(f, "\"header.converter\":{\"library\":\"/p/b.so\","
+                          "\"class\":\"SimpleHeaderConverter\"}")); /* none is set */
     assert_true(echoed(
         f, "\"transforms.b.type\":{\"library\":\"/p/Cast.so\",\"class\":\"org.x.Cast$Key\"}"));
     assert_true(echoed(f, "\"predicates.p.type\":{\"library\":\"/p/Tomb.so\",\"class\":\"Tomb\"}"));

@@ -31,6 +31,8 @@ static const struct mr_config_key json_keys[] = {
     {"schemas.enable", MR_CFG_BOOLEAN, .fallback = "true", .group = "Schemas"},
     {0}};
 
+static const struct mr_config_key no_keys[] = {{0}};
+
 static const struct catalog_plugin plugins[] = {
     {.name = "FileStreamSource",
      .version = "4.3.1",
@@ -44,6 +46,12 @@ static const struct catalog_plugin plugins[] = {
      .aliases = none,
      .keys = json_keys,
      .java_class = JSON},
+    {.name = "SimpleHeaderConverter",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_HEADER_CONVERTER,
+     .aliases = none,
+     .keys = no_keys,
+     .java_class = "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
 };
 
 size_t catalog_count(const struct catalog *cat)
@@ -56,12 +64,19 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
     return &plugins[i];
 }
 
+static bool kind_fits(uint32_t kind, uint32_t wanted)
+{
+    if (wanted == 0)
+        return kind <= MR_PLUGIN_SINK;
+    return kind == wanted || (wanted == MR_PLUGIN_HEADER_CONVERTER && kind == MR_PLUGIN_CONVERTER);
+}
+
 const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
                                           const char *name)
 {
     for (size_t i = 0; i < catalog_count(cat); i++)
         if ((strcmp(plugins[i].name, name) == 0 || strcmp(plugins[i].java_class, name) == 0) &&
-            (kind == 0 ? plugins[i].kind != MR_PLUGIN_CONVERTER : plugins[i].kind == kind))
+            kind_fits(plugins[i].kind, kind))
             return &plugins[i];
     return NULL;
 }
