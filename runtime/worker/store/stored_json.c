@@ -202,6 +202,101 @@ static int read_text(struct reader *r, size_t max_units)
     return r->text.failed ? no_memory(r) : 0;
 }
 
+/* --- other encodings ------------------------------------------------------------------------------------------------ */
+
+/* As Jackson's ByteSourceJsonBootstrapper finds them out: by a mark, else by where the zeros of the first characters stand. */
+struct encoding {
+    uint32_t mask; /* of the first four bytes, most significant first */
+    uint32_t value;
+    int unit; /* bytes of a character; 0: none that anybody reads */
+    int skip; /* the mark */
+    bool little;
+};
+
+static const struct encoding encodings[] = {
+    {0xffffffff, 0x0000feff, 4, 4, false}, {0xffffffff, 0xfffe0000, 4, 4, true},
+    {0xffffffff, 0x0000fffe, 0, 0, false}, {0xffffffff, 0xfeff0000, 0, 0, false},
+    {0xffff0000, 0xfeff0000, 2, 2, false}, {0xffff0000, 0xfffe0000, 2, 2, true},
+    {0xffffff00, 0xefbbbf00, 1, 3, false}, {0xffffff00, 0x00000000, 4, 0, false},
+    {0x00ffffff, 0x00000000, 4, 0, true},  {0xff00ffff, 0x00000000, 0, 0, false},
+    {0xffff00ff, 0x00000000, 0, 0, false}, {0xff000000, 0x00000000, 2, 0, false},
+    {0x00ff0000, 0x00000000, 2, 0, true},
+};
+
+#define ENCODINGS (sizeof(encodings) / sizeof(encodings[0]))
+#define SHORT_ENCODINGS \
+    2 /* the last ones are told by two bytes, and what has three or fewer by these alone */
+
+static struct encoding encoding_of(const unsigned char *data, size_t len)
+{
+    static const struct encoding utf8 = {0, 0, 1, 0, false};
+    size_t i = len < 4 ? ENCODINGS - SHORT_ENCODINGS : 0;
+    uint32_t first = 0;
+
+    if (len < 2)
+        return utf8;
+    for (size_t b = 0; b < 4; b++)
+        first = first << 8 | (b < len ? data[b] : 0);
+    while (i < ENCODINGS && (first & encodings[i].mask) != encodings[i].value)
+        i++;
+    return i < ENCODINGS ? encodings[i] : utf8;
+}
+
+static uint32_t unit_at(const struct encoding *encoding, const unsigned char *p)
+{
+    uint32_t c = 0;
+
+    for (int i = 0; i < encoding->unit; i++)
+        c = c << 8 | p[encoding->little ? encoding->unit - 1 - i : i];
+    return c;
+}
+
+/* The next one of UTF-16. As Java's decoder has it, the first half of a pair takes what follows with it, whatever that is. */
+static uint32_t read_pair(struct reader *r, const struct encoding *encoding)
+{
+    uint32_t high = unit_at(encoding, r->p), low;
+
+    r->p += encoding->unit;
+    if (high < 0xd800 || high >= 0xdc00 || r->end - r->p < encoding->unit)
+        return high;
+    low = unit_at(encoding, r->p);
+    r->p += encoding->unit;
+    return low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)
+                                         : REPLACEMENT;
+}
+
+/* As UTF-8. What is half a pair, or was cut off at the end, becomes U+FFFD. */
+static int transcode(struct reader *r, const struct encoding *encoding, struct buf *out)
+{
+    while (r->end - r->p >= encoding->unit) {
+        uint32_t c = encoding->unit == 2 ? read_pair(r, encoding) : unit_at(encoding, r->p);
+
+        if (c > 0x10ffff)
+            return wrong(r, "not UTF-32");
+        if (encoding->unit == 4)
+            r->p += encoding->unit;
+        put_char(out, c);
+    }
+    if (r->p < r->end)
+        put_char(out, REPLACEMENT);
+    if (out->failed)
+        return no_memory(r);
+    r->begin = r->p = (const unsigned char *)(out->data != NULL ? out->data : "");
+    r->end = r->p + out->len;
+    return 0;
+}
+
+/* The reader stands behind a mark then, at UTF-8; out holds it where it was not before. */
+static int begin(struct reader *r, struct buf *out)
+{
+    struct encoding encoding = encoding_of(r->p, (size_t)(r->end - r->p));
+
+    if (encoding.unit == 0)
+        return wrong(r, "in an encoding that nobody reads");
+    r->p += encoding.skip;
+    return encoding.unit == 1 ? 0 : transcode(r, &encoding, out);
+}
+
 /* --- numbers and words -------------------------------------------------------------------------------------------- */
 
 static size_t count_digits(struct reader *r)
@@ -429,7 +524,8 @@ int stored_json_parse(const void *data, size_t len, json_t **out, struct mr_erro
     struct mr_error own = {0};
     struct reader r = {.begin = data, .p = data, .err = err != NULL ? err : &own};
     json_t *value = NULL;
-    int rc = 0;
+    struct buf utf8;
+    int rc;
 
     if (len == 0) {
         *out = NULL;
@@ -437,14 +533,16 @@ int stored_json_parse(const void *data, size_t len, json_t **out, struct mr_erro
     }
     r.end = r.begin + len;
     buf_init(&r.text, len * 3 + 4); /* a surrogate written as \uD800 is the longest way */
-    if (len > 3 && memcmp(r.p, "\xef\xbb\xbf", 3) == 0)
-        r.p += 3;
-    skip_space(&r);
-    if (r.p < r.end)
+    buf_init(&utf8, len * 3 + 4);
+    rc = begin(&r, &utf8);
+    if (rc == 0)
+        skip_space(&r);
+    if (rc == 0 && r.p < r.end)
         rc = read_value(&r, &value);
     if (rc == 0)
         rc = check_end(&r, value);
     buf_deinit(&r.text);
+    buf_deinit(&utf8);
     if (rc != 0 || json_is_null(value)) {
         json_decref(value);
         value = NULL;

@@ -2,9 +2,9 @@
 /* Values of internal topics as Kafka's JsonConverter reads and writes them (4.x, schemas.enable=false). Pure.
  *
  * What it takes decides where a worker's config offset stands, and all members of a group must count alike; so this is as
- * tolerant as Java, not as JSON: bytes behind the document, leading zeros, numbers beyond 64 bits (their low 64 bits) and
- * lone surrogates pass, and its limits are Java's. Tried against it: tests/data/store/json.tsv. Not taken, though Java does:
- * UTF-16 and UTF-32. */
+ * tolerant as Java, not as JSON: bytes behind the document, leading zeros, numbers beyond 64 bits (their low 64 bits), lone
+ * surrogates, UTF-16 and UTF-32 with and without a mark pass, and its limits are Java's. Tried against it:
+ * tests/data/store/json.tsv. */
 #ifndef WORKER_STORED_JSON_H
 #define WORKER_STORED_JSON_H
 
