@@ -28,6 +28,8 @@
 #define SLICE_MS 200    /* until a look at whether it was called off */
 #define MARK_MS 2000    /* one question for the end */
 #define CONFIRM_MS 5000 /* is the topic really gone? */
+#define UNKNOWN_MS 3000 /* that every broker asked says so, before a topic counts as gone */
+#define ASK_AGAIN_MS 50
 
 struct part {
     int64_t next; /* everything before was handed out */
@@ -55,7 +57,8 @@ struct topic_log {
     struct producer_topic *producer_topic;
     size_t waiting_bytes;
     size_t waiting;
-    int verdict; /* MR_ERR_NOT_FOUND or MR_ERR_FATAL, and stays */
+    int verdict;        /* MR_ERR_NOT_FOUND or MR_ERR_FATAL, and stays */
+    int64_t unknown_ms; /* since when brokers say that there is no such topic, 0: they do not */
     char trouble[512];
     bool troubled; /* trouble is new */
     bool denied;   /* the newest trouble: no right to read */
@@ -344,16 +347,45 @@ static void place(struct topic_log *log, int32_t partition, int64_t offset)
     part->next = offset;
 }
 
+static void ring(struct topic_log *log)
+{
+    static const uint64_t one = 1;
+
+    if (write(log->rung, &one, sizeof(one)) < 0)
+        mr_assert(errno == EAGAIN); /* it rings already */
+}
+
+/* A broker that is behind knows no topic that was just created: only what all say for a while is believed. */
+static bool long_unknown(struct topic_log *log, int rc)
+{
+    if (rc != MR_ERR_NOT_FOUND) {
+        log->unknown_ms = 0;
+        return false;
+    }
+    if (log->unknown_ms == 0)
+        log->unknown_ms = clock_ms();
+    if (clock_ms() - log->unknown_ms >= UNKNOWN_MS)
+        return true;
+    poll(NULL, 0, ASK_AGAIN_MS);
+    return false;
+}
+
 static void doubt(struct topic_log *log)
 {
     struct mr_error err = {0};
-    int count;
+    int count, rc;
     char text[512];
 
     log->doubted = false;
-    if (log->verdict != 0 || topic_admin_partitions(log->options.admin, log->topic, CONFIRM_MS,
-                                                    &count, &err) != MR_ERR_NOT_FOUND)
+    if (log->verdict != 0)
         return;
+    rc = topic_admin_partitions(log->options.admin, log->topic, CONFIRM_MS, &count, &err);
+    if (!long_unknown(log, rc)) {
+        log->doubted = rc == MR_ERR_NOT_FOUND;
+        if (log->doubted)
+            ring(log);
+        return;
+    }
     snprintf(text, sizeof(text), "Topic %s is gone: it was deleted while it was in use",
              log->topic);
     condemn(log, MR_ERR_NOT_FOUND, text);
@@ -385,14 +417,6 @@ static void take(struct topic_log *log, const rd_kafka_message_t *msg)
         return;
     }
     on_trouble(log, msg->err, rd_kafka_message_errstr(msg));
-}
-
-static void ring(struct topic_log *log)
-{
-    static const uint64_t one = 1;
-
-    if (write(log->rung, &one, sizeof(one)) < 0)
-        mr_assert(errno == EAGAIN); /* it rings already */
 }
 
 static void read_queue(struct topic_log *log)
@@ -486,6 +510,8 @@ static int ask_mark(struct topic_log *log, int64_t deadline_ms, int64_t *mark, s
 
         err_clear(err);
         rc = topic_log_mark(log, left < MARK_MS ? left : MARK_MS, mark, err);
+        if (rc == MR_ERR_NOT_FOUND && !long_unknown(log, rc))
+            rc = MR_ERR_RETRY;
         if (rc == MR_ERR_RETRY && topic_admin_cancelled(log->options.admin))
             rc = MR_ERR_CLOSED;
     } while (rc == MR_ERR_RETRY && left_until(deadline_ms) > 0);
