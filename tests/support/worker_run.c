@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define FILES_MAX 16
-#define START_MS 15000
+#define START_MS 60000
 #define STOP_MS 15000
 
 static bool port_is_free(int port)
