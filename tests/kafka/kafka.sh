@@ -8,7 +8,9 @@
 #   kafka.sh kill N | pause N | resume N | restart N       fault one broker (N = 1..3)
 #   kafka.sh connect NAME                 a Java Connect worker (distributed); prints its URL. Group and topics are NAME*
 #   kafka.sh standalone NAME [FILE...]    a Java standalone worker with these connector files; prints its URL
-#   kafka.sh end NAME                     end what `connect` or `standalone` started
+#   kafka.sh use SERVERS                  no broker: this folder's Java workers are to use that Kafka
+#   kafka.sh leave NAME                   ask what `connect` or `standalone` started to stop, and wait until it has
+#   kafka.sh end NAME                     kill it
 #   kafka.sh read TOPIC COUNT             print the values of the first COUNT records, by Kafka's console consumer
 #   kafka.sh libs                         print the folder of the jars
 #   kafka.sh tool CLASS [ARGS]            run one of Kafka's tools: tool org.apache.kafka.tools.TopicCommand --list ...
@@ -32,7 +34,7 @@ run=${KAFKA_RUN:-${TMPDIR:-/tmp}/millrace-kafka}
 version=${KAFKA_VERSION:-$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$here/pom.xml")}
 libs=${KAFKA_LIBS:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/millrace/kafka-$version}
 read -r -a jvm <<<"${KAFKA_JAVA_OPTS:--Xms128m -Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto}"
-ready_seconds=90
+ready_seconds=180 # bounds a fault; a busy machine takes a minute
 
 die() { echo "kafka.sh: $*" >&2; exit 1; }
 
@@ -113,7 +115,7 @@ launch() { # name, then java arguments
 }
 
 wait_until_gone() { # name
-    local left=$((20 * 20))
+    local left=$((60 * 20))
     while alive "$1"; do
         [ $((left--)) -gt 0 ] || die "$1 does not end"
         sleep 0.05
@@ -131,6 +133,11 @@ wait_ready() { # name command...
         [ $((left--)) -gt 0 ] || { echo "kafka.sh: $name is not ready after $ready_seconds s" >&2; return 1; }
         sleep 0.05
     done
+}
+
+leave() { # name
+    signal TERM "$1"
+    wait_until_gone "$1"
 }
 
 end() { # name
@@ -328,6 +335,12 @@ java_worker() { # name class; the mode's own configuration on stdin; then connec
     echo "http://127.0.0.1:$port"
 }
 
+use() { # servers
+    take_folder
+    log_config
+    echo "$1" >"$run/bootstrap.servers"
+}
+
 connect() { cluster_config "$1" | java_worker "$1" org.apache.kafka.connect.cli.ConnectDistributed; }
 
 standalone() {
@@ -363,7 +376,7 @@ stop() {
     rm -rf "$run"
 }
 
-usage() { sed -n '3,28s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '3,30s/^# \{0,1\}//p' "$0"; }
 want() { [ "$1" -ge "$2" ] || { usage >&2; exit 1; }; }
 
 case ${1:-help} in
@@ -377,6 +390,8 @@ resume) want $# 2; signal CONT "broker-$2" ;;
 restart) want $# 2; restart "$2" ;;
 connect) want $# 2; connect "$2" ;;
 standalone) want $# 2; shift; standalone "$@" ;;
+use) want $# 2; use "$2" ;;
+leave) want $# 2; leave "$2" ;;
 end) want $# 2; end "$2" ;;
 read) want $# 3; read_topic "$2" "$3" ;;
 libs) fetch; echo "$libs" ;;
