@@ -301,6 +301,12 @@ size_t topic_log_unconfirmed(const struct topic_log *log)
     return log->waiting;
 }
 
+void topic_log_purge(struct topic_log *log)
+{
+    if (log->producer != NULL && log->waiting > 0)
+        producer_purge(log->producer);
+}
+
 void topic_log_close(struct topic_log **logp)
 {
     struct topic_log *log = *logp;

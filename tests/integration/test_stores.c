@@ -183,14 +183,19 @@ static struct rig *rig_open(const char *servers, const char *group, const char *
     return rig;
 }
 
-static struct rig *rig_start(const char *servers, const char *group)
+static struct rig *rig_start_with(const char *servers, const char *group, const char *more)
 {
-    struct rig *rig = rig_open(servers, group, "");
+    struct rig *rig = rig_open(servers, group, more);
 
     turn_until(rig, READY_MS, is_ready);
     if (rig->failed != 0)
         fail_msg("%s", rig->failure);
     return rig;
+}
+
+static struct rig *rig_start(const char *servers, const char *group)
+{
+    return rig_start_with(servers, group, "");
 }
 
 /* Ends in order now, and not with the test. */
@@ -872,6 +877,41 @@ static void a_broker_that_comes_back_is_all_it_takes(void **state)
     await_status(rig, "c", -1, STATE_RUNNING);
 }
 
+static void ask_to_put(struct rig *rig, const char *conn, const char *entries)
+{
+    struct offset_store offsets = cluster_store_offsets(rig->store);
+    json_t *body = json_of(entries);
+
+    offsets.put(offsets.self, conn, body, on_written, rig);
+    json_decref(body);
+}
+
+/* By then a successor elsewhere may have written its own. */
+static void offsets_are_not_written_after_the_lease(void **state)
+{
+    struct kafka_run *kafka = kafka_run_start("");
+    /* What is not given up is sent for a long time. */
+    struct rig *rig = rig_start_with(servers_of(kafka), "lease", "request.timeout.ms=300000\n");
+    int64_t from_ms = clock_ms();
+
+    put_offset(rig, "c", "[[{\"p\":1},{\"o\":1}]]");
+    kafka_run_do(kafka, "kill 1");
+    cluster_store_lease(rig->store, clock_boot_ms() + 1500);
+    ask_to_put(rig, "c", "[[{\"p\":1},{\"o\":2}]]"); /* the client has it */
+    await_done(rig);
+    assert_true(clock_ms() - from_ms < 15000);
+    assert_non_null(strstr(rig->text, "not sure to be in its group"));
+    ask_to_put(rig, "c", "[[{\"p\":1},{\"o\":3}]]");
+    await_done(rig);
+    assert_non_null(strstr(rig->text, "not sure to be in its group"));
+    kafka_run_do(kafka, "restart 1");
+    put_connector(rig, "d", "name=d\n"); /* configuration is nobody's but the leader's */
+    assert_string_equal(get_offsets(rig, "c", "[{\"p\":1}]"), "[[{\"p\":1},{\"o\":1}]]");
+    cluster_store_lease(rig->store, clock_boot_ms() + 60000);
+    put_offset(rig, "c", "[[{\"p\":1},{\"o\":4}]]");
+    assert_string_equal(get_offsets(rig, "c", "[{\"p\":1}]"), "[[{\"p\":1},{\"o\":4}]]");
+}
+
 /* --- another writer's transactions ------------------------------------------------------------------------------------- */
 
 static void must(rd_kafka_error_t *error)
@@ -1097,6 +1137,7 @@ int main(void)
         scratch_test(a_store_can_be_closed_at_any_moment),
         scratch_test(transactions_of_another_writer),
         scratch_test(a_broker_that_comes_back_is_all_it_takes),
+        scratch_test(offsets_are_not_written_after_the_lease),
         scratch_test(java_and_we_take_over_from_each_other),
     };
 

@@ -200,6 +200,13 @@ static void take_away(struct distributed *d, const struct member_round *round)
     work_list_deinit(&before);
 }
 
+/* For the hosts, and for what they have the store write. */
+static void take_lease(struct distributed *d, struct lease_times times)
+{
+    supervisor_lease(d->parts.sup, times.soft_ms, times.hard_ms);
+    cluster_store_lease(d->store, times.hard_ms);
+}
+
 static void on_assigned(void *arg, const struct member_round *round)
 {
     struct distributed *d = arg;
@@ -220,7 +227,7 @@ static void on_assigned(void *arg, const struct member_round *round)
     if (!d->mismatch)
         take_away(d, round);
     if (round->lease.hard_ms != 0)
-        supervisor_lease(d->parts.sup, round->lease.soft_ms, round->lease.hard_ms);
+        take_lease(d, round->lease);
     if (own_offset(d) < d->offset)
         read_on(d);
     cluster_round_go_on(d);
@@ -355,7 +362,7 @@ static void on_identity(void *arg, const char *member_id)
 
 static void on_lease(void *arg, struct lease_times times)
 {
-    supervisor_lease(((struct distributed *)arg)->parts.sup, times.soft_ms, times.hard_ms);
+    take_lease(arg, times);
 }
 
 static void on_left(void *arg)

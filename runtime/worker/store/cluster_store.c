@@ -486,6 +486,13 @@ static void put_offsets(void *self, const char *conn, const json_t *entries,
     ask_offsets(self, req, STORE_OFFSETS_PUT, entries);
 }
 
+void cluster_store_lease(struct cluster_store *store, int64_t hard_ms)
+{
+    loop_assert_owner(store->loop);
+    if (store->thread != NULL)
+        store_thread_lease(store->thread, hard_ms);
+}
+
 struct offset_store cluster_store_offsets(struct cluster_store *store)
 {
     return (struct offset_store){store, get_offsets, put_offsets};

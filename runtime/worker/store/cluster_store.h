@@ -101,6 +101,11 @@ void cluster_store_remove_topic(struct cluster_store *store, const char *conn, c
 
 /* --- source offsets ------------------------------------------------------------------------------------------------ */
 
+/* Until when this worker's hosts may write offsets (CLOCK_BOOTTIME; 0 no end, as at first): their lease. Shortly before, puts that
+ * wait are answered with an error and not sent any more, and so are new ones until there is a longer lease: a successor elsewhere
+ * may have begun to write. What a broker has been sent already may still come about. */
+void cluster_store_lease(struct cluster_store *store, int64_t hard_ms);
+
 /* get and put for offset_desk. get reads the topic to its end first. Valid for the store's life. */
 struct offset_store cluster_store_offsets(struct cluster_store *store);
 /* Every known [partition, offset] of a connector, after a read to the end. */

@@ -28,6 +28,7 @@
 #define SLICE_MS 5000 /* of the first replay, between two lines in the log */
 #define SAY_MS 10000
 #define VERIFY_MS 5000
+#define LEASE_MARGIN_MS 200 /* what is sent until then has come before the group gives work away */
 
 enum job_state { WAITING, WRITING, MARKING, FOLLOWING };
 
@@ -167,6 +168,20 @@ static int write_records(struct store_job *job, struct mr_error *err)
     return rc;
 }
 
+/* ms that are left of the lease; -1: it has no end. */
+static int64_t lease_left(const struct store_log *log)
+{
+    int64_t end = log->lease_ms != NULL ? atomic_load(log->lease_ms) : 0;
+    int64_t left = end - LEASE_MARGIN_MS - clock_boot_ms();
+
+    return end == 0 ? -1 : left > 0 ? left : 0;
+}
+
+static const struct mr_error lapsed = {
+    .code = MR_ERR_STATE,
+    .text =
+        "the worker is not sure to be in its group any more, and others may write these offsets"};
+
 /* Entries that the question asked for. What the loop gets shares nothing with the table: jansson's values are not for two
  * threads. */
 static void look_up(struct store_job *job)
@@ -210,6 +225,10 @@ static void begin_step(struct store_job *job)
 
     if (job->step == job->req->step_count) {
         complete(job);
+        return;
+    }
+    if (job->req->task == STORE_OFFSETS_PUT && lease_left(job->log) == 0) {
+        finish(job, &lapsed);
         return;
     }
     job->state = WRITING;
@@ -511,6 +530,27 @@ void store_log_ask(struct store_log *log, struct store_request *req)
     log->last = job;
     loop_timer_start(log->loop, &log->later, TICK_MS, on_later, log);
     soon(log, 0);
+}
+
+int64_t store_log_look_at_lease(struct store_log *log)
+{
+    int64_t left = lease_left(log);
+    struct store_job *next;
+    size_t dropped = 0;
+
+    for (struct store_job *job = log->first; left == 0 && job != NULL; job = next) {
+        next = job->next;
+        if (job->req == NULL || job->req->task != STORE_OFFSETS_PUT)
+            continue;
+        finish(job, &lapsed);
+        dropped++;
+    }
+    if (dropped > 0 && log->log != NULL) {
+        log_warn("topic %s: %zu writes of source offsets are given up: %s", log->topic->name,
+                 dropped, lapsed.text);
+        topic_log_purge(log->log);
+    }
+    return left;
 }
 
 bool store_log_end(struct store_log *log)

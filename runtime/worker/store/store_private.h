@@ -99,6 +99,7 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
                                       const struct store_thread_events *events, void *arg,
                                       struct mr_error *err);
 void store_thread_ask(struct store_thread *thread, struct store_request *req);
+void store_thread_lease(struct store_thread *thread, int64_t hard_ms); /* as cluster_store_lease */
 /* Wait until deadline_ms for what is under way to be confirmed, then end the thread. No event runs after this. Requests that
  * were not answered are the loop's again, as they are. */
 void store_thread_end(struct store_thread **thread, int64_t deadline_ms);
@@ -124,6 +125,7 @@ struct store_log {
     struct topic_admin *admin;
     struct loop *loop;            /* the thread's */
     struct offset_table *offsets; /* TOPIC_OFFSETS */
+    const atomic_llong *lease_ms; /* TOPIC_OFFSETS: no offset is written after; 0 no end */
     const struct store_log_events *events;
     struct store_thread *thread;
     struct topic_log *log;
@@ -145,6 +147,8 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
 /* Follow it on the loop from now on. */
 int store_log_start(struct store_log *log, struct mr_error *err);
 void store_log_ask(struct store_log *log, struct store_request *req);
+/* The lease may have ended: offsets that wait are given up then. Gives the ms until it ends, 0 once it has, -1 no end. */
+int64_t store_log_look_at_lease(struct store_log *log);
 /* Nothing is read for anybody any more. true: all that was to be written is confirmed, or never will be. */
 bool store_log_end(struct store_log *log);
 void store_log_close(struct store_log *log);

@@ -48,6 +48,8 @@ struct store_thread {
     size_t odd[INTERNAL_TOPICS];
     bool failed; /* the start */
     struct mr_error failure;
+    atomic_llong lease_ms;
+    struct loop_timer lease_timer;
     int64_t end_deadline_ms;
     struct loop_timer end_timer;
 };
@@ -349,6 +351,18 @@ static void on_ask(void *arg)
     answer(thread, req);
 }
 
+/* Also when the lease was renewed: its end is looked for anew. */
+static void on_lease(void *arg)
+{
+    struct store_thread *thread = arg;
+    int64_t left = store_log_look_at_lease(&thread->logs[TOPIC_OFFSETS]);
+
+    if (left > 0)
+        loop_timer_start(thread->own, &thread->lease_timer, left, on_lease, thread);
+    else
+        loop_timer_cancel(&thread->lease_timer);
+}
+
 /* Until all that was written is confirmed, or it takes too long. */
 static void on_end(void *arg)
 {
@@ -375,6 +389,7 @@ static void init_logs(struct store_thread *thread)
             .admin = thread->admin,
             .loop = thread->own,
             .offsets = i == TOPIC_OFFSETS ? thread->offsets : NULL,
+            .lease_ms = i == TOPIC_OFFSETS ? &thread->lease_ms : NULL,
             .events = &events,
             .thread = thread,
         };
@@ -451,6 +466,12 @@ void store_thread_ask(struct store_thread *thread, struct store_request *req)
 {
     req->thread = thread;
     mr_assert(loop_post(thread->own, on_ask, req) == 0);
+}
+
+void store_thread_lease(struct store_thread *thread, int64_t hard_ms)
+{
+    atomic_store(&thread->lease_ms, hard_ms);
+    mr_assert(loop_post(thread->own, on_lease, thread) == 0);
 }
 
 void store_thread_end(struct store_thread **threadp, int64_t deadline_ms)

@@ -28,7 +28,8 @@ static struct cluster {
     int64_t generation;
     peer_done peer_fn;
     void *peer_arg;
-    char trace[64]; /* of the last status */
+    char trace[64];   /* of the last status */
+    int64_t lease_ms; /* of the store */
 } cluster;
 
 static void asked(cluster_store_done fn, void *arg)
@@ -132,6 +133,11 @@ void cluster_store_put_restart(struct cluster_store *store, const char *conn, bo
 {
     note("write restart %s %d %d\n", conn, include_tasks, only_failed);
     asked(done, arg);
+}
+
+void cluster_store_lease(struct cluster_store *store, int64_t hard_ms)
+{
+    cluster.lease_ms = hard_ms;
 }
 
 void cluster_store_put_status(struct cluster_store *store, const char *conn, int task,
@@ -589,6 +595,7 @@ static void a_round_is_settled_when_what_it_took_has_stopped(void **state)
     forget();
     round_ends(&(struct round){.revoked = "c:0 c:2", .assigned = "c:3", .lease = true});
     expect("stop_task c 0\nstop_task c 2\nlease 1 2\n");
+    assert_int_equal(cluster.lease_ms, 2); /* also of what hosts have written */
     task_says("c", 2, STATE_UNASSIGNED);
     expect("status c 2 UNASSIGNED 2 safe\n");
     task_says("c", 0, STATE_UNASSIGNED);
