@@ -237,6 +237,7 @@ $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
 # The rooms themselves against a real broker, without a worker.
 $(BUILD)/tests/integration/test_stores: $(TSAN) $(call archives,$(BELOW_worker))
 $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/tests/support/unit.a
+$(BUILD)/tests/integration/test_worker_secure: $(BUILD)/tests/support/unit.a
 # The membership against a real broker, and beside the Java worker.
 $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
 
@@ -283,6 +284,15 @@ check-seeds: $(call built,$(FUZZERS))
 
 check-integration: $(call built,$(INTEGRATION)) | all test-plugins
 	$(Q)$(SANITIZER_ENV) tests/integration/run.sh $(BUILD)/logs $^
+
+# KAFKA=3.9.1 before a target takes that version in place of the one in tests/kafka/pom.xml.
+KAFKA ?=
+export KAFKA_VERSION := $(or $(KAFKA),$(KAFKA_VERSION))
+
+# What a cluster needs of its brokers, against the oldest that are supported.
+CLUSTER_TESTS := test_wire test_group test_stores test_worker_cluster test_worker_secure test_file_flow
+check-3.9: $(patsubst %,$(BUILD)/tests/integration/%,$(CLUSTER_TESTS)) | all test-plugins
+	$(Q)KAFKA_VERSION=$(or $(KAFKA_VERSION),3.9.1) $(SANITIZER_ENV) tests/integration/run.sh $(BUILD)/logs $^
 
 # Unit tests, seeds, and the tests of hosts with the whole binary, under each sanitizer.
 asan:
@@ -419,6 +429,7 @@ help:
 	    'make demo-cluster    three workers, one of which is killed: another goes on' \
 	    'make check           all tests: unit, seeds of the fuzzers, integration; T=word chooses' \
 	    '                     alone: check-unit check-seeds check-integration' \
+    'make check-3.9       the tests of clusters against Kafka 3.9; KAFKA=3.9.1 does so for any target' \
 	    'make asan ubsan tsan unit and host tests under a sanitizer' \
 	    'make compat          the same REST calls to the Java worker and to ours' \
 	    'make chaos           faults of all kinds on a cluster; T=word SEED=n CHAOS_SECONDS=120' \
@@ -430,7 +441,7 @@ help:
 	    'V=1 shows commands; WERROR=1 makes warnings errors; SAN=address|undefined|thread builds that variant'
 
 # Goals that are named together run in that order, each using all cores.
-SERIAL := all deps demo demo-cluster check check-unit check-seeds check-integration asan ubsan tsan fuzz compat bench lint format format-check doors headers install
+SERIAL := all deps demo demo-cluster check check-unit check-seeds check-integration check-3.9 asan ubsan tsan fuzz compat bench lint format format-check doors headers install
 chain = $(if $(word 2,$(1)),$(eval $(word 2,$(1)): | $(word 1,$(1)))$(call chain,$(wordlist 2,$(words $(1)),$(1))))
 $(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
 

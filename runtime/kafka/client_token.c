@@ -5,7 +5,8 @@
  * whenever it wants a token, first when the client is made and then after four fifths of each token's life; the fetch
  * blocks the library's background thread, which does nothing else for us, and no longer than sasl.login.* allow. Not the
  * library's own way (sasl.oauthbearer.method=oidc): Debian builds it without, and both rooms that log in should ask, retry
- * and complain alike. Nothing is kept between two calls. */
+ * and complain alike. Between two calls one thing is kept, in a character in front of that text:
+ * whether a token came before. An endpoint that refuses is hopeless only until then. */
 #include "kafka/kafka_private.h"
 
 #include "base/clock.h"
@@ -16,6 +17,8 @@
 #include <string.h>
 
 #define EXTENSIONS_MAX 100
+
+enum { NO_TOKEN_YET = '-', HAD_TOKEN = '+' };
 
 /* --- the settings, there and back ----------------------------------------------------------------------------------------- */
 
@@ -31,12 +34,12 @@ static const char *const keys[] = {
     "sasl.login.retry.backoff.max.ms",
 };
 
-/* JSON of the settings that count; malloc'ed. */
+/* JSON of the settings that count, behind a mark; malloc'ed. */
 static char *pack(const struct client_map *m, const struct props *jaas)
 {
     json_t *settings = json_object();
     json_t *all = json_object();
-    char *text;
+    char *text, *marked = NULL;
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         if (client_map_get(m, keys[i]) != NULL)
@@ -45,8 +48,10 @@ static char *pack(const struct client_map *m, const struct props *jaas)
     json_object_set_new(all, "jaas", json_from_props(jaas));
     text = json_text(all);
     json_decref(all);
-    mr_assert(text != NULL);
-    return text;
+    mr_assert(text != NULL && asprintf(&marked, "%c%s", NO_TOKEN_YET, text) > 0);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return marked;
 }
 
 int client_token_apply(struct client_map *m, const struct props *jaas)
@@ -68,7 +73,7 @@ int client_token_apply(struct client_map *m, const struct props *jaas)
 /* Whether the settings are those that client_token_apply put. */
 static bool is_ours(const char *config)
 {
-    return config != NULL && config[0] == '{';
+    return config != NULL && config[0] == NO_TOKEN_YET && config[1] == '{';
 }
 
 static int unpack(const char *config, struct oidc **oidc, struct props *jaas, struct mr_error *err)
@@ -150,12 +155,18 @@ static void refresh(rd_kafka_t *rk, const char *config, void *opaque)
     struct mr_error err = {0};
     struct oidc *oidc = NULL;
     struct props jaas;
+    char *mark =
+        (char *)(uintptr_t)config; /* the client's own copy, which only this thread looks at */
 
     (void)opaque;
     props_init(&jaas);
-    if (unpack(config != NULL ? config : "", &oidc, &jaas, &err) != 0 ||
-        fetch(rk, oidc, &jaas, &err) != 0)
+    if (unpack(config + 1, &oidc, &jaas, &err) == 0 && fetch(rk, oidc, &jaas, &err) == 0) {
+        *mark = HAD_TOKEN;
+    } else {
+        if (err.code == MR_ERR_FATAL && *mark == NO_TOKEN_YET)
+            err_prefix(&err, CLIENT_TOKEN_REFUSED);
         rd_kafka_oauthbearer_set_token_failure(rk, err.text);
+    }
     oidc_free(&oidc);
     props_deinit(&jaas);
 }

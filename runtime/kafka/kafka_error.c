@@ -77,13 +77,16 @@ static bool certificate_alert(const char *text)
            (strstr(text, "certificate") != NULL || strstr(text, "unknown ca") != NULL);
 }
 
-/* Connections that break during a login or handshake also come with these codes; their texts tell. */
+/* Connections that break during a login or handshake also come with these codes; their texts tell. So do tokens that could
+ * not be fetched, or that ended before they were used: the next one may serve. */
 bool kafka_error_hopeless(rd_kafka_resp_err_t code, const char *text)
 {
     switch (code) {
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+        if (strstr(text, "OAUTHBEARER token: ") != NULL)
+            return strstr(text, "OAUTHBEARER token: " CLIENT_TOKEN_REFUSED ": ") != NULL;
         return strstr(text, "Disconnected") == NULL && strstr(text, "mechanisms: (n/a)") == NULL &&
-               strstr(text, "OAUTHBEARER token") == NULL;
+               strstr(text, "invalid_token") == NULL;
     case RD_KAFKA_RESP_ERR__SSL:
         return strstr(text, "certificate verify failed") != NULL ||
                strstr(text, "verify broker certificate") != NULL || certificate_alert(text);
@@ -118,9 +121,14 @@ static const char *word_at(const char *text, size_t *len)
     return NULL;
 }
 
-/* A key that can't be read comes with OpenSSL's code and little else. */
+/* A key that can't be read comes with OpenSSL's code and little else, a right that is missing without its name. */
 static const char *hint(const char *text)
 {
+    if (strstr(text, "opic authorization failed") != NULL)
+        return "; the client's principal needs the ACL Read on the topic to consume it, Write to "
+               "produce to it";
+    if (strstr(text, "roup authorization failed") != NULL)
+        return "; the client's principal needs the ACL Read on its consumer group";
     if (strstr(text, "ssl.key.") != NULL || strstr(text, "mac verify failure") != NULL)
         return "; is the password right (ssl.key.password, ssl.keystore.password)?";
     if (strstr(text, "SCRAM") != NULL && rd_kafka_version() < KAFKA_SCRAM_VERSION)

@@ -106,6 +106,8 @@ int client_tls_apply(struct client_map *m);
 
 /* --- client_token.c: OAUTHBEARER with tokens of an endpoint -------------------------------------------------------- */
 
+/* In the text of a failure: no token ever came, and none will. */
+#define CLIENT_TOKEN_REFUSED "refused"
 /* What it takes to fetch them, from Java's settings and the login module's options. */
 int client_token_apply(struct client_map *m, const struct props *jaas);
 /* settings: librdkafka's, mapped. Has the client fetch tokens when they say so. */
@@ -154,6 +156,7 @@ struct consumer_part {
         next; /* where the owner goes on: asked for, or behind the last message handed out; -1 unknown */
     bool placed;   /* in librdkafka's assignment */
     bool seek_due; /* librdkafka has not confirmed the position: whatever comes is dropped */
+    bool held;     /* by consumer_hold: whatever comes is dropped */
 };
 
 /* Partitions that are assigned now, in order of assignment. */
@@ -233,6 +236,8 @@ int consumer_group_serve(struct consumer *c,
 void consumer_group_serve_lent(struct consumer *c);
 void consumer_group_nudge(struct consumer *c);
 int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err);
+int consumer_group_hold(struct consumer *c, struct consumer_part *part, bool hold,
+                        struct mr_error *err); /* librdkafka's side of it */
 void consumer_group_move(struct consumer *c, const struct consumer_partition *parts,
                          size_t count);       /* ours only */
 void consumer_group_seek(struct consumer *c); /* librdkafka to our positions, all partitions */

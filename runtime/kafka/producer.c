@@ -295,6 +295,7 @@ int producer_send(struct producer *p, const struct producer_record *rec, struct 
 static void report_text(struct producer *p, const rd_kafka_message_t *msg, char *out, size_t size)
 {
     const char *topic = msg->rkt != NULL ? rd_kafka_topic_name(msg->rkt) : "?";
+    char why[512];
 
     switch (msg->err) {
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
@@ -321,8 +322,8 @@ static void report_text(struct producer *p, const rd_kafka_message_t *msg, char 
         rd_kafka_fatal_error(p->rk, out, size);
         break;
     default:
-        snprintf(out, size, "A record for topic %s was not delivered: %s", topic,
-                 rd_kafka_err2str(msg->err));
+        kafka_error_text(rd_kafka_err2str(msg->err), why, sizeof(why));
+        snprintf(out, size, "A record for topic %s was not delivered: %s", topic, why);
     }
 }
 

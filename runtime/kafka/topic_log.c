@@ -87,6 +87,7 @@ static bool passing(rd_kafka_resp_err_t code)
     return code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
            code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
            code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
            code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
            code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM;
 }
@@ -108,7 +109,7 @@ static void on_trouble(struct topic_log *log, rd_kafka_resp_err_t code, const ch
             log->topic);
         note(log, text);
         log->denied = true;
-    } else if (kafka_error_consume(code, "") == MR_ERR_FATAL && !passing(code)) {
+    } else if (kafka_error_consume(code, reason) == MR_ERR_FATAL && !passing(code)) {
         condemn(log, MR_ERR_FATAL, reason);
     } else if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || log->trouble[0] == '\0') {
         note(log, reason);
@@ -419,6 +420,7 @@ static void take(struct topic_log *log, const rd_kafka_message_t *msg)
             place(log, msg->partition, msg->offset);
         }
         log->trouble[0] = log->verdict != 0 ? log->trouble[0] : '\0';
+        log->troubled = false; /* over before it was told */
         log->denied = false;
         return;
     }

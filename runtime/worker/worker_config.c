@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "kafka/client_conf.h"
 #include "model/config_def.h"
+#include "wire/wire_conf.h"
 #include "worker/run_dir.h"
 #include "worker/worker_keys.h"
 
@@ -264,6 +265,16 @@ static const struct props_entry *refused_entry(const struct worker_config *confi
     return NULL;
 }
 
+/* What the worker's own client of the group, which speaks less than librdkafka, makes of the same settings. */
+static int check_group_client(const struct props *java, struct mr_error *err)
+{
+    struct wire_conf *conf = wire_conf_new(java, err);
+    int rc = conf != NULL ? 0 : MR_ERR_CONFIG;
+
+    wire_conf_free(&conf);
+    return rc;
+}
+
 /* Security that can't be honoured ends the start, and not the first connector (or, worse, nothing). What all clients take
  * from one line is said once. */
 static void check_clients(struct worker_config *config, struct problems *problems)
@@ -285,7 +296,8 @@ static void check_clients(struct worker_config *config, struct problems *problem
         props_init(&java);
         props_init(&mapped);
         mr_assert(client_conf_layer(&layers, &java) == 0);
-        if (client_conf_map(layers.kind, &java, &mapped, on_client_remark, &remarks, &err) != 0) {
+        if ((kind == CLIENT_ADMIN && problems->cluster && check_group_client(&java, &err) != 0) ||
+            client_conf_map(layers.kind, &java, &mapped, on_client_remark, &remarks, &err) != 0) {
             const struct props_entry *entry = refused_entry(config, clients[kind].prefix, err.text);
 
             if (entry == NULL)

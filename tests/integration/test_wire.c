@@ -3,10 +3,9 @@
  * blocking calls, offsets. The error codes are those that a Java client's requests got. */
 #include "base/clock.h"
 #include "support/kafka_run.h"
-#include "support/process.h"
 #include "support/scratch.h"
 #include "support/topic.h"
-#include "support/unit/certificates.h"
+#include "support/unit/secure_kafka.h"
 #include "wire/kafka_code.h"
 #include "wire/wire_call.h"
 
@@ -477,71 +476,20 @@ static void ends_of_partitions_are_told_by_their_leaders(void **state)
 
 #define REAUTH_MS 10000
 
-struct secure {
-    const char *servers;
-    const char *authority; /* PEM */
-};
-
-static const char *read_port(void)
+static struct secure_kafka secure_broker(void)
 {
-    char *output;
+    struct secure_kafka s = secure_kafka_start(REAUTH_MS, "user_alice=\"secret\"", "");
 
-    assert_int_equal(process_shell("tests/kafka/kafka.sh port", 20000, &output), 0);
-    return scratch_text("%d", (int)strtol(output, NULL, 10));
-}
-
-static void forget_pair(void *arg)
-{
-    certificates_free(arg);
-}
-
-static const struct certificates_pair *keep_pair(struct certificates_pair made)
-{
-    struct certificates_pair *pair = scratch_keep(malloc(sizeof(*pair)));
-
-    *pair = made;
-    scratch_at_end(forget_pair, pair);
-    return pair;
-}
-
-static struct secure secure_broker(void)
-{
-    const struct certificates_pair *authority = keep_pair(certificates_authority("tests"));
-    const struct certificates_pair *server =
-        keep_pair(certificates_for(authority, "localhost", NULL));
-    const char *port = read_port();
-    const char *pem = scratch_path("broker.pem");
-    struct kafka_run *kafka;
-
-    scratch_write_text(pem, scratch_text("%s%s", server->key, server->certificate));
-    kafka = kafka_run_start(scratch_text(
-        "KAFKA_SECURE=%s KAFKA_EXTRA='"
-        "ssl.keystore.type=PEM\nssl.keystore.location=%s\n"
-        "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER\n"
-        "listener.name.secure.connections.max.reauth.ms=%d\n"
-        "listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain."
-        "PlainLoginModule required user_alice=\"secret\";\n"
-        "listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security."
-        "scram."
-        "ScramLoginModule required;\n"
-        "listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security."
-        "scram."
-        "ScramLoginModule required;\n"
-        "listener.name.secure.oauthbearer.sasl.jaas.config=org.apache.kafka.common.security."
-        "oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"broker\";'",
-        port, pem, REAUTH_MS));
     for (int i = 0; i < 2; i++)
-        kafka_run_do(kafka,
+        kafka_run_do(s.kafka,
                      scratch_text("tool kafka.admin.ConfigCommand --bootstrap-server %s --alter "
                                   "--entity-type users --entity-name alice --add-config "
                                   "'%s=[password=secret]'",
-                                  kafka_run_servers_of(kafka),
-                                  i == 0 ? "SCRAM-SHA-256" : "SCRAM-SHA-512"));
-    return (struct secure){.servers = scratch_text("localhost:%s", port),
-                           .authority = authority->certificate};
+                                  s.open, i == 0 ? "SCRAM-SHA-256" : "SCRAM-SHA-512"));
+    return s;
 }
 
-static struct peer *secure_peer(const struct secure *secure, const char *mechanism,
+static struct peer *secure_peer(const struct secure_kafka *secure, const char *mechanism,
                                 const char *jaas)
 {
     struct props props;
@@ -572,7 +520,7 @@ static const char *const logins[][2] = {
 #define LOGINS (sizeof(logins) / sizeof(*logins))
 
 /* Beyond the end of the session each goes on over the connection that it has. */
-static void logins_over_tls_are_renewed(const struct secure *secure)
+static void logins_over_tls_are_renewed(const struct secure_kafka *secure)
 {
     struct peer *peers[LOGINS];
     const char *members[LOGINS];
@@ -592,7 +540,7 @@ static void logins_over_tls_are_renewed(const struct secure *secure)
     }
 }
 
-static void wrong_logins_are_fatal(const struct secure *secure)
+static void wrong_logins_are_fatal(const struct secure_kafka *secure)
 {
     static const char *const wrong[][2] = {
         {"PLAIN", PLAIN_LOGIN "username=alice password=wrong;"},
@@ -615,7 +563,7 @@ static void wrong_logins_are_fatal(const struct secure *secure)
 
 static void tls_and_logins_work_with_a_real_broker(void **state)
 {
-    struct secure secure = secure_broker();
+    struct secure_kafka secure = secure_broker();
 
     wrong_logins_are_fatal(&secure);
     logins_over_tls_are_renewed(&secure);

@@ -295,6 +295,24 @@ static void a_request_is_sent_on_twice_at_most(void **state)
     assert_int_equal(refused, 1); /* the one that does not lead */
 }
 
+static void an_advertised_address_that_can_not_be_reached_is_named(void **state)
+{
+    const char *group = scratch_name("deaf");
+    struct worker_run *leader = worker_run_start(&(struct worker_run_options){
+        .name = "w1", .group = group, .props = QUICK "rest.advertised.port=1\n"});
+    struct worker_run *w = member(group, "w2");
+    struct http_reply reply;
+
+    (void)state;
+    (void)leader;
+    reply = worker_run_call(w, "PUT", "/connectors/src/config",
+                            scratch_text("{%s}", source_config(scratch_path("in"), "never-made")));
+    assert_int_equal(reply.status, 500);
+    assert_non_null(strstr(reply.body, "127.0.0.1 port 1 "));
+    assert_non_null(strstr(reply.body, "rest.advertised.host.name"));
+    worker_run_expect(w, 200, "GET", "/connectors", NULL);
+}
+
 static void work_of_a_killed_worker_goes_on_elsewhere(void **state)
 {
     struct cluster c = cluster_start(MEMBERS);
@@ -372,6 +390,7 @@ int main(void)
         scratch_test(every_change_may_be_asked_of_any_worker),
         scratch_test(calls_between_workers_must_be_signed),
         scratch_test(a_request_is_sent_on_twice_at_most),
+        scratch_test(an_advertised_address_that_can_not_be_reached_is_named),
         scratch_test(work_of_a_killed_worker_goes_on_elsewhere),
         scratch_test(work_of_a_stopped_worker_goes_on_elsewhere_from_where_it_was),
         scratch_test(a_worker_that_cannot_serve_ends_with_a_reason),

@@ -79,12 +79,16 @@ static void take_success(struct exchange *exchange, const struct peer_answer *fr
 static void on_answered(void *arg, const struct peer_answer *answer)
 {
     struct exchange *exchange = call_take_back(arg);
-    char text[512];
+    char text[768];
 
     if (exchange == NULL)
         return;
     if (answer->status == 0) {
-        snprintf(text, sizeof(text), "IO Error trying to forward REST request: %s", answer->error);
+        snprintf(text, sizeof(text),
+                 "IO Error trying to forward REST request: %s; the other worker must be reachable "
+                 "at the address that it advertises (rest.advertised.host.name and "
+                 "rest.advertised.port, else its first listener)",
+                 answer->error);
         entities_error(&exchange->answer, 500, text);
     } else if (answer->status >= 200 && answer->status < 300) {
         take_success(exchange, answer);

@@ -128,7 +128,7 @@ static void tokens_need_an_endpoint_and_credentials(void **state)
     mapped_silent(m);
     mapped_value(
         m, "sasl.oauthbearer.config",
-        "{\"settings\":{\"sasl.oauthbearer.token.endpoint.url\":\"https://t/token\"},\"jaas\":{"
+        "-{\"settings\":{\"sasl.oauthbearer.token.endpoint.url\":\"https://t/token\"},\"jaas\":{"
         "\"sasl.oauthbearer.client.id\":\"i\",\"sasl.oauthbearer.client.secret\":\"hunter2\","
         "\"sasl.oauthbearer.scope\":\"s\"}}");
     mapped_unset(m, "enable.sasl.oauthbearer.unsecure.jwt");

@@ -18,6 +18,11 @@ static void a_broken_connection_is_never_hopeless(void **state)
         "broker's supported mechanisms: (n/a)"));
     assert_false(
         kafka_error_hopeless(RD_KAFKA_RESP_ERR__SSL, "SSL handshake failed: Disconnected"));
+    assert_false(kafka_error_hopeless(
+        RD_KAFKA_RESP_ERR__AUTHENTICATION,
+        "Failed to acquire SASL OAUTHBEARER token: the token endpoint http://t can't be asked"));
+    assert_false(kafka_error_hopeless(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+                                      "SASL authentication error: {\"status\":\"invalid_token\"}"));
     assert_false(kafka_error_hopeless(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "1/1 brokers are down"));
 }
 
@@ -30,6 +35,10 @@ static void refused_credentials_and_certificates_are(void **state)
         RD_KAFKA_RESP_ERR__AUTHENTICATION,
         "SASL SCRAM-SHA-512 mechanism handshake failed: Broker: Unsupported SASL "
         "mechanism: broker's supported mechanisms: PLAIN"));
+    assert_true(kafka_error_hopeless(
+        RD_KAFKA_RESP_ERR__AUTHENTICATION,
+        "Failed to acquire SASL OAUTHBEARER token: refused: the token endpoint http://t answered "
+        "with status 401"));
     assert_true(kafka_error_hopeless(
         RD_KAFKA_RESP_ERR__SSL,
         "SSL handshake failed: error:0A000086:SSL routines::certificate verify failed"));
@@ -90,6 +99,12 @@ static void texts_speak_of_what_the_user_set(void **state)
     assert_text("ssl.key.location failed: PEM lib",
                 "ssl.keystore.location failed: PEM lib; is the password right (ssl.key.password, "
                 "ssl.keystore.password)?");
+    assert_text("Broker: Topic authorization failed",
+                "Broker: Topic authorization failed; the client's principal needs the ACL Read on "
+                "the topic to consume it, Write to produce to it");
+    assert_text("FindCoordinator response error: Group authorization failed.",
+                "FindCoordinator response error: Group authorization failed.; the client's "
+                "principal needs the ACL Read on its consumer group");
     kafka_error_text("ssl.ca.location failed", small, sizeof(small));
     assert_string_equal(small, "ssl.trustst");
     kafka_error_text("a long enough text", small, sizeof(small));

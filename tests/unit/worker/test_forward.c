@@ -191,7 +191,9 @@ static void what_is_no_answer_is_an_error_that_says_so(void **state)
     (void)state;
     assert_answer(&(struct peer_answer){.status = 0, TEXT(""), .error = "refused"}, 500,
                   "{\"error_code\":500,\"message\":\"IO Error trying to forward REST request: "
-                  "refused\"}");
+                  "refused; the other worker must be reachable at the address that it advertises "
+                  "(rest.advertised.host.name and rest.advertised.port, else its first "
+                  "listener)\"}");
     assert_answer(
         &(struct peer_answer){.status = 302, TEXT("")}, 500,
         "{\"error_code\":500,\"message\":\"Unexpected status code when handling forwarded "

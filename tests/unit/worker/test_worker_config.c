@@ -534,6 +534,9 @@ static void a_cluster_s_worker_is_told_what_is_missing_or_wrong(void **state)
     cluster_refused(f, "inter.worker.key.generation.algorithm=Rot13", "Rot13");
     cluster_refused(f, "inter.worker.key.size=8", "40 to 4096");
     cluster_refused(f, "scheduled.rebalance.max.delay.ms=-1", "scheduled.rebalance.max.delay.ms");
+    cluster_refused(f, "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI",
+                    "Configuration sasl.mechanism can't be honoured: GSSAPI");
+    cluster_refused(f, "security.protocol=SASL_PLAINTEXT", "GSSAPI (Kerberos) is not spoken here");
 }
 
 static void each_kind_of_worker_warns_about_the_other_s_keys(void **state)
