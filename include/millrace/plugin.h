@@ -129,13 +129,13 @@ struct mr_converter {
 /* A transform of single records; one instance per task and alias.
  *
  * start   task gives the transform's own configuration (transforms.<alias>.* without prefix)
- * apply   must: change rec, by mr_record_topic, mr_record_key, mr_record_header … or by its plain members (partition,
- *         timestamp, schemas). MR_OK; MR_DROP: the record is left out, which counts as done. What is new goes into the
- *         arena or into what lives longer; what stays is shared, and values are never written to. On a negative return
+ * apply   must: change rec, by mr_record_put_value, mr_record_topic, mr_record_header … or by its plain members (partition,
+ *         timestamp). MR_OK; MR_DROP: the record is left out, which counts as done. What is new goes into the arena or into
+ *         what lives as long as the transform; what stays is shared, and values are never written to. On a negative return
  *         the host puts the record back as it was
- * check   for one key's value before start, and for validation: what data can't say, such as a bad regular expression.
- *         key: as declared; shown: as the user wrote it, for the text; value: never NULL. MR_ERR_CONFIG with Connect's
- *         whole text. No instance: any thread, at any time
+ * check   what data can't say of one key, such as a bad regular expression: for validation, and before start. The key has a
+ *         value, of its type; others may still lack theirs (NULL, 0, an empty list). key: as declared; shown: as the user
+ *         wrote it, for the text. MR_ERR_CONFIG with Connect's whole text. Without an instance: nothing is kept
  *
  * MR_ERR_RETRY: errors.retry.timeout decides; MR_ERR_DATA: errors.tolerance does; all others: the task is FAILED.
  * Thread: the task's. Spec: org.apache.kafka.connect.transforms.Transformation. */
@@ -144,7 +144,7 @@ struct mr_transform {
     int (*start)(void *self, struct mr_task *task, struct mr_error *err);
     int (*apply)(void *self, struct mr_arena *arena, struct mr_record *rec, struct mr_error *err);
     void (*stop)(void *self);
-    int (*check)(const struct mr_host *host, const char *key, const char *shown, const char *value,
+    int (*check)(const struct mr_task *config, const char *key, const char *shown,
                  struct mr_error *err);
 };
 
@@ -156,7 +156,7 @@ struct mr_predicate {
     int (*start)(void *self, struct mr_task *task, struct mr_error *err);
     int (*test)(void *self, const struct mr_record *rec, struct mr_error *err);
     void (*stop)(void *self);
-    int (*check)(const struct mr_host *host, const char *key, const char *shown, const char *value,
+    int (*check)(const struct mr_task *config, const char *key, const char *shown,
                  struct mr_error *err);
 };
 

@@ -354,7 +354,7 @@ static void check_list(struct check *check, const struct config_value *v)
 {
     const struct mr_config_key *key = check->key;
 
-    if (key->choices == NULL && !(key->flags & MR_CFG_NON_EMPTY))
+    if (key->choices == NULL && !(key->flags & (MR_CFG_NON_EMPTY | MR_CFG_DISTINCT)))
         return;
     if (!v->present) {
         complain(check, "Configuration '%s' values must not be null.", key->name);

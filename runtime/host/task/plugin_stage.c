@@ -3,12 +3,14 @@
  * at a task's start and end, on its thread; what their slots do in between is theirs to call. */
 #include "host/task/plugin_stage.h"
 
+#include "model/config_def.h"
+
 #include <stdlib.h>
 
 typedef int (*start_slot)(void *self, struct mr_task *task, struct mr_error *err);
 typedef void (*stop_slot)(void *self);
-typedef int (*check_slot)(const struct mr_host *host, const char *key, const char *shown,
-                          const char *value, struct mr_error *err);
+typedef int (*check_slot)(const struct mr_task *config, const char *key, const char *shown,
+                          struct mr_error *err);
 
 static start_slot start_of(const struct plugin *plugin)
 {
@@ -41,33 +43,27 @@ static int said(int rc, const char *slot, struct mr_error *err)
     return mr_fail(err, rc, "%s() failed with %s and no text", slot, err_code_name(rc));
 }
 
-static int check_one(check_slot check, const struct mr_config_key *key, const char *value,
-                     const char *shown, struct mr_error *err)
+static int check_one(check_slot check, const struct instance *inst, const char *key,
+                     const char *prefix, struct mr_error *err)
 {
-    char *name = NULL;
+    char *shown = NULL;
     int rc;
 
-    if (asprintf(&name, "%s%s", shown, key->name) < 0)
+    if (asprintf(&shown, "%s%s", prefix, key) < 0)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory for the name of a key");
-    rc = said(check(&host_api_table, key->name, name, value, err), "check", err);
-    free(name);
+    rc = said(check(&inst->pub, key, shown, err), "check", err);
+    free(shown);
     return rc;
 }
 
-static int check_values(const struct plugin *plugin, const struct props *config, const char *shown,
-                        struct mr_error *err)
+static int check_values(const struct instance *inst, const char *prefix, struct mr_error *err)
 {
-    check_slot check = check_of(plugin);
+    check_slot check = check_of(inst->plugin);
     int rc = MR_OK;
 
-    for (size_t i = 0; check != NULL && rc == MR_OK && i < plugin->key_count; i++) {
-        const char *value = props_get(config, plugin->keys[i].name);
-
-        if (value == NULL)
-            value = plugin->keys[i].fallback;
-        if (value != NULL)
-            rc = check_one(check, &plugin->keys[i], value, shown, err);
-    }
+    for (size_t i = 0; check != NULL && rc == MR_OK && i < inst->plugin->key_count; i++)
+        if (inst->values[i].present)
+            rc = check_one(check, inst, inst->plugin->keys[i].name, prefix, err);
     return rc;
 }
 
@@ -93,7 +89,7 @@ int plugin_stage_start(struct plugin_stage *stage, const struct stage_owner *own
     stage->inst.stop_fd = owner->stop_fd;
     stage->inst.connector = owner->connector;
     stage->inst.task = owner->task;
-    rc = check_values(plugin, config, shown, err);
+    rc = check_values(&stage->inst, shown, err);
     if (rc != MR_OK)
         return rc;
     stage->started = true; /* stop is called also when start fails */

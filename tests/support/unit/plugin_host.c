@@ -2,6 +2,8 @@
 /* What a task does with a plugin, without the task: see the header. Tests of plugins and of the host's data files use it. */
 #include "support/unit/plugin_host.h"
 
+#include "model/config_def.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -39,15 +41,52 @@ static const struct plugin *find(const struct descriptor_set *set, const char *n
     return NULL;
 }
 
+typedef int (*start_fn)(void *self, struct mr_task *task, struct mr_error *err);
+typedef void (*stop_fn)(void *self);
+
 static int start(struct plugin_host *h)
 {
-    int (*slot)(void *self, struct mr_task *task, struct mr_error *err) =
-        h->plugin->kind == MR_PLUGIN_SOURCE ? h->plugin->source.start
-        : h->plugin->kind == MR_PLUGIN_SINK ? h->plugin->sink.start
-                                            : h->plugin->converter.start;
+    const start_fn slots[] = {
+        [MR_PLUGIN_SOURCE] = h->plugin->source.start,
+        [MR_PLUGIN_SINK] = h->plugin->sink.start,
+        [MR_PLUGIN_CONVERTER] = h->plugin->converter.start,
+        [MR_PLUGIN_TRANSFORM] = h->plugin->transform.start,
+        [MR_PLUGIN_PREDICATE] = h->plugin->predicate.start,
+    };
+    start_fn slot = slots[h->plugin->kind];
 
     h->started = true;
     return slot == NULL ? 0 : slot(h->inst.self, &h->inst.pub, &h->err);
+}
+
+/* The plugin's own checks, as before a start; the first that fails. */
+static int check(struct plugin_host *h)
+{
+    int (*slot)(const struct mr_task *config, const char *key, const char *shown,
+                struct mr_error *err) =
+        h->plugin->kind == MR_PLUGIN_TRANSFORM   ? h->plugin->transform.check
+        : h->plugin->kind == MR_PLUGIN_PREDICATE ? h->plugin->predicate.check
+                                                 : NULL;
+    int rc = 0;
+
+    for (size_t i = 0; slot != NULL && rc == 0 && i < h->plugin->key_count; i++)
+        if (h->inst.values[i].present)
+            rc = slot(&h->inst.pub, h->plugin->keys[i].name, h->plugin->keys[i].name, &h->err);
+    return rc;
+}
+
+static void stop(struct plugin_host *h)
+{
+    const stop_fn slots[] = {
+        [MR_PLUGIN_SOURCE] = h->plugin->source.stop,
+        [MR_PLUGIN_SINK] = h->plugin->sink.stop,
+        [MR_PLUGIN_CONVERTER] = h->plugin->converter.stop,
+        [MR_PLUGIN_TRANSFORM] = h->plugin->transform.stop,
+        [MR_PLUGIN_PREDICATE] = h->plugin->predicate.stop,
+    };
+
+    if (slots[h->plugin->kind] != NULL)
+        slots[h->plugin->kind](h->inst.self);
 }
 
 void plugin_host_bare(struct plugin_host *h)
@@ -84,17 +123,15 @@ int plugin_host_open(struct plugin_host *h, const char *name, const char *const 
     h->inst.connector = "test";
     h->inst.offset_read = read_offset;
     h->inst.offset_arg = h;
-    return start(h);
+    rc = check(h);
+    return rc != 0 ? rc : start(h);
 }
 
 void plugin_host_close(struct plugin_host *h)
 {
-    if (h->started) {
-        void (*slot)(void *self) = h->plugin->kind == MR_PLUGIN_SOURCE ? h->plugin->source.stop
-                                   : h->plugin->kind == MR_PLUGIN_SINK ? h->plugin->sink.stop
-                                                                       : h->plugin->converter.stop;
-        if (slot != NULL)
-            slot(h->inst.self);
+    if (h->started)
+        stop(h);
+    if (h->inst.magic == INSTANCE_MAGIC) {
         close(h->inst.stop_fd);
         instance_deinit(&h->inst);
     }
@@ -149,4 +186,16 @@ int plugin_host_from_connect(struct plugin_host *h, const struct mr_schema *sche
     err_clear(&h->err);
     return h->plugin->converter.from_connect(h->inst.self, &h->batch->arena, "t", schema, value,
                                              data, len, &h->err);
+}
+
+int plugin_host_apply(struct plugin_host *h, struct record *rec)
+{
+    err_clear(&h->err);
+    return h->plugin->transform.apply(h->inst.self, &h->batch->arena, &rec->pub, &h->err);
+}
+
+int plugin_host_test(struct plugin_host *h, const struct record *rec)
+{
+    err_clear(&h->err);
+    return h->plugin->predicate.test(h->inst.self, &rec->pub, &h->err);
 }

@@ -41,6 +41,10 @@ int plugin_host_to_connect(struct plugin_host *h, const void *data, size_t len,
 int plugin_host_from_connect(struct plugin_host *h, const struct mr_schema *schema,
                              struct mr_value value, const void **data, size_t *len);
 
+/* Transforms and predicates: one record of the present batch. */
+int plugin_host_apply(struct plugin_host *h, struct record *rec);
+int plugin_host_test(struct plugin_host *h, const struct record *rec);
+
 static inline struct mr_arena *plugin_host_arena(struct plugin_host *h)
 {
     return &h->batch->arena;

@@ -46,10 +46,10 @@ static int spell_apply(void *self, struct mr_arena *arena, struct mr_record *rec
     return rec->value.len > 8 ? mr_fail(err, MR_ERR_DATA, "too long") : MR_OK;
 }
 
-static int spell_check(const struct mr_host *host, const char *key, const char *shown,
-                       const char *value, struct mr_error *err)
+static int spell_check(const struct mr_task *config, const char *key, const char *shown,
+                       struct mr_error *err)
 {
-    if (strcmp(key, "letter") == 0 && strcmp(value, "bad") == 0)
+    if (strcmp(key, "letter") == 0 && strcmp(mr_config_str(config, key), "bad") == 0)
         return mr_fail(err, MR_ERR_CONFIG, "Invalid value bad for configuration %s: bad", shown);
     return MR_OK;
 }
