@@ -59,32 +59,48 @@ char *run_dir_default(const char *offset_file)
     return path;
 }
 
+char *run_dir_default_state(const char *run_dir)
+{
+    const char *named[] = {getenv("STATE_DIRECTORY"), getenv("XDG_STATE_HOME"), getenv("HOME")};
+    const char *name = strrchr(run_dir, '/');
+    char base[PATH_MAX], *path = NULL;
+
+    for (size_t i = 0; i < 3 && name != NULL; i++) {
+        /* systemd names several, a colon between two. */
+        snprintf(base, sizeof(base), "%.*s", named[i] == NULL ? 0 : (int)strcspn(named[i], ":"),
+                 named[i] == NULL ? "" : named[i]);
+        if (!is_own_folder(base))
+            continue;
+        mr_assert(asprintf(&path, "%s%s/millrace%s", base, i == 2 ? "/.local/state" : "", name) >
+                  0);
+        return path;
+    }
+    return NULL;
+}
+
 /* The folder and the one above it: whoever may write there could plant a lock, or swap the folder. */
-static int check_folder(const char *path, struct mr_error *err)
+static int check_folder(const char *path, const char *key, struct mr_error *err)
 {
     struct stat st;
 
     if (lstat(path, &st) != 0)
-        return err_errno(err, "run folder %s", path);
+        return err_errno(err, "folder %s", path);
     if (!S_ISDIR(st.st_mode))
         return mr_fail(err, MR_ERR_IO,
-                       "run folder %s is not a folder: set millrace.run.dir to one that only this "
-                       "user may write",
-                       path);
+                       "%s is not a folder: set %s to one that only this user may write", path,
+                       key);
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return mr_fail(
-            err, MR_ERR_IO,
-            "run folder %s belongs to user %u: set millrace.run.dir to one of this worker's user",
-            path, (unsigned)st.st_uid);
+        return mr_fail(err, MR_ERR_IO,
+                       "folder %s belongs to user %u: set %s to one of this worker's user", path,
+                       (unsigned)st.st_uid, key);
     if ((st.st_mode & 022) != 0 && (st.st_mode & S_ISVTX) == 0)
         return mr_fail(err, MR_ERR_IO,
-                       "run folder %s may be written by others (mode %04o): chmod go-w, or set "
-                       "millrace.run.dir",
-                       path, (unsigned)(st.st_mode & 07777));
+                       "folder %s may be written by others (mode %04o): chmod go-w, or set %s",
+                       path, (unsigned)(st.st_mode & 07777), key);
     return 0;
 }
 
-static int check_parent(const char *path, struct mr_error *err)
+static int check_parent(const char *path, const char *key, struct mr_error *err)
 {
     const char *slash = strrchr(path, '/');
     char parent[PATH_MAX];
@@ -92,7 +108,7 @@ static int check_parent(const char *path, struct mr_error *err)
     if (slash == NULL || slash == path)
         return 0;
     snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
-    return check_folder(parent, err);
+    return check_folder(parent, key, err);
 }
 
 static int lock_path(const char *folder, char *out, size_t size)
@@ -100,36 +116,51 @@ static int lock_path(const char *folder, char *out, size_t size)
     return snprintf(out, size, "%s/worker.lock", folder) < (int)size ? 0 : MR_ERR_IO;
 }
 
-int run_dir_open(struct run_dir *dir, const struct worker_config *config, struct mr_error *err)
+static int open_at(struct run_dir *dir, const char *path, struct mr_error *err)
 {
-    const char *path = config->run_dir;
     struct mr_error own = {0};
     char lock[PATH_MAX];
     int64_t pid = 0;
     int rc;
 
     err = err != NULL ? err : &own;
-    *dir = (struct run_dir){.path = path, .lock_fd = -1};
-    dir->by_default = props_get(&config->props, "millrace.run.dir") == NULL;
+    dir->path = path;
     dir->made = access(path, F_OK) != 0;
     rc = file_mkdirs(path, err);
     if (rc == 0)
-        rc = check_parent(path, err);
+        rc = check_parent(path, dir->key, err);
     if (rc == 0)
-        rc = check_folder(path, err);
+        rc = check_folder(path, dir->key, err);
     if (rc != 0)
         return rc;
     if (lock_path(path, lock, sizeof(lock)) != 0)
-        return mr_fail(err, MR_ERR_IO, "run folder %.100s…: the name is too long", path);
+        return mr_fail(err, MR_ERR_IO, "folder %.100s…: the name is too long", path);
     rc = file_lock(lock, &dir->lock_fd, &pid, err);
     if (rc != MR_ERR_EXISTS)
         return rc;
     err_clear(err);
-    return mr_fail(
-        err, MR_ERR_EXISTS,
-        "another worker (pid %lld) runs with the run folder %s: stop it, or give this one an "
-        "offset.storage.file.filename of its own",
-        (long long)pid, path);
+    return mr_fail(err, MR_ERR_EXISTS,
+                   "another worker (pid %lld) runs with the folder %s: stop it, or give this one a "
+                   "%s of its own",
+                   (long long)pid, path, dir->apart);
+}
+
+int run_dir_open(struct run_dir *dir, const struct worker_config *config, struct mr_error *err)
+{
+    *dir = (struct run_dir){.key = "millrace.run.dir", .lock_fd = -1};
+    dir->apart = config->offset_file != NULL ? "offset.storage.file.filename" : dir->key;
+    dir->by_default = props_get(&config->props, dir->key) == NULL;
+    return open_at(dir, config->run_dir, err);
+}
+
+int run_dir_open_state(struct run_dir *dir, const struct worker_config *config,
+                       struct mr_error *err)
+{
+    *dir =
+        (struct run_dir){.key = "millrace.state.dir", .apart = "millrace.state.dir", .lock_fd = -1};
+    dir->by_default = props_get(&config->props, dir->key) == NULL;
+    return strcmp(config->state_dir, config->run_dir) == 0 ? 0
+                                                           : open_at(dir, config->state_dir, err);
 }
 
 /* Folders that are not empty, since another worker's is beside it or a host could not be ended, stay. */

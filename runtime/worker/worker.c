@@ -63,6 +63,7 @@ struct worker {
     const struct mode *mode;
     struct worker_config config;
     struct run_dir run_dir;
+    struct run_dir state_dir; /* of a cluster */
     struct loop *loop;
     struct server *server;
     struct starter *starter; /* NULL once it has found what it looks for */
@@ -245,6 +246,11 @@ static int open_basics(struct worker *worker, struct mr_error *err)
         err_prefix(err, "millrace.run.dir");
         return -1;
     }
+    if (worker->mode == &cluster &&
+        run_dir_open_state(&worker->state_dir, &worker->config, err) != 0) {
+        err_prefix(err, "millrace.state.dir");
+        return -1;
+    }
     worker->loop = loop_new(err);
     if (worker->loop == NULL)
         return -1;
@@ -387,13 +393,15 @@ static void take_apart(struct worker *worker)
     for (size_t i = 0; i < worker->file_count; i++)
         connector_file_deinit(&worker->files[i]);
     free(worker->files);
+    run_dir_close(&worker->state_dir);
     run_dir_close(&worker->run_dir);
     worker_config_deinit(&worker->config);
 }
 
 static int run(const struct mode *mode, int argc, char **argv)
 {
-    struct worker worker = {.mode = mode, .signal_fd = -1, .run_dir.lock_fd = -1};
+    struct worker worker = {
+        .mode = mode, .signal_fd = -1, .run_dir.lock_fd = -1, .state_dir.lock_fd = -1};
 
     if (argc < 2) {
         fprintf(stderr, "millrace %s: the worker's properties file is missing\n", mode->name);

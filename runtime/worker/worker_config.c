@@ -391,6 +391,15 @@ static void default_run_dir(struct worker_config *config)
     }
 }
 
+/* What outlives this machine's next start. Beside the locks where the user said where these are. */
+static void default_state_dir(struct worker_config *config)
+{
+    if (props_get(&config->props, "millrace.run.dir") == NULL && config->run_dir != NULL)
+        config->state_dir = run_dir_default_state(config->run_dir);
+    if (config->state_dir == NULL && config->run_dir != NULL)
+        config->state_dir = strdup(config->run_dir);
+}
+
 /* --- the door ------------------------------------------------------------------------------------------------------ */
 
 static void check_all(struct worker_config *config, struct problems *problems)
@@ -410,6 +419,8 @@ static void check_all(struct worker_config *config, struct problems *problems)
         check_cluster(config, problems);
     if (config->run_dir == NULL)
         default_run_dir(config);
+    if (problems->cluster && config->state_dir == NULL)
+        default_state_dir(config);
     check_clients(config, problems);
 }
 
@@ -459,6 +470,7 @@ void worker_config_deinit(struct worker_config *config)
         free(config->listeners[i].host);
     free(config->worker_id);
     free(config->run_dir);
+    free(config->state_dir);
     free(config->log_level);
     free(config->offset_file);
     free_list(config->plugin_path);

@@ -52,6 +52,7 @@ struct worker_config {
     int64_t offset_flush_ms; /* offset.flush.interval.ms */
     int restart_max;         /* millrace.restart.max */
     char *run_dir;           /* millrace.run.dir */
+    char *state_dir;         /* millrace.state.dir; of a cluster */
     char *log_level;         /* millrace.log.level: a name of base/log.h, in any case */
     char *offset_file;       /* offset.storage.file.filename; standalone */
     char **plugin_path;      /* folders, ended by NULL: plugin.path, then the bundled folder */

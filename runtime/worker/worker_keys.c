@@ -110,6 +110,7 @@ static const struct setting standalone_settings[] = {
     }
 
 static const struct setting cluster_settings[] = {
+    {{"millrace.state.dir", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = NULL}, STORED(state_dir)},
     {{"group.id", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .fallback = NULL},
      STORED(cluster.group_id)},
     NUMBER("session.timeout.ms", MR_CFG_INT, "10000", 1, INT32_MAX, STORED(cluster.session_ms)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ghost's record: one JSON object, {"group":…,"member":…,"boot":…}. Written by the group thread at each new member id,
- * read when the membership is made. Never by URL or name: only who wrote the file here, since this machine started, is made to
- * leave. */
+ * read when the membership is made. Never by URL or name: only who wrote the file here is made to leave, also before this machine
+ * started: a member id is never given twice, so the worst is a LeaveGroup for nobody. boot is for who reads the file. */
 #include "worker/group/ghost.h"
 
 #include "base/file.h"
@@ -38,7 +38,6 @@ static bool same(const json_t *record, const char *key, const char *wanted)
 
 bool ghost_read(const char *path, const char *group, char *id, size_t size)
 {
-    char boot[128];
     const char *member;
     struct buf text;
     json_t *record = NULL;
@@ -47,9 +46,8 @@ bool ghost_read(const char *path, const char *group, char *id, size_t size)
     buf_init(&text, FILE_MAX);
     if (file_read(path, &text, NULL) == 0)
         record = json_parse(text.data, text.len, NULL);
-    ok = json_is_object(record) && boot_id(boot, sizeof(boot)) && same(record, "boot", boot) &&
-         same(record, "group", group) && json_get_text(record, "member", &member) &&
-         member[0] != '\0' && strlen(member) < size;
+    ok = json_is_object(record) && same(record, "group", group) &&
+         json_get_text(record, "member", &member) && member[0] != '\0' && strlen(member) < size;
     if (ok)
         memcpy(id, member, strlen(member) + 1);
     json_decref(record);

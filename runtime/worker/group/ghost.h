@@ -8,8 +8,8 @@
 
 #define GHOST_ID_MAX 1024
 
-/* The member id that the file has for this group, if it was written since the machine started (later, its session is over, or
- * the file came from another machine, whose member may live). false: none. An odd file is none. Blocks for a small file. */
+/* The member id that the file has for this group, whenever it was written: the folder's lock says that its writer is dead. false:
+ * none. An odd file is none. Blocks for a small file. */
 bool ghost_read(const char *path, const char *group, char *id, size_t size);
 /* Replace it. Survives the end of the process, not of the machine: no fsync. */
 int ghost_write(const char *path, const char *group, const char *id, struct mr_error *err);

@@ -613,7 +613,7 @@ static struct member *open_member(struct distributed *d, struct mr_error *err)
     struct member *member;
     char *ghost = NULL;
 
-    mr_assert(asprintf(&ghost, "%s/member", d->parts.config->run_dir) > 0);
+    mr_assert(asprintf(&ghost, "%s/member", d->parts.config->state_dir) > 0);
     options.ghost_file = ghost;
     client_settings(d, &kafka);
     member = member_new(d->parts.loop, &options, &cluster_round_events, d, err);

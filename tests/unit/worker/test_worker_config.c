@@ -408,6 +408,70 @@ static void a_second_worker_on_one_folder_is_refused(void **state)
     run_dir_close(&dir);
 }
 
+/* --- the state folder of a cluster's worker --- */
+
+static void expect_state(const char *run_dir, const char *want)
+{
+    char *got = run_dir_default_state(run_dir);
+
+    if (want == NULL)
+        assert_null(got);
+    else
+        assert_string_equal(got, want);
+    free(got);
+}
+
+static void state_outlives_the_machine_where_the_user_or_systemd_keeps_such(void **state)
+{
+    struct fixture *f = *state;
+    char want[160], several[160], *home = getenv("HOME");
+
+    home = home != NULL ? strdup(home) : NULL;
+    snprintf(several, sizeof(several), "%s:/var/lib/other", f->folder);
+    setenv("STATE_DIRECTORY", several, 1);
+    snprintf(want, sizeof(want), "%s/millrace/abc", f->folder);
+    expect_state("/tmp/millrace-0/abc", want);
+    unsetenv("STATE_DIRECTORY");
+    setenv("XDG_STATE_HOME", "/no/such/folder", 1);
+    setenv("HOME", f->folder, 1);
+    snprintf(want, sizeof(want), "%s/.local/state/millrace/abc", f->folder);
+    expect_state("/tmp/millrace-0/abc", want);
+    setenv("HOME", "/no/such/folder", 1);
+    expect_state("/tmp/millrace-0/abc", NULL);
+    unsetenv("XDG_STATE_HOME");
+    if (home != NULL)
+        setenv("HOME", home, 1);
+    free(home);
+}
+
+static void a_state_folder_has_one_worker_and_is_taken_away_when_empty(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+    struct run_dir run, dir, second;
+    char path[160];
+    int status;
+
+    assert_int_equal(open_run(f, &run, &err), 0);
+    snprintf(path, sizeof(path), "%s/state", f->folder);
+    f->config.state_dir = strdup(path);
+    assert_int_equal(run_dir_open_state(&dir, &f->config, &err), 0);
+    if (fork() == 0)
+        _exit(run_dir_open_state(&second, &f->config, &err) == MR_ERR_EXISTS &&
+                      strstr(err.text, "give this one a millrace.state.dir of its own") != NULL
+                  ? 0
+                  : 1);
+    wait(&status);
+    assert_int_equal(WEXITSTATUS(status), 0);
+    run_dir_close(&dir);
+    assert_int_not_equal(access(path, F_OK), 0);
+    /* Where it is the run folder, that one's lock is enough. */
+    snprintf(f->config.state_dir, strlen(path) + 1, "%s/run", f->folder);
+    assert_int_equal(run_dir_open_state(&dir, &f->config, &err), 0);
+    run_dir_close(&dir);
+    run_dir_close(&run);
+}
+
 static void a_folder_that_others_may_write_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -489,6 +553,18 @@ static void cluster_refused(struct fixture *f, const char *lines, const char *te
         fail_msg("'%s' does not say '%s'", f->err.text, text);
 }
 
+static void state_is_beside_the_locks_unless_it_is_named(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cluster = true;
+    assert_int_equal(load(f, CLUSTER "millrace.run.dir=/a/run\n"), 0);
+    assert_string_equal(f->config.state_dir, "/a/run");
+    worker_config_deinit(&f->config);
+    assert_int_equal(load(f, CLUSTER "millrace.run.dir=/a/run\nmillrace.state.dir=/a/state\n"), 0);
+    assert_string_equal(f->config.state_dir, "/a/state");
+}
+
 static void a_cluster_s_worker_has_connects_defaults(void **state)
 {
     struct fixture *f = *state;
@@ -509,6 +585,7 @@ static void a_cluster_s_worker_has_connects_defaults(void **state)
     assert_string_equal(cluster->signature_algorithm, "HmacSHA256");
     assert_string_equal(cluster->verification_algorithms[0], "HmacSHA256");
     assert_null(cluster->verification_algorithms[1]);
+    assert_non_null(f->config.state_dir);
     assert_null(f->config.offset_file);
     assert_non_null(f->config.run_dir);
 }
@@ -591,9 +668,12 @@ int main(void)
         config_test(policies_have_short_and_java_names),
         config_test(the_run_folder_depends_on_the_offset_file),
         config_test(a_second_worker_on_one_folder_is_refused),
+        config_test(state_outlives_the_machine_where_the_user_or_systemd_keeps_such),
+        config_test(a_state_folder_has_one_worker_and_is_taken_away_when_empty),
         config_test(a_folder_that_others_may_write_is_refused),
         config_test(a_worker_takes_away_what_it_made),
         config_test(the_default_folder_goes_too_and_others_stay),
+        config_test(state_is_beside_the_locks_unless_it_is_named),
         config_test(a_cluster_s_worker_has_connects_defaults),
         config_test(a_cluster_s_worker_is_told_what_is_missing_or_wrong),
         config_test(each_kind_of_worker_warns_about_the_other_s_keys),
