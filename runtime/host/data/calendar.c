@@ -57,7 +57,7 @@ static int64_t month_start(int64_t year, int32_t month, bool is_gregorian)
 {
     int64_t years, days;
 
-    year += calendar_floor_div(month, 12);
+    year = (int32_t)(uint32_t)(uint64_t)(year + calendar_floor_div(month, 12)); /* an int in Java */
     month -= (int32_t)calendar_floor_div(month, 12) * 12;
     years = month < 2 ? year - 1 : year;
     days = (153 * ((month + 10) % 12) + 2) / 5 + 365 * years + calendar_floor_div(years, 4);

@@ -346,7 +346,8 @@ static bool read_date(const json_t *from, const struct mr_schema *schema, struct
     int64_t ms = json_integer_value(from);
     uint8_t logical = schema == NULL ? MR_KIND_TIMESTAMP : schema->logical;
 
-    if (logical == MR_KIND_DATE && ms % 86400000 == 0)
+    if (logical == MR_KIND_DATE && ms % 86400000 == 0 && ms / 86400000 >= INT32_MIN &&
+        ms / 86400000 <= INT32_MAX)
         *out = mr_date((int32_t)(ms / 86400000));
     else if (logical == MR_KIND_TIME && ms >= INT32_MIN && ms <= INT32_MAX)
         *out = mr_time((int32_t)ms);

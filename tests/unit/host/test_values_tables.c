@@ -43,16 +43,18 @@ static const char *show(struct mr_arena *arena, struct mr_value v)
     return p == NULL ? "null" : copy;
 }
 
-/* Java has one class for all kinds of time. */
-static bool same(struct mr_value a, struct mr_value b)
+/* Java has one class for all kinds of time: each as its moment, in place. */
+static struct mr_value moments(struct mr_value v)
 {
-    bool times = a.kind >= MR_KIND_DATE && b.kind >= MR_KIND_DATE;
-    int64_t day = 86400000;
-
-    if (times)
-        return a.u.i * (a.kind == MR_KIND_DATE ? day : 1) ==
-               b.u.i * (b.kind == MR_KIND_DATE ? day : 1);
-    return values_equal(a, b);
+    if (v.kind >= MR_KIND_DATE)
+        return mr_timestamp(v.u.i * (v.kind == MR_KIND_DATE ? INT64_C(86400000) : 1));
+    for (uint32_t i = 0; v.kind == MR_KIND_LIST && i < v.len; i++)
+        mr_items(v)[i] = moments(mr_items(v)[i]);
+    for (uint32_t i = 0; v.kind == MR_KIND_MAP && i < v.len; i++) {
+        mr_pairs(v)[i].key = moments(mr_pairs(v)[i].key);
+        mr_pairs(v)[i].value = moments(mr_pairs(v)[i].value);
+    }
+    return v;
 }
 
 static bool is_value(struct mr_arena *arena, struct mr_value v, const struct mr_schema *schema,
@@ -62,7 +64,7 @@ static bool is_value(struct mr_arena *arena, struct mr_value v, const struct mr_
 
     if (!oracle_value(arena, from, schema, &expected))
         return oracle_wrong("the row's value can't be made");
-    return same(v, expected) ||
+    return values_equal(moments(v), moments(expected)) ||
            oracle_wrong("%s (kind %u) where Java has %s (kind %u)", show(arena, v), v.kind,
                         show(arena, expected), expected.kind);
 }
@@ -127,6 +129,7 @@ static bool parse_row(const json_t *row, void *arg)
 static void texts_are_parsed_as_in_java(void **state)
 {
     assert_int_equal(run(state, "parse-string.jsonl", NULL, parse_row), 0);
+    assert_int_equal(run(state, "parse-random.jsonl", NULL, parse_row), 0);
 }
 
 static bool print_row(const json_t *row, void *arg)
