@@ -71,6 +71,12 @@ struct mr_host {
     void (*record_topic)(struct mr_record *rec, const char *topic, size_t len);
     size_t (*record_header_drop)(struct mr_record *rec, const char *name);
     void (*batch_reject)(struct mr_batch *batch, size_t i, const char *text);
+    int (*sink_hold)(struct mr_task *task, const char *topic, int32_t partition, bool hold,
+                     struct mr_error *err);
+    int (*sink_seek)(struct mr_task *task, const char *topic, int32_t partition, int64_t offset,
+                     struct mr_error *err);
+    void (*sink_put_in)(struct mr_task *task, int64_t ms);
+    void (*sink_commit)(struct mr_task *task);
     int (*value_check)(const struct mr_schema *schema, struct mr_value v, const char *field,
                        struct mr_error *err);
 

@@ -86,6 +86,11 @@ struct mr_source {
  *            again. Other negative codes: the task is FAILED, and no offset of the batch is committed; but see put_atomic
  * flush      make durable what put took: offsets are committed only after it returned MR_OK
  * tasks      NULL = tasks.max tasks, each with the connector's configuration
+ * open       partitions came: where reading of each begins (-1: by auto.offset.reset); mr_sink_seek changes that
+ * close      partitions went, after the last flush or pre_commit for them, before their offsets are committed; lost: the group
+ *            gave them away already, nothing of them is committed any more. At the end of the task for all that are left
+ * pre_commit in place of flush, for sinks that write behind: offsets says where each partition may be committed, from what put
+ *            took. Lower an offset to what is durable, -1: not now. MR_ERR_RETRY: nothing is committed now
  * put_atomic a put that fails has had no effect, on self neither. Then a batch that fails with MR_ERR_DATA, where
  *            errors.tolerance=all and a dead-letter topic are set, comes again in ever smaller parts, until the guilty
  *            record stands alone: that one becomes a dead letter, all others are put
@@ -101,6 +106,10 @@ struct mr_sink {
     int (*tasks)(struct mr_task *connector, int max, struct mr_task_list *list,
                  struct mr_error *err);
     bool put_atomic;
+    int (*open)(void *self, const struct mr_partition_list *parts, struct mr_error *err);
+    int (*close)(void *self, const struct mr_partition_list *parts, bool lost,
+                 struct mr_error *err);
+    int (*pre_commit)(void *self, struct mr_partition_list *offsets, struct mr_error *err);
 };
 
 /* A converter between values and the bytes in a topic; one instance per task and role. Kind MR_PLUGIN_CONVERTER does for keys,

@@ -139,6 +139,63 @@ static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, u
     return task->host->schema_make(&spec, sizeof(spec), NULL);
 }
 
+/* --- for sinks -------------------------------------------------------------------------------------------------- */
+
+/* A partition of a consumed topic, in the coordinates of what was read, whatever transforms make of its records.
+ * offset: the next to read, -1 unknown. Lives as long as the call it came with. */
+struct mr_partition {
+    const char *topic;
+    int32_t partition;
+    int64_t offset;
+};
+
+struct mr_partition_list {
+    const struct mr_host *host;
+    char *parts;      /* the first struct mr_partition */
+    size_t part_size; /* bytes from one to the next */
+    size_t count;
+};
+
+/* Partition i of 0 to count - 1. */
+static inline struct mr_partition *mr_partition_at(const struct mr_partition_list *list, size_t i)
+{
+    return (struct mr_partition *)(void *)(list->parts + i * list->part_size);
+}
+
+/* No records of this partition, until mr_sink_resume or until it goes; put is still called for the others. Takes effect when
+ * the present slot returns. MR_ERR_STATE: the partition is not this task's, or this is not its thread.
+ * Thread: the task's, in open, put, flush or pre_commit. Spec: SinkTaskContext.pause, resume. */
+static inline int mr_sink_pause(struct mr_task *task, const char *topic, int32_t partition,
+                                struct mr_error *err)
+{
+    return task->host->sink_hold(task, topic, partition, true, err);
+}
+
+static inline int mr_sink_resume(struct mr_task *task, const char *topic, int32_t partition,
+                                 struct mr_error *err)
+{
+    return task->host->sink_hold(task, topic, partition, false, err);
+}
+
+/* Read on from this offset: what put has taken counts as not read from there on. As mr_sink_pause. Spec: offset(). */
+static inline int mr_sink_seek(struct mr_task *task, const char *topic, int32_t partition,
+                               int64_t offset, struct mr_error *err)
+{
+    return task->host->sink_seek(task, topic, partition, offset, err);
+}
+
+/* Have put called in ms milliseconds at the latest, if need be with an empty batch; once. Spec: timeout(). */
+static inline void mr_sink_put_in(struct mr_task *task, int64_t ms)
+{
+    task->host->sink_put_in(task, ms);
+}
+
+/* Commit offsets soon, not only at the next interval. Spec: requestCommit(). */
+static inline void mr_sink_commit(struct mr_task *task)
+{
+    task->host->sink_commit(task);
+}
+
 /* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code when the list is
  * full), then set its keys. What is not set is taken from the connector's configuration. */
 static inline int mr_task_add(const struct mr_task *connector, struct mr_task_list *list)

@@ -201,6 +201,54 @@ static int api_offset_long(struct mr_task *task, const struct mr_source_partitio
     return rc;
 }
 
+/* --- a sink's partitions --------------------------------------------------------------------------------------------------- */
+
+static const struct instance_sink *sink_of(struct instance *inst, const char *function,
+                                           struct mr_error *err)
+{
+    if (inst != NULL && inst->sink != NULL)
+        return inst->sink;
+    mr_fail(err, MR_ERR_STATE, "%s is for the tasks of sinks", function);
+    return NULL;
+}
+
+static int api_sink_hold(struct mr_task *task, const char *topic, int32_t partition, bool hold,
+                         struct mr_error *err)
+{
+    const char *function = hold ? "mr_sink_pause" : "mr_sink_resume";
+    struct instance *inst = instance_of(task, function);
+    const struct instance_sink *sink = sink_of(inst, function, err);
+
+    return sink == NULL ? MR_ERR_STATE : sink->hold(inst->sink_arg, topic, partition, hold, err);
+}
+
+static int api_sink_seek(struct mr_task *task, const char *topic, int32_t partition, int64_t offset,
+                         struct mr_error *err)
+{
+    struct instance *inst = instance_of(task, "mr_sink_seek");
+    const struct instance_sink *sink = sink_of(inst, "mr_sink_seek", err);
+
+    return sink == NULL ? MR_ERR_STATE : sink->seek(inst->sink_arg, topic, partition, offset, err);
+}
+
+static void api_sink_put_in(struct mr_task *task, int64_t ms)
+{
+    struct instance *inst = instance_of(task, "mr_sink_put_in");
+    const struct instance_sink *sink = sink_of(inst, "mr_sink_put_in", NULL);
+
+    if (sink != NULL)
+        sink->put_in(inst->sink_arg, ms);
+}
+
+static void api_sink_commit(struct mr_task *task)
+{
+    struct instance *inst = instance_of(task, "mr_sink_commit");
+    const struct instance_sink *sink = sink_of(inst, "mr_sink_commit", NULL);
+
+    if (sink != NULL)
+        sink->commit(inst->sink_arg);
+}
+
 /* --- lists of task configurations --------------------------------------------------------------------------------------- */
 
 /* What `.tasks` fills: the values set for each task, and then the whole configurations. */
@@ -292,6 +340,10 @@ const struct mr_host host_api_table = {
     .record_topic = record_arena_topic,
     .record_header_drop = record_arena_header_drop,
     .batch_reject = record_arena_reject,
+    .sink_hold = api_sink_hold,
+    .sink_seek = api_sink_seek,
+    .sink_put_in = api_sink_put_in,
+    .sink_commit = api_sink_commit,
     .value_check = api_value_check,
     .pattern_make = host_pattern_make,
     .pattern_free = host_pattern_free,

@@ -8,6 +8,15 @@
 
 #define INSTANCE_MAGIC 0x696e7374u
 
+/* What a sink's task does for its plugin. */
+struct instance_sink {
+    int (*hold)(void *arg, const char *topic, int32_t partition, bool hold, struct mr_error *err);
+    int (*seek)(void *arg, const char *topic, int32_t partition, int64_t offset,
+                struct mr_error *err);
+    void (*put_in)(void *arg, int64_t ms);
+    void (*commit)(void *arg);
+};
+
 /* An instance of a plugin: what struct mr_task points to. Its owner (task, connector or converter stage) embeds it,
  * calls instance_init, and then fills in the members that are marked "owner".
  * values: parsed configuration, one per plugin->keys entry. */
@@ -26,6 +35,8 @@ struct instance {
     int (*offset_read)(void *arg, const struct mr_source_partition *part, const char *key,
                        bool *found, int64_t *out, struct mr_error *err);
     void *offset_arg;
+    const struct instance_sink *sink; /* owner: of a sink's task, NULL none */
+    void *sink_arg;
     const char *connector; /* owner: for logs; borrowed */
     int task;              /* owner: -1 none */
 };

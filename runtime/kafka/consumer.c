@@ -322,7 +322,7 @@ static size_t sort_out(struct consumer *c, size_t count, struct consumer_msg *ou
             note_message(c, msg);
         else if (c->change == CHANGE_NONE && !c->paused)
             part = part_of(c, &last, msg);
-        if (part == NULL || part->seek_due) {
+        if (part == NULL || part->seek_due || part->held) {
             rd_kafka_message_destroy(msg);
             continue;
         }
@@ -569,6 +569,26 @@ int consumer_seek(struct consumer *c, const struct consumer_partition *parts, si
     if (!c->paused)
         consumer_group_seek(c);
     return 0;
+}
+
+int consumer_hold(struct consumer *c, const struct consumer_partition *part, bool hold,
+                  struct mr_error *err)
+{
+    struct consumer_part *mine = consumer_parts_find(&c->parts, part->topic, part->partition);
+
+    mr_assert(!c->lent);
+    if (mine == NULL)
+        return mr_fail(err, MR_ERR_NOT_FOUND, "Partition %s-%d is not assigned", part->topic,
+                       part->partition);
+    if (mine->held == hold)
+        return 0;
+    mine->held = hold;
+    if (!hold) { /* what librdkafka still has is of another place */
+        consumer_group_move(c, part, 1);
+        mine->seek_due = mine->placed;
+        c->seeks_due = c->seeks_due || mine->placed;
+    }
+    return c->paused ? 0 : consumer_group_hold(c, mine, hold, err);
 }
 
 /* --- other threads ---------------------------------------------------------------------------------------------- */

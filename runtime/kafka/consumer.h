@@ -82,6 +82,11 @@ int consumer_resume(struct consumer *c, const struct consumer_partition *parts, 
 int consumer_seek(struct consumer *c, const struct consumer_partition *parts, size_t count,
                   struct mr_error *err);
 
+/* Hold one partition back, besides what consumer_pause does, as long as it is assigned; or give it free again: then reading goes on at
+ * part->offset (-1: behind its last message handed out). MR_ERR_NOT_FOUND: it is not ours. */
+int consumer_hold(struct consumer *c, const struct consumer_partition *part, bool hold,
+                  struct mr_error *err);
+
 /* End a consumer_poll that waits now, or the next one. Any thread. */
 void consumer_wake(struct consumer *c);
 /* While the owner is inside a long put: another thread keeps membership alive. The owner lends it (all partitions

@@ -168,9 +168,9 @@ void consumer_group_nudge(struct consumer *c)
     rd_kafka_topic_partition_list_destroy(list);
 }
 
-int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err)
+/* list is destroyed. */
+static int pause_list(struct consumer *c, part_list *list, bool pause, struct mr_error *err)
 {
-    part_list *list = placed_list(c);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
 
     if (list->cnt > 0)
@@ -181,6 +181,30 @@ int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err)
         return mr_fail(err, MR_ERR_RETRY, "Partitions can't be %s: %s",
                        pause ? "paused" : "resumed", rd_kafka_err2str(code));
     return 0;
+}
+
+/* Those that the owner holds back stay paused. */
+int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err)
+{
+    part_list *list = rd_kafka_topic_partition_list_new((int)c->parts.count);
+
+    for (size_t i = 0; i < c->parts.count; i++) {
+        const struct consumer_part *part = c->parts.items[i];
+
+        if (part->placed && (pause || !part->held))
+            rd_kafka_topic_partition_list_add(list, part->topic->name, part->number);
+    }
+    return pause_list(c, list, pause, err);
+}
+
+int consumer_group_hold(struct consumer *c, struct consumer_part *part, bool hold,
+                        struct mr_error *err)
+{
+    part_list *list = rd_kafka_topic_partition_list_new(1);
+
+    if (part->placed)
+        rd_kafka_topic_partition_list_add(list, part->topic->name, part->number);
+    return pause_list(c, list, hold, err);
 }
 
 void consumer_group_move(struct consumer *c, const struct consumer_partition *parts, size_t count)
@@ -325,8 +349,11 @@ static int place(struct consumer *c, part_list *list, struct mr_error *err)
         struct consumer_part *part =
             consumer_parts_find(&c->parts, list->elems[i].topic, list->elems[i].partition);
 
-        if (part != NULL)
-            part->placed = true;
+        if (part == NULL)
+            continue;
+        part->placed = true;
+        if (part->held && !c->paused) /* by the owner, when it was told */
+            rc = consumer_group_hold(c, part, true, err);
     }
     return rc;
 }

@@ -171,6 +171,25 @@ void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, siz
     }
 }
 
+bool ledger_has(const struct ledger *l, const char *topic, int32_t partition)
+{
+    return entry_find(l, topic, partition) != NULL;
+}
+
+const char *ledger_topic(const struct ledger *l, const char *topic)
+{
+    const struct topic *found = topic_find(l, topic);
+
+    return found == NULL ? NULL : found->name;
+}
+
+int64_t ledger_position(const struct ledger *l, const char *topic, int32_t partition)
+{
+    const struct entry *entry = entry_find(l, topic, partition);
+
+    return entry->next != LEDGER_UNKNOWN ? entry->next : entry->start;
+}
+
 size_t ledger_count(const struct ledger *l)
 {
     return l->assigned;

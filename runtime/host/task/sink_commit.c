@@ -46,9 +46,23 @@ bool sink_commit_room(struct sink_task *s)
 
 /* --- flush and commit ---------------------------------------------------------------------------------------------- */
 
-/* Make durable what put accepted. offer: lend the consumer meanwhile; not inside the consumer's own callbacks. true: offsets may
- * be committed. A flush that fails for good ends the task also inside a revocation: it could never commit again. */
-static bool flush(struct sink_task *s, bool offer)
+/* The plugin makes durable what put accepted, or says what of it is. parts, *count: on MR_OK what may be committed. */
+static int ask_plugin(struct sink_task *s, struct consumer_partition *parts, size_t *count,
+                      struct mr_error *err)
+{
+    const struct mr_sink *sink = &s->task->plugin->sink;
+    const char *slot = sink->pre_commit != NULL ? "pre_commit" : "flush";
+    int rc;
+
+    task_enter(s->task, slot, false);
+    rc = sink->pre_commit != NULL ? sink_control_pre_commit(s, parts, count, err)
+                                  : sink->flush(s->task->inst.self, err);
+    return task_leave(s->task, slot, rc, err);
+}
+
+/* offer: lend the consumer meanwhile; not inside the consumer's own callbacks. Gives how many of parts may be committed, from the
+ * front. A flush that fails for good ends the task also inside a revocation: it could never commit again. */
+static size_t flush(struct sink_task *s, struct consumer_partition *parts, size_t count, bool offer)
 {
     const struct mr_sink *sink = &s->task->plugin->sink;
     struct mr_error err = {0};
@@ -56,27 +70,27 @@ static bool flush(struct sink_task *s, bool offer)
     int rc = MR_OK;
 
     if (s->broken)
-        return false;
-    if (!s->unflushed || sink->flush == NULL)
-        return true;
+        return 0;
+    if (sink->pre_commit == NULL && (!s->unflushed || sink->flush == NULL))
+        return count;
     if (offer)
         sink_consumer_offer(s);
-    task_enter(s->task, "flush", false);
-    rc = sink->flush(s->task->inst.self, &err);
-    rc = task_leave(s->task, "flush", rc, &err);
+    rc = ask_plugin(s, parts, &count, &err);
     lent = offer && sink_consumer_end_offer(s);
     if (lent)
         sink_consumer_take_back(s);
+    if (offer)
+        sink_control_apply(s);
     s->unflushed = rc < 0;
     if (rc >= 0)
-        return true;
+        return count;
     s->broken = rc != MR_ERR_RETRY;
     if (rc == MR_ERR_RETRY && err.retry_after_ms > 0)
         s->commit_due_ms = clock_ms() + err.retry_after_ms;
     log_warn("offsets are not committed: %s: %s", s->task->where, err.text);
     if (s->broken)
         sink_task_fail(s, &err, s->task->where);
-    return false;
+    return 0;
 }
 
 static void commit_failed(const struct mr_error *err)
@@ -110,17 +124,16 @@ void sink_commit_begin(struct sink_task *s)
     struct mr_error err = {0};
     size_t count;
 
-    if (s->sent_count > 0 || ledger_count(s->ledger) == 0 || !sink_commit_room(s))
+    if (s->sent_count > 0 || ledger_count(s->ledger) == 0)
         return;
-    if (ledger_uncommitted(s->ledger, NULL, 0, s->parts) == 0 || !flush(s, true))
-        return;
-    if (!task_lease_held(s->task))
-        return;
-    /* Positions after the flush are those before it: nothing was put meanwhile. */
     if (!grow(&s->sent, &s->sent_cap, ledger_count(s->ledger)))
         return;
     count = ledger_uncommitted(s->ledger, NULL, 0, s->sent);
-    if (count > 0 && consumer_commit(s->consumer, s->sent, count, false, 0, &err) != MR_OK)
+    if (count > 0)
+        count = flush(s, s->sent, count, true);
+    if (count == 0 || !task_lease_held(s->task))
+        return;
+    if (consumer_commit(s->consumer, s->sent, count, false, 0, &err) != MR_OK)
         commit_failed(&err);
     else
         s->sent_count = count;
@@ -145,12 +158,14 @@ void sink_commit_before_leaving(struct sink_task *s, const struct consumer_parti
 {
     struct mr_error err = {0};
     int64_t commit_ms;
-    size_t n;
+    size_t n = 0;
 
-    if (!sink_commit_room(s))
-        return;
-    n = ledger_uncommitted(s->ledger, going, count, s->parts);
-    if (n == 0 || !flush(s, false))
+    if (sink_commit_room(s))
+        n = ledger_uncommitted(s->ledger, going, count, s->parts);
+    if (n > 0)
+        n = flush(s, s->parts, n, false);
+    sink_control_close(s, going, count, false);
+    if (n == 0 || s->broken)
         return;
     commit_ms = sink_commit_due_by(s, COMMIT_TENTHS, LATE_COMMIT_MS, s->times.flush_timeout_ms) -
                 clock_ms();

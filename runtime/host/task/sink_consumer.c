@@ -116,6 +116,7 @@ static void on_assigned(void *arg, const struct consumer_partition *parts, size_
         sink_task_fail(s, &err, NULL);
     note_member(s, consumer_member_id(s->consumer));
     log_info("%zu partitions assigned, %zu in all", count, ledger_count(s->ledger));
+    sink_control_open(s, parts, count);
 }
 
 static void on_revoked(void *arg, const struct consumer_partition *parts, size_t count, bool lost)
@@ -124,13 +125,15 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
 
     if (!lost && task_lease_act(s->task))
         sink_commit_before_leaving(s, parts, count);
-    else if (!lost)
-        log_warn("%zu partitions are revoked while the lease is lost; their records since the last "
-                 "commit are read again",
-                 count);
     else
+        sink_control_close(s, parts, count, true);
+    if (lost)
         log_warn("%zu partitions are lost to the group; their records since the last commit are "
                  "read again elsewhere",
+                 count);
+    else if (!task_lease_held(s->task))
+        log_warn("%zu partitions are revoked while the lease is lost; their records since the last "
+                 "commit are read again",
                  count);
     ledger_revoke(s->ledger, parts, count);
     sink_task_drop_held(s, parts, count);

@@ -211,7 +211,8 @@ static int put_all(struct sink_task *s, struct batch *batch, bool *cut, struct m
     size_t done = 0;
     int rc = MR_OK;
 
-    if (batch->pub.count > 0) {
+    if (batch->pub.count > 0 || s->empty_put) {
+        s->put_due_ms = INT64_MAX;
         rc = put_parts(s, batch, 0, batch->pub.count, &done, err);
         s->unflushed = true; /* also what a failed put took: flush covers it, the ledger does not */
     }
@@ -227,7 +228,7 @@ static int put_all(struct sink_task *s, struct batch *batch, bool *cut, struct m
 bool sink_task_put(struct sink_task *s, struct batch *batch)
 {
     struct mr_error err = {0};
-    bool lent, cut = false;
+    bool lent, moved, cut = false;
     int rc;
 
     sink_consumer_offer(s);
@@ -237,6 +238,7 @@ bool sink_task_put(struct sink_task *s, struct batch *batch)
         ledger_accept(s->ledger);
     if (lent)
         sink_consumer_take_back(s);
+    moved = sink_control_apply(s);
     if (rc == MR_ERR_RETRY) {
         put_again_later(s, batch, &err);
         return false;
@@ -246,5 +248,5 @@ bool sink_task_put(struct sink_task *s, struct batch *batch)
     if (rc < 0 && !cut)
         sink_task_fail(s, &err, s->task->where);
     sink_task_batch_done(s, batch);
-    return rc >= 0 && !lent;
+    return rc >= 0 && !lent && !moved;
 }

@@ -134,6 +134,8 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
 
     if (s->held != NULL && s->put_again_ms < until)
         until = s->put_again_ms;
+    if (s->held == NULL && !task_paused(s->task) && s->put_due_ms < until)
+        until = s->put_due_ms;
     if (s->sent_count > 0 && now_ms + 100 < until)
         until = now_ms + 100; /* the answer to a commit is asked for, it wakes nobody */
     if (sink_ghosts_pending(&s->ghosts) && now_ms + GHOSTS_MS < until)
@@ -200,6 +202,18 @@ static bool join_again(struct sink_task *s)
     return false;
 }
 
+/* As mr_sink_put_in asks for it. */
+static void put_nothing(struct sink_task *s)
+{
+    struct batch *batch = batch_pool_take(s->pool);
+
+    s->put_due_ms = INT64_MAX;
+    s->empty_put = true;
+    if (batch != NULL)
+        sink_task_put(s, batch);
+    s->empty_put = false;
+}
+
 static void turn(struct sink_task *s)
 {
     int64_t now_ms = clock_ms();
@@ -210,6 +224,7 @@ static void turn(struct sink_task *s)
     }
     if (s->consumer == NULL && !join_again(s))
         return;
+    sink_control_catch_up(s);
     if (sink_ghosts_pending(&s->ghosts))
         sink_ghosts_evict(&s->ghosts, consumer_member_id(s->consumer));
     sink_commit_take_result(s);
@@ -219,6 +234,8 @@ static void turn(struct sink_task *s)
     }
     if (s->held != NULL && now_ms >= s->put_again_ms && !task_paused(s->task))
         sink_task_put(s, s->held);
+    else if (now_ms >= s->put_due_ms && s->held == NULL && !task_paused(s->task))
+        put_nothing(s);
     sink_consumer_settle(s);
     if (s->task->failed)
         return;
@@ -280,6 +297,7 @@ static void close_all(struct sink_task *s)
     batch_pool_free(&s->pool);
     ledger_free(&s->ledger);
     pipeline_free(&s->pipeline);
+    sink_control_deinit(s);
     free(s->msgs);
     free(s->parts);
     free(s->sent);
@@ -317,10 +335,12 @@ static void drop_consumer(void *arg)
 
 void sink_task_run(struct task *task)
 {
-    struct sink_task s = {.task = task};
+    struct sink_task s = {.task = task, .put_due_ms = INT64_MAX};
 
     if (!task_begin(task))
         return;
+    task->inst.sink = &sink_control_table;
+    task->inst.sink_arg = &s;
     pthread_cleanup_push(drop_consumer, &s);
     run(&s);
     sink_consumer_close(&s);

@@ -12,6 +12,20 @@
 
 enum lend { LEND_NONE, LEND_OFFERED, LEND_LENT };
 
+/* What the plugin asked for one partition. */
+struct sink_wish {
+    const char *topic; /* the ledger's */
+    int32_t partition;
+    bool seek; /* else: hold */
+    bool hold;
+    int64_t offset;
+};
+
+struct sink_parts {
+    struct consumer_partition *items;
+    size_t count;
+};
+
 struct sink_task {
     struct task *task;
     struct pipeline *pipeline;
@@ -26,6 +40,12 @@ struct sink_task {
 
     struct batch *held; /* to be put again; staged in the ledger; NULL none */
     int64_t put_again_ms;
+    bool empty_put;     /* put is called with nothing in hand */
+    int64_t put_due_ms; /* with whatever there is by then; INT64_MAX: no such wish */
+    struct sink_wish *wishes;
+    size_t wish_count;
+    struct sink_parts unclosed; /* went while the lease was lost */
+    struct sink_parts unopened; /* came while it was */
     int64_t commit_due_ms;
     bool bisects;          /* a batch that fails on data is put in parts */
     bool unflushed;        /* put accepted something since the last good flush */
@@ -58,6 +78,20 @@ bool sink_task_put(struct sink_task *s, struct batch *batch);
 void sink_task_batch_done(struct sink_task *s, struct batch *batch); /* it goes back to the pool */
 /* Records of partitions that went leave the batch that waits to be put again. */
 void sink_task_drop_held(struct sink_task *s, const struct consumer_partition *parts, size_t count);
+
+/* --- sink_control.c -------------------------------------------------------------------------------------------------- */
+
+extern const struct instance_sink sink_control_table;
+/* After a slot has returned, when the consumer is ours. true: reading goes on elsewhere, what was polled is stale. */
+bool sink_control_apply(struct sink_task *s);
+void sink_control_open(struct sink_task *s, const struct consumer_partition *parts, size_t count);
+void sink_control_close(struct sink_task *s, const struct consumer_partition *parts, size_t count,
+                        bool lost);
+void sink_control_catch_up(struct sink_task *s); /* on those that came and went without a lease */
+void sink_control_deinit(struct sink_task *s);
+/* The plugin's pre_commit, inside task_enter. parts, *count: what it allows. */
+int sink_control_pre_commit(struct sink_task *s, struct consumer_partition *parts, size_t *count,
+                            struct mr_error *err);
 
 /* --- sink_commit.c -------------------------------------------------------------------------------------------------- */
 
