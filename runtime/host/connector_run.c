@@ -17,6 +17,7 @@
 #include "host/thread_guard.h"
 #include "host/trace.h"
 #include "model/conn_config.h"
+#include "model/topic_groups.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct connector_run {
     char *library;
     char *class_name;
     struct props config;
+    const struct props *worker;
     struct black_box *box;
     size_t box_slot;
     const struct connector_run_events *events;
@@ -78,6 +80,21 @@ static enum state state_for(enum target_state target)
     return states[target];
 }
 
+/* What a source's tasks will create topics by: a mistake in it fails the connector, as in Connect. */
+static int check_topics(const struct connector_run *run, const struct plugin *plugin,
+                        struct mr_error *err)
+{
+    struct topic_groups groups;
+    int rc;
+
+    if (run->tasks_only || plugin->kind != MR_PLUGIN_SOURCE || run->worker == NULL ||
+        !topic_groups_wanted(run->worker, &run->config))
+        return 0;
+    rc = topic_groups_read(&run->config, &groups, err);
+    topic_groups_deinit(&groups);
+    return rc;
+}
+
 static int open_connector(struct connector_run *run, struct mr_error *err)
 {
     const struct plugin *plugin;
@@ -88,7 +105,9 @@ static int open_connector(struct connector_run *run, struct mr_error *err)
     black_box_leave(run->box, run->box_slot);
     if (plugin == NULL)
         return err->code;
-    rc = instance_init(&run->instance, plugin, &run->config, err);
+    rc = check_topics(run, plugin, err);
+    if (rc == 0)
+        rc = instance_init(&run->instance, plugin, &run->config, err);
     if (rc != 0)
         return rc;
     run->instance.connector = run->name;
@@ -102,7 +121,8 @@ static void settle(struct connector_run *run)
 {
     struct mr_error err = {0};
 
-    if (run->plugin == NULL && open_connector(run, &err) != 0) {
+    if (run->plugin == NULL ? open_connector(run, &err) != 0
+                            : check_topics(run, run->plugin, &err) != 0) {
         set_failed(run, &err, "start");
         return;
     }
@@ -274,6 +294,7 @@ struct connector_run *connector_run_new(const struct connector_run_spec *spec, s
         run->name = strdup(spec->name);
         run->library = strdup(spec->library);
         run->class_name = strdup(spec->class_name);
+        run->worker = spec->worker;
         run->box = spec->box;
         run->box_slot = spec->box_slot;
         run->events = spec->events;

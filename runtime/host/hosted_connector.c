@@ -197,6 +197,7 @@ int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec
                                                                .library = spec->library,
                                                                .class_name = spec->class_name,
                                                                .config = spec->config,
+                                                               .worker = h->opt.worker,
                                                                .target = spec->target,
                                                                .tasks_only = spec->tasks_only,
                                                                .box = h->opt.box,

@@ -345,8 +345,23 @@ static int counted(struct topic_admin *admin, const struct rd_kafka_metadata *me
     return 0;
 }
 
-int topic_admin_partitions(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
-                           int *count, struct mr_error *err)
+static int found(struct topic_admin *admin, const struct rd_kafka_metadata *metadata, int *count,
+                 struct mr_error *err)
+{
+    rd_kafka_resp_err_t code =
+        metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+
+    (void)count;
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
+        return 0;
+    return failed(admin, code, NULL, err);
+}
+
+typedef int (*metadata_reader)(struct topic_admin *admin, const struct rd_kafka_metadata *metadata,
+                               int *count, struct mr_error *err);
+
+static int ask_metadata(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
+                        metadata_reader read, int *count, struct mr_error *err)
 {
     struct wait wait = wait_for(timeout_ms);
     rd_kafka_topic_t *rkt = rd_kafka_topic_new(admin->rk, topic, NULL);
@@ -361,9 +376,21 @@ int topic_admin_partitions(struct topic_admin *admin, const char *topic, int64_t
     rd_kafka_topic_destroy(rkt);
     if (metadata == NULL)
         return topic_admin_cancelled(admin) ? closed(err) : failed(admin, code, NULL, err);
-    rc = counted(admin, metadata, count, err);
+    rc = read(admin, metadata, count, err);
     rd_kafka_metadata_destroy(metadata);
     return rc;
+}
+
+int topic_admin_exists(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
+                       struct mr_error *err)
+{
+    return ask_metadata(admin, topic, timeout_ms, found, NULL, err);
+}
+
+int topic_admin_partitions(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
+                           int *count, struct mr_error *err)
+{
+    return ask_metadata(admin, topic, timeout_ms, counted, count, err);
 }
 
 /* --- ends --------------------------------------------------------------------------------------------------------- */

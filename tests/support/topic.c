@@ -70,6 +70,57 @@ void topic_create(const char *servers, const char *topic, int partitions)
     rd_kafka_destroy(rk);
 }
 
+int topic_partitions(const char *servers, const char *topic)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers, "looker");
+    rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, topic, NULL);
+    const struct rd_kafka_metadata *metadata;
+    int count;
+
+    assert_int_equal(rd_kafka_metadata(rk, 0, rkt, &metadata, CALL_MS), 0);
+    count = metadata->topics[0].err == 0 ? metadata->topics[0].partition_cnt : 0;
+    rd_kafka_metadata_destroy(metadata);
+    rd_kafka_topic_destroy(rkt);
+    rd_kafka_destroy(rk);
+    return count;
+}
+
+static const char *setting_in(const rd_kafka_event_t *event, const char *key)
+{
+    const rd_kafka_ConfigResource_t **resources;
+    const rd_kafka_ConfigEntry_t **entries;
+    size_t count = 0;
+
+    resources = rd_kafka_DescribeConfigs_result_resources(
+        rd_kafka_event_DescribeConfigs_result((rd_kafka_event_t *)(uintptr_t)event), &count);
+    assert_int_equal(count, 1);
+    entries = rd_kafka_ConfigResource_configs(resources[0], &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), key) == 0)
+            return scratch_text("%s", rd_kafka_ConfigEntry_value(entries[i]));
+    return "";
+}
+
+const char *topic_setting(const char *servers, const char *topic, const char *key)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    rd_kafka_ConfigResource_t *resource =
+        rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
+    rd_kafka_event_t *event;
+    const char *value;
+
+    rd_kafka_DescribeConfigs(rk, &resource, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, CALL_MS);
+    assert_non_null(event);
+    value = setting_in(event, key);
+    rd_kafka_event_destroy(event);
+    rd_kafka_ConfigResource_destroy(resource);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(rk);
+    return value;
+}
+
 static void produce(rd_kafka_t *rk, const char *topic, int partition, const char *key,
                     const char *value)
 {

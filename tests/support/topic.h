@@ -23,6 +23,10 @@ struct topic_records {
 
 void topic_create(const char *servers, const char *topic, int partitions);
 
+/* What a topic is: partitions, 0 when there is none; and a setting of it, "" when there is none. */
+int topic_partitions(const char *servers, const char *topic);
+const char *topic_setting(const char *servers, const char *topic, const char *key);
+
 /* One record, acknowledged by all in-sync replicas. NULL key or value: null. partition -1: by key. */
 void topic_produce(const char *servers, const char *topic, int partition, const char *key,
                    const char *value);

@@ -108,14 +108,20 @@ void sender_look_for_trouble(struct sender *s, int64_t now_ms)
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
-static struct producer_topic *topic_of(struct sender *s, const struct record *rec,
-                                       struct mr_error *err)
+/* Have the topic of a record at hand, created first where that is ours to do. MR_ERR_FULL: the task ends or its lease is lost. */
+static int find_topic(struct sender *s, const struct record *rec, struct mr_error *err)
 {
-    if (s->topic_name != rec->pub.topic) {
-        s->topic = producer_topic(s->producer, rec->pub.topic, err);
-        s->topic_name = s->topic == NULL ? NULL : rec->pub.topic;
-    }
-    return s->topic;
+    int rc;
+
+    if (s->topic_name == rec->pub.topic)
+        return MR_OK;
+    rc = topic_create_ensure(s->topics, rec->pub.topic, err);
+    if (rc != MR_OK)
+        return rc;
+    s->topic = producer_topic(s->producer, rec->pub.topic, err);
+    s->topic_name = s->topic == NULL ? NULL : rec->pub.topic;
+    return s->topic != NULL ? MR_OK
+                            : mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic);
 }
 
 /* The producer is full although nothing is under way: the record alone is above its limit, and waiting would be for ever. */
@@ -134,8 +140,9 @@ static int above_memory(const struct sender *s, const struct record *rec, struct
 /* MR_ERR_FULL only while reports are awaited; MR_ERR_TOO_LARGE for what is above max.request.size or buffer.memory. */
 static int send_record(struct sender *s, struct record *rec, struct mr_error *err)
 {
+    int rc = find_topic(s, rec, err);
     struct producer_record out = {
-        .topic = topic_of(s, rec, err),
+        .topic = s->topic,
         .partition = rec->pub.partition,
         .timestamp_ms = rec->pub.timestamp,
         .key = rec->key_bytes,
@@ -147,10 +154,9 @@ static int send_record(struct sender *s, struct record *rec, struct mr_error *er
         .opaque = rec,
     };
 
-    int rc = out.topic == NULL
-                 ? mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic)
-                 : producer_send(s->producer, &out, err);
-
+    if (rc != MR_OK)
+        return rc;
+    rc = producer_send(s->producer, &out, err);
     return rc == MR_ERR_FULL && producer_in_flight(s->producer) == 0 ? above_memory(s, rec, err)
                                                                      : rc;
 }
@@ -188,6 +194,7 @@ int sender_go_on(struct sender *s)
         }
     }
     s->sending = NULL;
+    topic_create_rest(s->topics);
     return MR_OK;
 }
 
@@ -414,6 +421,7 @@ void sender_drop(struct sender *s)
 void sender_close(struct sender *s)
 {
     sender_drop(s);
+    topic_create_close(&s->topics);
     ack_window_free(&s->window);
     props_deinit(&s->java);
 }

@@ -7,6 +7,7 @@
 #include "host/task/ack_window.h"
 #include "host/task/task_priv.h"
 #include "host/task/tolerance.h"
+#include "host/task/topic_create.h"
 #include "kafka/producer.h"
 
 struct sender {
@@ -15,6 +16,7 @@ struct sender {
     struct props java;         /* the producer's settings; filled before sender_open */
     struct producer *producer; /* NULL: taken back */
     struct ack_window *window;
+    struct topic_create *topics; /* owned; set before sender_begin; NULL: the brokers' business */
 
     struct batch *sending; /* in the window, records from `at` on are not sent yet; NULL none */
     size_t at;

@@ -434,6 +434,13 @@ static bool wait_between(void *task, int64_t ms)
     return task_lease_sleep(task, ms, true);
 }
 
+/* Between two questions about a topic. Nothing gets lost when it ends: the records are in the window. */
+static bool wait_shortly(void *task, int64_t ms)
+{
+    task_wait(task, NULL, 0, clock_ms() + ms);
+    return !task_stopping(task) && task_lease_held(task);
+}
+
 static bool open_all(struct source_task *s)
 {
     struct task *task = s->task;
@@ -448,6 +455,7 @@ static bool open_all(struct source_task *s)
     };
     const struct task_client_spec client = {task->connector, task->number, task->worker,
                                             &task->connector_config};
+    const struct topic_create_spec creation = {client, wait_shortly, task};
     struct task_times times = {0};
     struct mr_error err = {0};
 
@@ -456,7 +464,8 @@ static bool open_all(struct source_task *s)
     task_left(task);
     if (s->pipeline == NULL || task_times_read(task->worker, &times, &err) != MR_OK ||
         task_client_producer(&client, &s->sender.java, &err) != MR_OK ||
-        sender_open(&s->sender, task, pipeline_tolerance(s->pipeline), &err) != MR_OK) {
+        sender_open(&s->sender, task, pipeline_tolerance(s->pipeline), &err) != MR_OK ||
+        topic_create_open(&creation, &s->sender.topics, &err) != MR_OK) {
         task_fail(task, &err, NULL);
         return false;
     }

@@ -11,34 +11,24 @@
 
 #define UNKNOWN_MAX 20 /* remarks about unknown keys */
 
-/* One remark for each, at its first key; none where the value is the default. */
+/* One remark for each; none where the value is the default. */
 static const struct {
     const char *key;
-    bool prefix;
     const char *harmless;
     const char *text;
 } without_effect[] = {
-    {"topic.creation.", true, "", "topics are created by the broker, with its own settings"},
-    {"offsets.storage.topic", false, "", "a standalone worker keeps all offsets in its file"},
-    {"errors.retry.timeout", false, "0", "what fails for the moment is not tried again"},
-    {"errors.log.enable", false, "false",
-     "records that are skipped are counted in the log, not listed"},
+    {"offsets.storage.topic", "", "a standalone worker keeps all offsets in its file"},
+    {"errors.retry.timeout", "0", "what fails for the moment is not tried again"},
+    {"errors.log.enable", "false", "records that are skipped are counted in the log, not listed"},
 };
 
 static void remark_known(const struct props *config, validate_remark fn, void *arg)
 {
     for (size_t w = 0; w < sizeof(without_effect) / sizeof(without_effect[0]); w++) {
-        size_t len = strlen(without_effect[w].key) + (without_effect[w].prefix ? 0 : 1);
+        const char *value = props_get(config, without_effect[w].key);
 
-        for (size_t i = 0; i < config->count; i++) {
-            const struct props_entry *e = &config->entries[i];
-
-            if (strncmp(e->key, without_effect[w].key, len) != 0 || validation_blank(e->value) ||
-                strcasecmp(e->value, without_effect[w].harmless) == 0)
-                continue;
-            fn(arg, e->key, without_effect[w].text);
-            break;
-        }
+        if (!validation_blank(value) && strcasecmp(value, without_effect[w].harmless) != 0)
+            fn(arg, without_effect[w].key, without_effect[w].text);
     }
 }
 

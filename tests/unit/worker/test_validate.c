@@ -468,9 +468,7 @@ static void what_has_no_effect_is_remarked_upon(void **state)
     set(f, "errors.log.enable", "true");
     set(f, "topic.creation.default.partitions", "1");
     set(f, "topic.creation.default.replication.factor", "1");
-    remarked(f, "topic.creation.default.partitions: topics are created by the broker, with its own "
-                "settings\n"
-                "errors.log.enable: records that are skipped are counted in the log, not listed\n");
+    remarked(f, "errors.log.enable: records that are skipped are counted in the log, not listed\n");
 }
 
 /* Connect is silent, and the user wonders. */
