@@ -513,7 +513,7 @@ static void java_hands_over_and_takes_back(void **state)
     assert_same("config topic", written(&h, "configs", NULL, 0), configs);
     java_leaves_us_the_rest(&h, java, ours, before);
     add_line(&h);
-    assert_lines(&h, lines += SOURCES - 3 + 2);
+    assert_lines(&h, lines + SOURCES - 3 + 2);
     assert_sunk(&h);
 }
 
