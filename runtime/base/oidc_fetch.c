@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define ANSWER_MAX ((size_t)1 << 20)
-#define POLL_MS 1000
+#define POLL_MS 60000 /* libcurl and oidc_fetch_cancel end it sooner */
 
 struct oidc_fetch {
     const struct oidc *oidc;

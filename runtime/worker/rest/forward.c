@@ -14,7 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define TIMEOUT_MS 89000 /* before the call's own deadline, which could not say whom it waited for */
+/* Before the call's own deadline, which could not say whom it waited for. */
+#define TIMEOUT_MS 89000
 
 static const char *query_of(const struct router_target *target, const char *key)
 {
