@@ -3,7 +3,8 @@
  *
  * Java's brackets nest and intersect; PCRE2's don't. So a class becomes an expression that matches exactly one character:
  * simple members in one pair of brackets, nested ones beside them as alternatives (in an atomic group: there is nothing to
- * try again), an intersection as a look-ahead before its right side, a negation as one too. Where Java's own reading depends on its version (what follows an intersection), it is refused. */
+ * try again), an intersection as a look-ahead before its right side, a negation as one too. What Java itself reads oddly (more
+ * members behind an intersection) is refused. */
 #include "base/java_syntax_private.h"
 
 #include <ctype.h>
@@ -12,8 +13,7 @@
 #define CLASS_MAX (256 * 1024)
 
 /* One level of brackets while it is read. */
-struct class
-{
+struct level {
     struct buf simple; /* what stands in one pair of brackets */
     struct buf nested; /* alternatives, each for one character */
     size_t members;
@@ -21,7 +21,7 @@ struct class
     bool met;     /* there was an intersection */
 };
 
-static void nest(struct class *c, const char *open, const struct buf *inside, const char *close)
+static void nest(struct level *c, const char *open, const struct buf *inside, const char *close)
 {
     if (c->nested.len > 0)
         buf_putc(&c->nested, '|');
@@ -62,7 +62,7 @@ static void write_other_cases(struct buf *out, uint32_t low, uint32_t high)
             buf_putc(out, (char)(ch ^ 0x20));
 }
 
-static void add_range(const struct syntax *s, struct class *c, uint32_t low, uint32_t high)
+static void add_range(const struct syntax *s, struct level *c, uint32_t low, uint32_t high)
 {
     struct buf range;
 
@@ -81,7 +81,7 @@ static void add_range(const struct syntax *s, struct class *c, uint32_t low, uin
         write_other_cases(&c->simple, low, high);
 }
 
-static int property_member(struct syntax *s, struct class *c)
+static int property_member(struct syntax *s, struct level *c)
 {
     bool negated = s->chars[s->at + 1] == 'P';
     struct buf set;
@@ -99,7 +99,7 @@ static int property_member(struct syntax *s, struct class *c)
 }
 
 /* A character, or a set that is added at once: then *is_char is false. */
-static int first_of_range(struct syntax *s, struct class *c, uint32_t *ch, bool *is_char)
+static int first_of_range(struct syntax *s, struct level *c, uint32_t *ch, bool *is_char)
 {
     struct escaped e = {.kind = ESCAPED_CHAR};
     int rc = 0;
@@ -123,7 +123,7 @@ static int first_of_range(struct syntax *s, struct class *c, uint32_t *ch, bool 
 }
 
 /* One member: a character, a range, a class escape or a property. */
-static int member(struct syntax *s, struct class *c)
+static int member(struct syntax *s, struct level *c)
 {
     struct escaped e = {.kind = ESCAPED_CHAR};
     uint32_t low, behind;
@@ -154,7 +154,7 @@ static int member(struct syntax *s, struct class *c)
     return 0;
 }
 
-static void write_union(const struct class *c, struct buf *out)
+static void write_union(const struct level *c, struct buf *out)
 {
     bool both = c->nested.len > 0 && c->simple.len > 0;
 
@@ -166,7 +166,7 @@ static void write_union(const struct class *c, struct buf *out)
         buf_printf(out, "%s)", c->nested.data);
 }
 
-static void write_class(const struct class *c, bool negated, struct buf *out)
+static void write_class(const struct level *c, bool negated, struct buf *out)
 {
     if (negated && c->nested.len == 0) {
         buf_printf(out, "[^%s]", c->simple.data);
@@ -201,7 +201,7 @@ static bool is_empty(const struct buf *right)
 }
 
 /* Behind "&&": what there is so far becomes one member, met with what follows. */
-static int intersect(struct syntax *s, struct class *c)
+static int intersect(struct syntax *s, struct level *c)
 {
     struct buf right, left;
     int rc;
@@ -229,7 +229,7 @@ static int intersect(struct syntax *s, struct class *c)
     return rc;
 }
 
-static int nested_class(struct syntax *s, struct class *c)
+static int nested_class(struct syntax *s, struct level *c)
 {
     struct buf inside;
     int rc;
@@ -244,7 +244,7 @@ static int nested_class(struct syntax *s, struct class *c)
 }
 
 /* One step; *done at the closing bracket. */
-static int class_step(struct syntax *s, struct class *c, bool *done)
+static int class_step(struct syntax *s, struct level *c, bool *done)
 {
     uint32_t ch = syntax_peek(s);
 
@@ -268,7 +268,7 @@ static int class_step(struct syntax *s, struct class *c, bool *done)
 /* Up to the closing bracket. */
 static int members(struct syntax *s, bool negated, struct buf *out)
 {
-    struct class c = {.singles = true};
+    struct level c = {.singles = true};
     bool done = false;
     int rc = 0;
 
