@@ -318,7 +318,7 @@ SEED ?=
 .PHONY: chaos chaos-build
 chaos: deps
 	$(Q)$(MAKE) chaos-build
-	$(Q)CHAOS_SEED=$(SEED) tests/chaos/run.sh $(BUILD) '$(T)'
+	$(Q)CHAOS_SEED=$(SEED) tests/chaos/run.sh $(BUILD) $(T)
 
 # Figures beside raw librdkafka and the Java worker; half an hour.
 bench: deps

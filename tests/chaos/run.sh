@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the scenarios and leaves nothing running, however it ends: run.sh BUILD [WORD]. What it starts carries a mark.
+# Runs the scenarios and leaves nothing running, however it ends: run.sh BUILD [WORD...]. What it starts carries a mark.
 set -uo pipefail
 mark=chaos-$$
 sweep() {
@@ -13,5 +13,5 @@ sweep() {
 }
 trap sweep EXIT
 trap 'exit 130' INT TERM
-MILLRACE_TEST_RUN=$mark "$1/tests/chaos/chaos" "${2:-}" &
+MILLRACE_TEST_RUN=$mark "$1/tests/chaos/chaos" "${@:2}" &
 wait $!
