@@ -189,7 +189,7 @@ static int property_name(struct syntax *s, char *name, size_t size)
 
 int syntax_property(struct syntax *s, struct buf *set)
 {
-    char name[101];
+    char name[101] = "";
     char *equals;
     bool known;
     int rc = property_name(s, name, sizeof(name));
