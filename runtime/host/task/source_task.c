@@ -36,6 +36,7 @@
     400 /* at least this long for deliveries after a poll that came back late, ... */
 #define LATE_STORE_MS 200 /* ... and this for their offsets; ... */
 #define OVER_SEND_MS 300  /* ... over the graceful time at most this, and */
+#define LEASE_BACK_MS 500 /* ... where a lease that is lost may come back for so long; ... */
 #define OVER_STORE_MS 500 /* this: the worker waits a second */
 #define TRIM_MS 2000      /* idle for so long: cached memory goes back */
 
@@ -386,6 +387,17 @@ static void finish_sending(struct source_task *s, int64_t deadline_ms)
                  ack_window_unsettled(s->sender.window));
 }
 
+/* What was delivered is told by reports as long as there is a producer: a lost lease has ended it. */
+static void wait_for_answers(struct source_task *s, int64_t deadline_ms)
+{
+    if (s->sender.producer == NULL) {
+        task_wait(s->task, NULL, 0, deadline_ms);
+        return;
+    }
+    wait_for(s, false, deadline_ms);
+    sender_walk_reports(&s->sender);
+}
+
 /* Reports that arrive meanwhile count: their offsets go with one more flush. */
 static void finish_offsets(struct source_task *s, int64_t deadline_ms)
 {
@@ -395,8 +407,7 @@ static void finish_offsets(struct source_task *s, int64_t deadline_ms)
         again = false;
         offset_writer_flush(&s->writer, clock_ms());
         while (offset_writer_busy(&s->writer) && clock_ms() < deadline_ms) {
-            wait_for(s, false, deadline_ms);
-            sender_walk_reports(&s->sender);
+            wait_for_answers(s, deadline_ms);
             again = take_answers(s) || again;
         }
         again = again && ack_window_committable(s->sender.window) > 0;
@@ -410,6 +421,22 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
     return n < least ? least : n > most ? most : n;
 }
 
+/* A new lease often comes right behind the stop: the round that gives it took the task away first. Waited for only where something
+ * is left to store. */
+static bool lease_is_back(struct source_task *s)
+{
+    int64_t until_ms = clock_ms() + LEASE_BACK_MS;
+    bool back;
+
+    task_lease_rest(s->task);
+    while (!(back = task_lease_act(s->task)) && clock_ms() < until_ms &&
+           (offset_writer_busy(&s->writer) || ack_window_committable(s->sender.window) > 0)) {
+        task_wait(s->task, NULL, 0, until_ms);
+        take_answers(s);
+    }
+    return back;
+}
+
 /* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop. What a poll hands over that
  * came back late still gets a moment for both. Without a lease nothing is sent and nothing stored. */
 static void finish(struct source_task *s)
@@ -419,12 +446,11 @@ static void finish(struct source_task *s)
     int64_t store_ms = from_ms + s->graceful_ms * 9 / 10;
     int64_t over_ms = from_ms + s->graceful_ms;
 
-    if (s->sender.producer == NULL)
-        return;
-    finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
-    if (!task_lease_held(s->task))
+    if (s->sender.producer != NULL)
+        finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
+    if (s->sender.producer != NULL && !task_lease_held(s->task))
         sender_take_back(&s->sender);
-    else if (!s->unsettled)
+    if (!s->unsettled && lease_is_back(s))
         finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
 }
 

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -221,11 +222,73 @@ static void a_sink_whose_lease_comes_and_goes_loses_nothing(void **state)
     check_got_all(6000, 3);
 }
 
+#define TRICKLE 4000
+
+/* One record at a time, for a second or so. */
+static void *trickle(void *arg)
+{
+    struct rig *rig = arg;
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *producer;
+    char text[256];
+
+    rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, text, sizeof(text));
+    rd_kafka_conf_set(conf, "linger.ms", "0", text, sizeof(text));
+    producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof(text));
+    for (int i = 0; i < TRICKLE; i++) {
+        int len = snprintf(text, sizeof(text), "%d", i);
+
+        rd_kafka_producev(producer, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0),
+                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                          RD_KAFKA_V_VALUE(text, (size_t)len), RD_KAFKA_V_END);
+        rd_kafka_poll(producer, 0);
+        usleep(100);
+    }
+    rd_kafka_flush(producer, 10000);
+    rd_kafka_destroy(producer);
+    return NULL;
+}
+
+static void spin(int64_t us)
+{
+    struct timespec from, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000000 + (now.tv_nsec - from.tv_nsec) / 1000 < us);
+}
+
+/* The task is in its poll most of the time: again and again records come in that very poll, and may be put only when there is a
+ * lease again, which may be at once. None is passed by. */
+static void what_comes_as_the_lease_goes_is_read_again(void **state)
+{
+    struct rig *rig = *state;
+    pthread_t writer;
+
+    rig_init(rig, 1, "topics", "in", "consumer.override.fetch.max.wait.ms", "1", QUICK, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    assert_int_equal(pthread_create(&writer, NULL, trickle, rig), 0);
+    rig_wait_true(rig, accepted_at_least, 1);
+    for (int i = 0; i < 1500; i++) {
+        usleep(100);
+        task_lease_lost(rig->task, INT64_MAX);
+        spin(i % 30 * 10);
+        task_lease_renewed(rig->task);
+    }
+    pthread_join(writer, NULL);
+    rig_wait_true(rig, committed_is, TRICKLE);
+    rig_stop(rig);
+    check_got_all(TRICKLE, 1);
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, keep_setup, keep_teardown)
     const struct CMUnitTest tests[] = {
         T(a_sink_whose_lease_comes_and_goes_loses_nothing), /* the longest begin first */
+        T(what_comes_as_the_lease_goes_is_read_again),
         T(a_quiet_sink_leaves_its_group_at_the_hard_end),
         T(without_a_lease_nothing_is_put_flushed_or_committed),
         T(what_was_put_before_the_lease_was_lost_is_committed_after),

@@ -29,6 +29,16 @@ static size_t check_no_gap(struct rig *rig, int n)
     return count;
 }
 
+static bool topic_has(struct rig *rig, int64_t n)
+{
+    return rig_topic_end(rig, "numbers") >= n;
+}
+
+static bool asked_to_store(struct rig *rig, int64_t n)
+{
+    return (int64_t)rig_puts(rig) >= n;
+}
+
 static void without_a_lease_nothing_is_polled_sent_or_stored(void **state)
 {
     struct rig *rig = *state;
@@ -185,6 +195,28 @@ static void a_stop_without_a_lease_sends_and_stores_nothing(void **state)
     assert_int_equal(rig_topic_end(rig, "numbers"), 0);
 }
 
+/* Delivered, and not stored before the lease went: the round that renews it has the task stopped first. */
+static void the_last_offsets_are_stored_when_the_lease_comes_back_behind_the_stop(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.limit = 300;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_refuse_puts(rig, true);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, topic_has, 300);
+    rig_wait_true(rig, asked_to_store, (int64_t)rig_puts(rig) + 2); /* of all that is there */
+    rig_lose_lease(rig, 100000);
+    rig_refuse_puts(rig, false);
+    task_stop(rig->task);
+    usleep(50000);
+    assert_false(stored_is(rig, 300));
+    task_lease_renewed(rig->task);
+    rig_stop(rig);
+    assert_true(stored_is(rig, 300));
+}
+
 /* Some 25 records a request, 100 ms each: all would be there long before the plugin's stop has returned. */
 static void a_lease_lost_while_the_task_stops_ends_sending(void **state)
 {
@@ -235,6 +267,7 @@ int main(int argc, char **argv)
         T(a_lease_lost_with_the_broker_away_makes_quiet_soon),
         T(a_poll_that_outlasts_the_lease_is_waited_for_and_its_records_kept),
         T(a_stop_without_a_lease_sends_and_stores_nothing),
+        T(the_last_offsets_are_stored_when_the_lease_comes_back_behind_the_stop),
         T(a_lease_lost_while_the_task_stops_ends_sending),
         T(a_task_that_begins_without_a_lease_waits_for_it),
     };
