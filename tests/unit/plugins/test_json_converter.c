@@ -36,6 +36,20 @@ static void json_is_read_as_java_reads_it(void **state)
     assert_int_equal(oracle_run("json-to.jsonl", NULL, converter_row, converter_name), 0);
 }
 
+/* The other converters' rows run in test_basic_tables.c. */
+static bool json_header_row(const json_t *row, void *name)
+{
+    return strcmp(json_string_value(json_object_get(row, "class")), name) != 0 ||
+           converter_row(row, name);
+}
+
+static void json_headers_are_those_of_java(void **state)
+{
+    (void)state;
+    assert_int_equal(oracle_run("header-from.jsonl", NULL, json_header_row, converter_name), 0);
+    assert_int_equal(oracle_run("header-to.jsonl", NULL, json_header_row, converter_name), 0);
+}
+
 /* --- beyond the tables ------------------------------------------------------------------------------------------------ */
 
 static void open_json(struct plugin_host *h, const char *key, const char *value, const char *key2,
@@ -192,6 +206,59 @@ static void broken_schema_content_ends_the_start(void **state)
     }
 }
 
+static void odd_documents_read_as_in_java(void **state)
+{
+#define NINES "9999999999999999999999999"
+    static const struct {
+        const char *document, *text;
+    } rows[] = {
+        {"{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}"},
+        {"1e400", "\"Infinity\""},
+        {"-1e400", "\"-Infinity\""},
+        {NINES NINES NINES NINES, "-1"}, /* a hundred of them: the low 64 bits */
+        {"\"\\ud800\"", "\"\\uD800\""},
+    };
+    struct plugin_host h;
+    const struct mr_schema *schema;
+    struct mr_value v;
+    char *deep = malloc(100000);
+
+    (void)state;
+    open_json(&h, "schemas.enable", "false", NULL, NULL);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_string_equal(turn(&h, rows[i].document), rows[i].text);
+    assert_int_equal(read_text(&h, "NaN", &schema, &v), MR_ERR_DATA);
+    assert_int_equal(read_text(&h, "[-Infinity]", &schema, &v), MR_ERR_DATA);
+    memset(deep, '[', 100000);
+    assert_int_equal(plugin_host_to_connect(&h, deep, 100000, &schema, &v), MR_ERR_DATA);
+    free(deep);
+    plugin_host_close(&h);
+}
+
+static void broken_envelopes_are_refused(void **state)
+{
+    static const char document[] =
+        "{\"schema\":{\"type\":\"struct\",\"fields\":[{\"type\":\"int32\",\"field\":\"a\"}]},"
+        "\"payload\":{\"a\":1}}";
+    struct plugin_host h;
+    const struct mr_schema *schema;
+    struct mr_value v;
+
+    (void)state;
+    open_json(&h, "schemas.enable", "true", NULL, NULL);
+    for (size_t len = 0; len < strlen(document); len++)
+        assert_int_equal(plugin_host_to_connect(&h, document, len, &schema, &v), MR_ERR_DATA);
+    assert_int_equal(read_text(&h, document, &schema, &v), 0);
+    assert_non_null(strstr(turn(&h, "{\"schema\":{\"type\":\"uint128\"},\"payload\":1}"),
+                           "Unknown schema type: uint128"));
+    assert_non_null(strstr(turn(&h, "{\"schema\":{\"type\":5},\"payload\":1}"),
+                           "Schema must contain 'type' field"));
+    assert_non_null(strstr(turn(&h, "{\"schema\":{\"type\":\"array\",\"items\":{\"type\":\"map\"}},"
+                                    "\"payload\":[]}"),
+                           "Map schema did not specify the key type"));
+    plugin_host_close(&h);
+}
+
 static void errors_say_where(void **state)
 {
 #define FAILED "Converting byte[] to Kafka Connect data failed due to serialization error: "
@@ -274,6 +341,9 @@ int main(void)
         cmocka_unit_test(known_envelopes_are_told_apart),
         cmocka_unit_test(schema_content_is_the_schema_of_what_is_read),
         cmocka_unit_test(broken_schema_content_ends_the_start),
+        cmocka_unit_test(json_headers_are_those_of_java),
+        cmocka_unit_test(odd_documents_read_as_in_java),
+        cmocka_unit_test(broken_envelopes_are_refused),
         cmocka_unit_test(errors_say_where),
         cmocka_unit_test(what_nests_too_deep_is_not_written),
         cmocka_unit_test(hostile_names_take_no_time),
