@@ -67,6 +67,12 @@ static void on_status(void *arg, const char *conn, int task)
     ((struct rig *)arg)->statuses++;
 }
 
+static void on_word(void *arg, const struct word *word)
+{
+    (void)arg;
+    (void)word;
+}
+
 static void on_lost(void *arg, const char *topic, const struct mr_error *err)
 {
     struct rig *rig = arg;
@@ -152,7 +158,11 @@ static const char *servers_of(const struct kafka_run *kafka)
 
 static struct rig *rig_open(const char *servers, const char *group, const char *more)
 {
-    static const struct cluster_store_events events = {on_ready, on_config, on_status, on_lost};
+    static const struct cluster_store_events events = {.ready = on_ready,
+                                                       .config = on_config,
+                                                       .status = on_status,
+                                                       .word = on_word,
+                                                       .lost = on_lost};
     struct rig *rig = calloc(1, sizeof(*rig));
     const char *text = scratch_text("bootstrap.servers=%s\n"
                                     "group.id=%s\n"

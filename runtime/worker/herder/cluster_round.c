@@ -80,13 +80,74 @@ static void release_held(struct distributed *d)
     }
 }
 
-static const char *next_round_for(const struct distributed *d)
+/* --- the next round -------------------------------------------------------------------------------------------------- */
+
+static void ask_for_round(struct distributed *d)
 {
-    if (d->unreadable)
-        return "the config topic could not be read";
+    loop_timer_cancel(&d->wish_timer);
+    round_pace_asked(&d->pace, loop_now_ms(d->parts.loop));
+    distributed_rejoin(d, d->wish);
+}
+
+static void on_wish(void *arg)
+{
+    ask_for_round(arg);
+}
+
+static void want(struct distributed *d, const char *why)
+{
+    int64_t wait_ms = round_pace_wait_ms(&d->pace, loop_now_ms(d->parts.loop));
+
+    d->wish = why;
+    if (wait_ms > 0)
+        loop_timer_start(d->parts.loop, &d->wish_timer, wait_ms, on_wish, d);
+    else
+        ask_for_round(d);
+}
+
+void cluster_round_want(struct distributed *d, const char *why)
+{
+    if (!d->rebalancing && d->wish_timer.slot == 0) /* else `settle` looks what the round knew */
+        want(d, why);
+}
+
+/* At once: what others wait for. Else NULL. */
+static const char *hurry(const struct distributed *d)
+{
+    if (d->mismatch || d->unreadable)
+        return NULL;
     if (d->revoked)
         return "what was revoked has stopped";
-    return own_offset(d) != d->offset ? "the config topic has gone on" : NULL;
+    return d->leads && d->word_missed ? "a worker leaves" : NULL;
+}
+
+/* A round with a mismatch is repeated by the member itself. */
+static void want_what_is_missing(struct distributed *d)
+{
+    if (d->mismatch || hurry(d) != NULL)
+        return;
+    if (d->unreadable)
+        want(d, "the config topic could not be read");
+    else if (own_offset(d) != d->offset)
+        want(d, "the config topic has gone on");
+}
+
+/* The others have what we can't get: our work is better off with them. */
+static bool is_left_behind(const struct distributed *d)
+{
+    return d->config_lost && !d->mismatch && own_offset(d) < d->offset;
+}
+
+static void end_left_behind(struct distributed *d)
+{
+    struct mr_error err = {0};
+
+    mr_fail(&err, MR_ERR_FATAL,
+            "the config topic is lost to this worker, and the others have read on (it to offset "
+            "%lld, they to %lld): it ends, so that it does not go on with old configurations; "
+            "start it again",
+            (long long)own_offset(d), (long long)d->offset);
+    d->parts.failed(d->parts.arg, &err);
 }
 
 static void report_settled(struct distributed *d)
@@ -94,10 +155,24 @@ static void report_settled(struct distributed *d)
     struct member_word word = {.allocation = &d->allocation,
                                .offset = own_offset(d),
                                .settled = d->generation,
-                               .rejoin = d->mismatch ? NULL : next_round_for(d),
+                               .rejoin = hurry(d),
                                .stopping = distributed_stopping(d)};
 
     member_report(d->member, &word);
+}
+
+/* --- settling -------------------------------------------------------------------------------------------------------- */
+
+static void after_round(struct distributed *d)
+{
+    cluster_words_settled(d);
+    if (d->revoked)
+        cluster_words_want_round(d);
+    distributed_forget(d);
+    if (!d->leads)
+        return;
+    cluster_status_tidy(d);
+    key_keeper_look(d);
 }
 
 static void settle(struct distributed *d)
@@ -115,11 +190,14 @@ static void settle(struct distributed *d)
         release_held(d);
         reshare_all(d, &d->allocation);
     }
+    round_pace_ended(&d->pace, loop_now_ms(d->parts.loop), own_offset(d), d->offset);
     report_settled(d);
-    if (acts && d->leads) {
-        cluster_status_tidy(d);
-        key_keeper_look(d);
-    }
+    want_what_is_missing(d);
+    d->word_missed = false;
+    if (acts)
+        after_round(d);
+    if (is_left_behind(d))
+        end_left_behind(d);
 }
 
 static void tell_stopped(struct distributed *d)
@@ -161,6 +239,11 @@ static void on_read(void *arg, const struct mr_error *err)
         return;
     d->reading = false;
     d->unreadable = err != NULL || own_offset(d) < d->offset;
+    if (err == NULL && d->unreadable && !d->mismatch)
+        log_warn("the config topic ends at offset %lld, and the group has read it up to %lld: it "
+                 "was deleted or cut, or other workers of the group have another one. This worker "
+                 "takes no new work",
+                 (long long)own_offset(d), (long long)d->offset);
     if (err != NULL)
         log_warn("the config topic was not read to its end in time, so this worker takes no new "
                  "work in this round: %s",
@@ -224,6 +307,7 @@ static void on_assigned(void *arg, const struct member_round *round)
     d->unreadable = d->reading = d->revoked = false;
     d->step = DIST_STOPPING;
     copy_list(&d->assigned, &given->assigned);
+    cluster_words_led_by(d, given->leader != NULL ? given->leader : "", d->leader_url);
     if (!d->mismatch)
         take_away(d, round);
     if (round->lease.hard_ms != 0)
@@ -235,7 +319,10 @@ static void on_assigned(void *arg, const struct member_round *round)
 
 static void on_rebalancing(void *arg)
 {
-    ((struct distributed *)arg)->rebalancing = true;
+    struct distributed *d = arg;
+
+    d->rebalancing = true;
+    loop_timer_cancel(&d->wish_timer);
 }
 
 static void on_stop_all(void *arg, int64_t ask)
@@ -260,7 +347,9 @@ static void on_lost(void *arg, const char *why)
     d->step = DIST_IDLE;
     d->rebalancing = true;
     d->leads = false;
+    loop_timer_cancel(&d->wish_timer);
     set_text(&d->leader_url, "");
+    set_text(&d->member_id, "");
 }
 
 /* --- leading --------------------------------------------------------------------------------------------------------- */
@@ -274,38 +363,57 @@ static void give_snapshot(struct distributed *d, int64_t ask)
     mr_assert(snapshot != NULL);
     for (size_t i = 0; (conn = config_state_next(config, &i)) != NULL;)
         mr_assert(lead_snapshot_add(snapshot, conn->name, config_state_tasks(conn)) == 0);
+    cluster_words_leavers(d, snapshot);
     member_lead_take(d->member, ask, snapshot);
 }
 
 struct asking {
     struct distributed *d;
     int64_t ask;
+    int reads; /* that are under way */
 };
 
-static void on_read_to_lead(void *arg, const struct mr_error *err)
+static void one_read_less(struct asking *asking)
 {
-    struct asking *asking = arg;
-
-    if (err != NULL)
-        log_warn("the config topic was not read to its end in time for a round: %s", err->text);
+    if (--asking->reads > 0)
+        return;
     if (!asking->d->closing)
         give_snapshot(asking->d, asking->ask);
     free(asking);
 }
 
+static void on_read_to_lead(void *arg, const struct mr_error *err)
+{
+    if (err != NULL)
+        log_warn("the config topic was not read to its end in time for a round: %s", err->text);
+    one_read_less(arg);
+}
+
+static void on_words_to_lead(void *arg, const struct mr_error *err)
+{
+    if (err != NULL && err->code != MR_ERR_UNSUPPORTED)
+        log_warn("a round is made without the newest words of the other workers: %s", err->text);
+    one_read_less(arg);
+}
+
+/* Words matter to a leader that remembers: who leads anew gives what nobody holds to others in any case. */
 static void on_lead(void *arg, int64_t ask, int64_t min_offset)
 {
     struct distributed *d = arg;
-    struct asking *asking;
+    struct asking *asking = calloc(1, sizeof(*asking));
+    int64_t sync_ms = d->parts.config->cluster.sync_ms;
 
-    if (own_offset(d) >= min_offset) {
-        give_snapshot(d, ask);
-        return;
-    }
-    asking = calloc(1, sizeof(*asking));
     mr_assert(asking != NULL);
-    *asking = (struct asking){d, ask};
-    cluster_store_refresh(d->store, d->parts.config->cluster.sync_ms, on_read_to_lead, asking);
+    *asking = (struct asking){d, ask, 1};
+    if (own_offset(d) < min_offset) {
+        asking->reads++;
+        cluster_store_refresh(d->store, sync_ms, on_read_to_lead, asking);
+    }
+    if (d->leads) {
+        asking->reads++;
+        cluster_store_refresh_words(d->store, sync_ms / 2, on_words_to_lead, asking);
+    }
+    one_read_less(asking);
 }
 
 static char *owner_key(const char *conn, int task)
@@ -330,6 +438,7 @@ static void on_led(void *arg, int64_t generation, const struct lead *lead)
     struct distributed *d = arg;
 
     (void)generation;
+    cluster_words_led(d, lead);
     free_owners(d);
     for (size_t m = 0; m < lead->count; m++) {
         const struct lead_member *member = &lead->members[m];
@@ -356,8 +465,8 @@ const char *cluster_round_owner(const struct distributed *d, const char *conn, i
 
 static void on_identity(void *arg, const char *member_id)
 {
-    (void)arg;
     log_debug("the group knows this worker as %s", member_id);
+    set_text(&((struct distributed *)arg)->member_id, member_id);
 }
 
 static void on_lease(void *arg, struct lease_times times)

@@ -72,6 +72,21 @@ static void free_conn(void *value)
     free(conn);
 }
 
+void distributed_forget(struct distributed *d)
+{
+    void *value;
+
+    for (size_t i = 0; map_next(d->conns, &i, NULL, &value);) {
+        struct dist_conn *conn = value;
+
+        if (conn->known || conn->stopping || conn->writing ||
+            connectors_sharing(d->connectors, conn->name))
+            continue;
+        map_remove(d->conns, conn->name);
+        free_conn(conn);
+    }
+}
+
 static const struct catalog_plugin *plugin_of(const struct distributed *d,
                                               const struct config_conn *config)
 {
@@ -418,7 +433,7 @@ static void on_updated(struct distributed *d, const struct config_change *change
     conn->serial = ++d->serials;
     connectors_reshare(d->connectors, conn->name);
     if (!known)
-        distributed_rejoin(d, "a connector was created");
+        cluster_round_want(d, "a connector was created");
 }
 
 static void on_removed(struct distributed *d, const struct config_change *change)
@@ -429,7 +444,7 @@ static void on_removed(struct distributed *d, const struct config_change *change
     task_writer_forget(conn);
     connectors_reshare(d->connectors, conn->name);
     conn->stopping = connectors_sharing(d->connectors, conn->name);
-    distributed_rejoin(d, "a connector was deleted");
+    cluster_round_want(d, "a connector was deleted");
 }
 
 /* Tasks of the old set stop everywhere before those of the new one start anywhere. */
@@ -441,7 +456,7 @@ static void on_committed(struct distributed *d, const struct config_change *chan
     conn->held_offset = config_state_offset(distributed_config(d));
     connectors_reshare(d->connectors, conn->name);
     conn->stopping = connectors_sharing(d->connectors, conn->name);
-    distributed_rejoin(d, "tasks were configured");
+    cluster_round_want(d, "tasks were configured");
 }
 
 static void on_targeted(struct distributed *d, const struct config_change *change)
@@ -490,10 +505,27 @@ static void on_status(void *arg, const char *conn, int task)
     (void)task;
 }
 
+/* What runs goes on, from memory, and so does the group, as long as all stand where we do: after a topic was deleted that is worth
+ * more than an end that would begin with no connectors at all. cluster_round.c sees when others have gone on. */
 static void on_lost(void *arg, const char *topic, const struct mr_error *err)
 {
-    (void)arg;
+    struct distributed *d = arg;
+    const char *config = props_get(&d->parts.config->props, "config.storage.topic");
+
     log_error("the topic %s is lost, and what needs it fails from now on: %s", topic, err->text);
+    if (config == NULL || strcmp(topic, config) != 0)
+        return;
+    d->config_lost = true;
+    log_error("connectors go on as they are, and can't be changed. Keep what GET "
+              "/connectors?expand=info shows; once %s is there again (one partition, "
+              "cleanup.policy=compact), start all workers of the group %s again and create them "
+              "anew",
+              topic, d->parts.config->cluster.group_id);
+}
+
+static void on_word(void *arg, const struct word *word)
+{
+    cluster_words_heard(arg, word);
 }
 
 static void on_ready(void *arg, const struct mr_error *err)
@@ -545,27 +577,32 @@ static void on_shutdown(struct conn_source *source, loop_fn fn, void *arg)
 
     d->closing = true;
     loop_timer_cancel(&d->key_timer);
+    loop_timer_cancel(&d->wish_timer);
     if (!d->replayed) {
         fn(arg);
         return;
     }
     d->left_fn = fn;
     d->left_arg = arg;
-    member_leave(d->member);
+    cluster_words_goodbye(d);
 }
 
 static void on_free(struct conn_source *source)
 {
     struct distributed *d = self_of(source);
 
-    d->closing = true;
+    d->closing = d->leaving = true;
     loop_timer_cancel(&d->key_timer);
+    loop_timer_cancel(&d->wish_timer);
+    loop_timer_cancel(&d->goodbye_timer);
     member_free(&d->member);
     peer_free(&d->peer);
     if (d->store != NULL)
         cluster_store_close(&d->store, clock_ms() + CLOSE_MS);
     cluster_round_deinit(d);
     map_free(&d->conns, free_conn);
+    map_free(&d->leavers, NULL);
+    free(d->member_id);
     free(d->url);
     free(d);
 }
@@ -650,8 +687,11 @@ static const struct conn_source table = {
 
 struct conn_source *distributed_open(const struct source_parts *parts, struct mr_error *err)
 {
-    static const struct cluster_store_events events = {
-        .ready = on_ready, .config = on_config, .status = on_status, .lost = on_lost};
+    static const struct cluster_store_events events = {.ready = on_ready,
+                                                       .config = on_config,
+                                                       .status = on_status,
+                                                       .word = on_word,
+                                                       .lost = on_lost};
     struct distributed *d = calloc(1, sizeof(*d));
     struct cluster_store_options options = {
         .loop = parts->loop, .worker = &parts->config->props, .arg = d};
@@ -663,8 +703,11 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
     d->rebalancing = true;
     d->conns = map_new();
     d->owners = map_new();
+    d->leavers = map_new();
+    d->pace.offset = -1;
+    d->member_id = strdup("");
     d->leader_url = strdup("");
-    mr_assert(d->leader_url != NULL &&
+    mr_assert(d->leader_url != NULL && d->member_id != NULL &&
               asprintf(&d->url, "http://%s/", parts->config->worker_id) > 0);
     d->peer = peer_new(parts->loop, err);
     if (d->peer != NULL)

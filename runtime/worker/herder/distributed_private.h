@@ -7,10 +7,12 @@
 #include "base/map.h"
 #include "worker/group/member.h"
 #include "worker/herder/conn_source.h"
+#include "worker/herder/round_pace.h"
 #include "worker/peer.h"
 #include "worker/store/cluster_store.h"
 
-/* A connector that the config topic has named since we began; also a deleted one. */
+/* A connector that the config topic has named since we began; also a deleted one, until a round is over and nothing of it is
+ * under way any more. */
 struct dist_conn {
     struct distributed *d;
     char *name;
@@ -40,10 +42,12 @@ struct distributed {
     struct peer *peer;
     struct map *conns;
     uint64_t serials;
-    char *url; /* ours, as advertised */
+    char *url;       /* ours, as advertised */
+    char *member_id; /* "" none */
     bool replayed;
     bool joined; /* a round was acted upon */
     bool closing;
+    bool config_lost; /* the config topic is: nothing new is heard of it */
     loop_fn left_fn;
     void *left_arg;
     /* cluster_round.c: the group as of the last round */
@@ -64,6 +68,17 @@ struct distributed {
     bool revoked;            /* something was: another round follows */
     bool mismatch;           /* the round says only: read on */
     int64_t stop_ask;        /* of member.h's stop_all; -1 none */
+    struct round_pace pace;
+    const char *wish; /* why another round is wanted, when wish_timer ends */
+    struct loop_timer wish_timer;
+    /* cluster_words.c */
+    struct map
+        *leavers;     /* those that the last snapshot named and that are no members: → anything */
+    bool word_missed; /* a goodbye came after that snapshot */
+    bool twins_told;  /* by us as the leader */
+    bool twin_told;   /* that we have one */
+    bool leaving;
+    struct loop_timer goodbye_timer;
     /* key_keeper.c */
     struct loop_timer key_timer;
     bool key_writing;
@@ -75,16 +90,31 @@ struct dist_conn *distributed_conn(const struct distributed *d, const char *name
 const struct config_state *distributed_config(const struct distributed *d);
 /* Does something still stop here that others may begin after the next round? */
 bool distributed_stopping(const struct distributed *d);
-/* Ask the group for another round. */
+/* Let go of deleted connectors of which nothing is under way any more. */
+void distributed_forget(struct distributed *d);
+/* Ask the group for another round, now. */
 void distributed_rejoin(struct distributed *d, const char *why);
 
 /* --- cluster_round.c --------------------------------------------------------------------------------------------------- */
 
 extern const struct member_events cluster_round_events; /* arg: struct distributed */
 void cluster_round_go_on(struct distributed *d);        /* something has stopped */
+/* The config topic has changed: another round is wanted, soon. why: a literal. */
+void cluster_round_want(struct distributed *d, const char *why);
 void cluster_round_deinit(struct distributed *d);
 /* URL of who has this; "" unknown. Leaders only. */
 const char *cluster_round_owner(const struct distributed *d, const char *conn, int task);
+
+/* --- cluster_words.c --------------------------------------------------------------------------------------------------- */
+
+void cluster_words_heard(struct distributed *d, const struct word *word);
+void cluster_words_goodbye(struct distributed *d); /* then member_leave */
+/* The leader's: add them to the snapshot of a round; the members of that round are known; it is over. */
+void cluster_words_leavers(struct distributed *d, struct lead_snapshot *snapshot);
+void cluster_words_led(struct distributed *d, const struct lead *lead);
+void cluster_words_settled(struct distributed *d); /* also a follower's */
+void cluster_words_led_by(struct distributed *d, const char *leader, const char *url);
+void cluster_words_want_round(struct distributed *d); /* what was revoked has stopped */
 
 /* --- cluster_status.c --------------------------------------------------------------------------------------------------- */
 

@@ -31,6 +31,7 @@ struct cluster_store {
     struct store_thread *thread;
     struct config_state *config;
     struct status_state *status;
+    struct word_state *words;
     struct status_desk *desk;
     struct store_request *first; /* open ones, oldest first */
     struct store_request *last;
@@ -61,6 +62,15 @@ static void take_status(struct cluster_store *store, struct store_item *item)
         store->events.status(store->arg, rec->conn, rec->kind == STATUS_TASK ? rec->task : -1);
 }
 
+static void take_word(struct cluster_store *store, struct store_item *item, bool fresh)
+{
+    struct word *word = &item->rec.word;
+
+    if (fresh && !word->tombstone && store->ready)
+        store->events.word(store->arg, word);
+    word_state_apply(store->words, word);
+}
+
 static void on_batch(void *arg, struct store_batch *batch)
 {
     struct cluster_store *store = arg;
@@ -68,6 +78,8 @@ static void on_batch(void *arg, struct store_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->topic == TOPIC_STATUS)
             take_status(store, &batch->items[i]);
+        else if (batch->topic == TOPIC_WORDS)
+            take_word(store, &batch->items[i], batch->fresh);
         else
             take_config(store, &batch->items[i]);
     }
@@ -417,6 +429,52 @@ void cluster_store_remove_topic(struct cluster_store *store, const char *conn, c
     status_desk_put(store->desk, &rec, false);
 }
 
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+static void answer_said(struct store_request *req)
+{
+    if (req->done != NULL)
+        answer_done(req);
+    else if (req->err.code != 0)
+        log_debug("a word to the other workers could not be said: %s", req->err.text);
+}
+
+static struct store_request *words_request(int64_t timeout_ms, cluster_store_done done, void *arg)
+{
+    struct store_request *req = request_new(TOPIC_WORDS, NULL, timeout_ms, arg);
+
+    req->answer = answer_said;
+    req->done = done;
+    return req;
+}
+
+void cluster_store_refresh_words(struct cluster_store *store, int64_t timeout_ms,
+                                 cluster_store_done done, void *arg)
+{
+    struct store_request *req = words_request(timeout_ms, done, arg);
+
+    add_step(req, true);
+    ask(store, req);
+}
+
+void cluster_store_say(struct cluster_store *store, const struct word *word, int64_t timeout_ms,
+                       cluster_store_done done, void *arg)
+{
+    struct store_request *req = words_request(timeout_ms, done, arg);
+    struct buf key, value;
+
+    buf_init(&key, RECORD_MAX);
+    buf_init(&value, RECORD_MAX);
+    if (word_records_render(word, &key, &value) == 0)
+        add_write(req, &key, &value, word->tombstone);
+    else
+        mr_fail(&req->err, MR_ERR_DATA, "it is no UTF-8");
+    buf_deinit(&key);
+    buf_deinit(&value);
+    add_step(req, false);
+    ask(store, req);
+}
+
 /* --- offsets ------------------------------------------------------------------------------------------------------ */
 
 static void answer_read(struct store_request *req)
@@ -527,6 +585,7 @@ struct cluster_store *cluster_store_open(const struct cluster_store_options *opt
     store->arg = options->arg;
     store->config = config_state_new();
     store->status = status_state_new();
+    store->words = word_state_new();
     store->desk = status_desk_new(store->loop, store->status, send_status, store);
     store->thread = store_thread_new(store->loop, &topics, &from_thread, store, err);
     if (store->thread != NULL)
@@ -535,6 +594,7 @@ struct cluster_store *cluster_store_open(const struct cluster_store_options *opt
     status_desk_free(&store->desk);
     config_state_free(&store->config);
     status_state_free(&store->status);
+    word_state_free(&store->words);
     free(store);
     return NULL;
 }
@@ -572,6 +632,7 @@ void cluster_store_close(struct cluster_store **storep, int64_t deadline_ms)
     status_desk_free(&store->desk);
     config_state_free(&store->config);
     status_state_free(&store->status);
+    word_state_free(&store->words);
     free(store);
 }
 
@@ -583,4 +644,9 @@ const struct config_state *cluster_store_config(const struct cluster_store *stor
 const struct status_state *cluster_store_status(const struct cluster_store *store)
 {
     return store->status;
+}
+
+const struct word_state *cluster_store_words(const struct cluster_store *store)
+{
+    return store->words;
 }

@@ -12,6 +12,7 @@
 #include "worker/store/config_state.h"
 #include "worker/store/offset_store.h"
 #include "worker/store/status_state.h"
+#include "worker/store/word_state.h"
 
 struct cluster_store;
 
@@ -30,7 +31,9 @@ struct cluster_store_events {
     void (*config)(void *arg, const struct config_change *change);
     /* Status of a connector (task -1) or task changed. After `ready`. */
     void (*status)(void *arg, const char *conn, int task);
-    /* A topic is gone for good (deleted, made anew without compaction, damaged): memory goes on to answer, all that needs it
+    /* Another worker said this just now: not read in a replay. After `ready`. */
+    void (*word)(void *arg, const struct word *word);
+    /* One of Connect's topics is gone for good (deleted, made anew without compaction, damaged): memory goes on to answer, all that needs it
      * is refused with err's text until the worker is started again. Once a topic. */
     void (*lost)(void *arg, const char *topic, const struct mr_error *err);
 };
@@ -98,6 +101,17 @@ void cluster_store_remove_status(struct cluster_store *store, const char *conn, 
 void cluster_store_put_topic(struct cluster_store *store, const char *conn, const char *topic,
                              int task);
 void cluster_store_remove_topic(struct cluster_store *store, const char *conn, const char *topic);
+
+/* --- words among workers of Millrace -------------------------------------------------------------------------------- */
+
+/* Who said goodbye, as far as was read. Nothing while the topic can't be used, which was told in the log. */
+const struct word_state *cluster_store_words(const struct cluster_store *store);
+/* Read the words to the end that they have now. */
+void cluster_store_refresh_words(struct cluster_store *store, int64_t timeout_ms,
+                                 cluster_store_done done, void *arg);
+/* Say it; borrowed for the call. done: NULL, or runs once it is confirmed by all in-sync replicas, or could not be said. */
+void cluster_store_say(struct cluster_store *store, const struct word *word, int64_t timeout_ms,
+                       cluster_store_done done, void *arg);
 
 /* --- source offsets ------------------------------------------------------------------------------------------------ */
 

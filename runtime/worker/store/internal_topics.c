@@ -18,6 +18,7 @@
 #include <strings.h>
 
 #define ASK_MS 10000  /* one question */
+#define BRIEF_MS 2000 /* one about an optional topic, for which nothing else shall wait long */
 #define SAY_MS 5000   /* between two lines about the same trouble */
 #define QUIET_MS 1000 /* before the first: a topic that was just made takes a moment to show */
 #define AGAIN_MS 250  /* between two tries */
@@ -39,6 +40,10 @@ static const struct kind {
                       "connector configurations", "Must specify topic for connector configuration.",
                       NULL},
 };
+
+/* <group.id>-millrace. */
+static const struct kind words = {
+    .name_key = "group.id", .client = "words", .purpose = "words between workers"};
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
@@ -190,6 +195,27 @@ static int init_topic(struct internal_topics *topics, enum internal_topic_kind n
     return 0;
 }
 
+/* Replicated as the config topic is. */
+static void init_words(struct internal_topics *topics, const struct props *worker)
+{
+    struct internal_topic *topic = &topics->topics[TOPIC_WORDS];
+    char *name = NULL;
+
+    mr_assert(asprintf(&name, "%s-millrace", props_get(worker, "group.id")) > 0);
+    mr_assert(props_set(&topics->names, words.name_key, name) == 0);
+    free(name);
+    *topic = (struct internal_topic){.kind = TOPIC_WORDS,
+                                     .optional = true,
+                                     .name_key = words.name_key,
+                                     .purpose = words.purpose,
+                                     .partitions = 1,
+                                     .replication = topics->topics[TOPIC_CONFIG].replication};
+    props_init(&topic->settings);
+    mr_assert(props_set(&topic->settings, "cleanup.policy", "compact") == 0);
+    make_clients(worker, &words, topic);
+    topic->name = props_get(&topics->names, words.name_key);
+}
+
 int internal_topics_init(struct internal_topics *topics, const struct props *worker,
                          struct mr_error *err)
 {
@@ -204,6 +230,8 @@ int internal_topics_init(struct internal_topics *topics, const struct props *wor
                        "Missing required configuration \"group.id\" which has no default value.");
     for (int i = 0; rc == 0 && i < INTERNAL_TOPICS; i++)
         rc = init_topic(topics, (enum internal_topic_kind)i, worker, err);
+    if (rc == 0)
+        init_words(topics, worker);
     for (int i = 0; rc == 0 && i < INTERNAL_TOPICS; i++)
         topics->topics[i].name = props_get(&topics->names, kinds[i].name_key);
     if (rc == 0)
@@ -215,7 +243,7 @@ int internal_topics_init(struct internal_topics *topics, const struct props *wor
 
 void internal_topics_deinit(struct internal_topics *topics)
 {
-    for (int i = 0; i < INTERNAL_TOPICS; i++) {
+    for (int i = 0; i < ALL_TOPICS; i++) {
         props_deinit(&topics->topics[i].settings);
         props_deinit(&topics->topics[i].consumer);
         props_deinit(&topics->topics[i].producer);
@@ -246,6 +274,11 @@ static void try_again(struct tries *tries, const struct internal_topic *topic, s
     poll(NULL, 0, AGAIN_MS);
 }
 
+static int64_t ask_ms(const struct internal_topic *topic)
+{
+    return topic->optional ? BRIEF_MS : ASK_MS;
+}
+
 static int create(const struct internal_topic *topic, struct topic_admin *admin, int64_t give_up_ms,
                   struct mr_error *err)
 {
@@ -257,13 +290,18 @@ static int create(const struct internal_topic *topic, struct topic_admin *admin,
     for (;;) {
         bool answered;
 
-        rc = topic_admin_create(admin, &spec, ASK_MS, err);
+        rc = topic_admin_create(admin, &spec, ask_ms(topic), err);
         /* The broker's own words begin so when there are too few brokers; without an answer it is waited for ever. */
         answered = strncmp(err->text, "Unable to replicate", 19) == 0 ||
                    strstr(err->text, "eplication factor") != NULL;
         if (rc != MR_ERR_RETRY)
             return rc;
-        if (answered && clock_ms() - tries.since_ms >= give_up_ms) {
+        if (answered && topic->optional && spec.replication > 0) {
+            spec.replication = -1; /* the broker's own will do */
+            err_clear(err);
+            continue;
+        }
+        if ((answered || topic->optional) && clock_ms() - tries.since_ms >= give_up_ms) {
             err_prefix(err, "Unable to create topic(s) %s", topic->name);
             err->code = MR_ERR_CONFIG;
             return MR_ERR_CONFIG;
@@ -297,6 +335,11 @@ static int check_policy(const struct internal_topic *topic, struct topic_admin *
         return mr_fail(err, rc, "%s", own.text);
     if (only_compact(policy))
         return 0;
+    if (topic->optional)
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "Topic '%s' has 'cleanup.policy=%s' and must have 'compact': set it right "
+                       "(kafka-configs.sh --alter --topic %s --add-config cleanup.policy=compact)",
+                       topic->name, policy, topic->name);
     return mr_fail(
         err, MR_ERR_CONFIG,
         "Topic '%s' supplied via the '%s' property is required to have 'cleanup.policy=compact' to "
@@ -364,12 +407,13 @@ int internal_topics_ensure(const struct internal_topic *topic, struct topic_admi
     for (;;) {
         struct mr_error own = {0};
 
-        rc = internal_topics_verify(topic, admin, ASK_MS, partitions, &own);
+        rc = internal_topics_verify(topic, admin, ask_ms(topic), partitions, &own);
         if (rc == 0)
             return 0;
         if (rc == MR_ERR_NOT_FOUND && !fresh && refusal.code == MR_ERR_UNSUPPORTED)
             return mr_fail(err, MR_ERR_UNSUPPORTED, "%s", (denied(topic, &refusal), refusal.text));
-        if (rc == MR_ERR_NOT_FOUND && clock_ms() - tries.since_ms >= give_up_ms)
+        if ((rc == MR_ERR_NOT_FOUND || (rc == MR_ERR_RETRY && topic->optional)) &&
+            clock_ms() - tries.since_ms >= give_up_ms)
             return mr_fail(err, MR_ERR_TIMEOUT,
                            "Timed out while checking for or creating topic(s) '%s': %s",
                            topic->name, own.text);

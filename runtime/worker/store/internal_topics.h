@@ -7,12 +7,15 @@
 
 #include "kafka/topic_admin.h"
 
-/* In the order in which they are read at the start. */
-enum internal_topic_kind { TOPIC_OFFSETS, TOPIC_STATUS, TOPIC_CONFIG };
-#define INTERNAL_TOPICS 3
+/* In the order in which they are read at the start. The last one is Millrace's own: the words of word_records.h; no worker
+ * fails for want of it. */
+enum internal_topic_kind { TOPIC_OFFSETS, TOPIC_STATUS, TOPIC_CONFIG, TOPIC_WORDS };
+#define INTERNAL_TOPICS 3 /* of Connect */
+#define ALL_TOPICS 4
 
 struct internal_topic {
     enum internal_topic_kind kind;
+    bool optional;         /* trouble is told after a short while, not waited out */
     const char *name_key;  /* "config.storage.topic" */
     const char *purpose;   /* "connector configurations" */
     const char *name;      /* borrowed from props */
@@ -24,7 +27,7 @@ struct internal_topic {
 };
 
 struct internal_topics {
-    struct internal_topic topics[INTERNAL_TOPICS];
+    struct internal_topic topics[ALL_TOPICS];
     struct props admin;
     struct props names; /* private */
 };

@@ -473,7 +473,7 @@ static int replay(struct store_log *log, struct mr_error *err)
         log->events->flush(log);
         if (rc == 0)
             return 0;
-        if (rc != MR_ERR_TIMEOUT)
+        if (rc != MR_ERR_TIMEOUT || log->topic->optional)
             return mr_fail(err, rc, "%s", own.text);
         log_warn("topic %s: still being read after %lld s%s%s", log->topic->name,
                  (long long)((clock_ms() - since) / 1000),

@@ -12,6 +12,7 @@
 #include "worker/store/offset_records.h"
 #include "worker/store/offset_store.h"
 #include "worker/store/status_records.h"
+#include "worker/store/word_records.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -64,18 +65,20 @@ struct store_request {
 
 /* --- what comes of itself ------------------------------------------------------------------------------------------ */
 
-/* One record of the status or config topic. */
+/* One record of the status, config or words topic. */
 struct store_item {
     int64_t offset;
     bool skip; /* config: only its offset counts */
     union {
         struct config_record config;
         struct status_record status;
+        struct word word;
     } rec;
 };
 #define STORE_BATCH 100
 struct store_batch {
     enum internal_topic_kind topic;
+    bool fresh; /* words: not of the replay */
     size_t count;
     size_t bytes;
     struct store_item items[STORE_BATCH];
@@ -85,7 +88,7 @@ struct store_batch {
 struct store_thread_events {
     void (*batch)(void *arg, struct store_batch *batch); /* taken */
     void (*ready)(void *arg,
-                  const struct mr_error *err); /* err NULL: all topics were read to their ends */
+                  const struct mr_error *err); /* err NULL: Connect's were read to their ends */
     void (*lost)(void *arg, const char *topic, const struct mr_error *err);
     void (*answer)(void *arg, struct store_request *req);
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store thread of a cluster worker. It opens the three topics one after another (that blocks, and can be called off), then
- * runs a loop of its own: descriptors of the topics, timers, and requests that the worker's loop posts.
+ * that of the words, which nothing waits for, and runs a loop of its own: descriptors of the topics, timers, and requests that the worker's loop posts.
  *
  *   worker's loop ── ask ──► store_log (offsets | status | config) ── answer ──► worker's loop
  *                            records ─► offsets: the table here
- *                                       status, config: parsed here, applied there, in batches
+ *                                       status, config, words: parsed here, applied there, in batches
  *
  * Foreign bytes are read here: a record that does not fit is skipped with one line in the log (topic, partition, offset, why),
  * its neighbours are not touched. At most PERMITS batches are on their way to the loop: a slow loop slows the replay, and memory
@@ -23,7 +23,9 @@
 #define PERMITS 64
 #define BATCH_BYTES ((size_t)1 << 20)
 #define OFFSETS_MAX ((size_t)4000000)
-#define ODD_MAX 1000 /* lines about odd records, a topic */
+#define ODD_MAX 1000         /* lines about odd records, a topic */
+#define WORDS_MS 3000        /* to open their topic; the others wait that long at most */
+#define WORDS_AGAIN_MS 60000 /* after it could not be opened, or was lost */
 
 /* Outlives the thread until all that it posted has run. */
 struct tie {
@@ -43,9 +45,13 @@ struct store_thread {
     struct internal_topics topics;
     struct topic_admin *admin;
     struct offset_table *offsets;
-    struct store_log logs[INTERNAL_TOPICS];
-    struct store_batch *batches[INTERNAL_TOPICS]; /* that is being filled; NULL none */
-    size_t odd[INTERNAL_TOPICS];
+    struct store_log logs[ALL_TOPICS];
+    struct store_batch *batches[ALL_TOPICS]; /* that is being filled; NULL none */
+    size_t odd[ALL_TOPICS];
+    bool words_open;
+    bool words_told; /* that they can't be used */
+    struct mr_error words_failure;
+    struct loop_timer words_timer;
     bool failed; /* the start */
     struct mr_error failure;
     atomic_llong lease_ms;
@@ -73,6 +79,8 @@ void store_batch_free(struct store_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->topic == TOPIC_STATUS)
             status_record_deinit(&batch->items[i].rec.status);
+        else if (batch->topic == TOPIC_WORDS)
+            word_deinit(&batch->items[i].rec.word);
         else
             config_record_deinit(&batch->items[i].rec.config);
     }
@@ -171,6 +179,7 @@ static struct store_item *next_item(struct store_thread *thread, enum internal_t
         batch = thread->batches[topic] = malloc(sizeof(*batch));
         mr_assert(batch != NULL);
         batch->topic = topic;
+        batch->fresh = thread->words_open;
         batch->count = batch->bytes = 0;
     }
     batch->bytes += bytes;
@@ -268,6 +277,21 @@ static void take_offset(struct store_thread *thread, const struct topic_log_reco
         tell_odd(thread, TOPIC_OFFSETS, rec, "is skipped", err.text);
 }
 
+static void take_word(struct store_thread *thread, const struct topic_log_record *rec)
+{
+    struct word word;
+    struct mr_error err = {0};
+    struct store_item *item;
+
+    if (word_records_parse(rec->key, rec->key_len, rec->value, rec->value_len, &word, &err) != 0) {
+        tell_odd(thread, TOPIC_WORDS, rec, "is skipped", err.text);
+        return;
+    }
+    word.said_wall_ms = rec->timestamp_ms;
+    item = next_item(thread, TOPIC_WORDS, rec->value_len);
+    item->rec.word = word;
+}
+
 static void on_record(struct store_log *log, const struct topic_log_record *rec)
 {
     static void (*const takers[])(struct store_thread * thread,
@@ -275,6 +299,7 @@ static void on_record(struct store_log *log, const struct topic_log_record *rec)
         [TOPIC_OFFSETS] = take_offset,
         [TOPIC_STATUS] = take_status,
         [TOPIC_CONFIG] = take_config,
+        [TOPIC_WORDS] = take_word,
     };
 
     takers[log->topic->kind](log->thread, rec);
@@ -298,11 +323,71 @@ static void on_answer(struct store_log *log, struct store_request *req)
     answer(log->thread, req);
 }
 
+static void words_failed(struct store_thread *thread, const struct mr_error *err);
+
 static void on_lost(struct store_log *log, const struct mr_error *err)
 {
+    if (log->topic->optional) {
+        words_failed(log->thread, err);
+        return;
+    }
     log_error("%s", err->text);
     post(log->thread,
          &(struct posted){.kind = POSTED_LOST, .topic = log->topic->name, .err = *err});
+}
+
+/* --- words: nothing waits for their topic, and all works without it ----------------------------------------------- */
+
+static const struct store_log_events log_events = {on_record, on_flush, on_answer, on_lost};
+
+static void init_log(struct store_thread *thread, int i)
+{
+    thread->logs[i] = (struct store_log){
+        .topic = &thread->topics.topics[i],
+        .admin = thread->admin,
+        .loop = thread->own,
+        .offsets = i == TOPIC_OFFSETS ? thread->offsets : NULL,
+        .lease_ms = i == TOPIC_OFFSETS ? &thread->lease_ms : NULL,
+        .events = &log_events,
+        .thread = thread,
+    };
+}
+
+static void open_words(void *arg);
+
+/* One line until they work again. */
+static void words_failed(struct store_thread *thread, const struct mr_error *err)
+{
+    thread->words_open = false;
+    thread->words_failure = *err;
+    thread->words_failure.code = MR_ERR_UNSUPPORTED;
+    if (!thread->words_told && err->code != MR_ERR_CLOSED)
+        log_warn("topic %s can't be used (%s). Until it can, this worker does as Java's: the work "
+                 "of a worker that was stopped in order waits "
+                 "scheduled.rebalance.max.delay.ms, as after a crash. The "
+                 "worker's principal needs the ACLs Create, Read, Write and Describe on it",
+                 thread->topics.topics[TOPIC_WORDS].name, err->text);
+    thread->words_told = true;
+    loop_timer_start(thread->own, &thread->words_timer, WORDS_AGAIN_MS, open_words, thread);
+}
+
+/* Also anew, after it was lost: what it held is not missed for long. */
+static void open_words(void *arg)
+{
+    struct store_thread *thread = arg;
+    struct store_log *log = &thread->logs[TOPIC_WORDS];
+    struct mr_error err = {0};
+
+    store_log_close(log);
+    init_log(thread, TOPIC_WORDS);
+    if (store_log_open(log, WORDS_MS, &err) != 0 || store_log_start(log, &err) != 0) {
+        words_failed(thread, &err);
+        return;
+    }
+    thread->words_open = true;
+    if (thread->words_told)
+        log_info("topic %s can be used now", log->topic->name);
+    thread->words_told = false;
 }
 
 /* --- the thread --------------------------------------------------------------------------------------------------- */
@@ -325,6 +410,8 @@ static void on_open(void *arg)
 
     thread->failed = open_all(thread, &thread->failure) != 0;
     post(thread, &(struct posted){.kind = POSTED_READY, .err = thread->failure});
+    if (!thread->failed)
+        open_words(thread);
 }
 
 static void *run(void *arg)
@@ -333,7 +420,8 @@ static void *run(void *arg)
 
     pthread_setname_np(pthread_self(), "store");
     loop_run(thread->own);
-    for (int i = 0; i < INTERNAL_TOPICS; i++)
+    loop_timer_cancel(&thread->words_timer);
+    for (int i = 0; i < ALL_TOPICS; i++)
         store_log_close(&thread->logs[i]);
     return NULL;
 }
@@ -342,12 +430,13 @@ static void on_ask(void *arg)
 {
     struct store_request *req = arg;
     struct store_thread *thread = req->thread;
+    bool deaf = req->topic == TOPIC_WORDS && !thread->words_open;
 
-    if (!thread->failed) {
+    if (!thread->failed && !deaf) {
         store_log_ask(&thread->logs[req->topic], req);
         return;
     }
-    req->err = thread->failure;
+    req->err = thread->failed ? thread->failure : thread->words_failure;
     answer(thread, req);
 }
 
@@ -369,7 +458,7 @@ static void on_end(void *arg)
     struct store_thread *thread = arg;
     bool done = true;
 
-    for (int i = 0; i < INTERNAL_TOPICS; i++)
+    for (int i = 0; i < ALL_TOPICS; i++)
         done = store_log_end(&thread->logs[i]) && done;
     if (done || thread->failed || clock_ms() >= thread->end_deadline_ms)
         loop_stop(thread->own);
@@ -379,28 +468,12 @@ static void on_end(void *arg)
 
 /* --- the loop's side ---------------------------------------------------------------------------------------------- */
 
-static void init_logs(struct store_thread *thread)
-{
-    static const struct store_log_events events = {on_record, on_flush, on_answer, on_lost};
-
-    for (int i = 0; i < INTERNAL_TOPICS; i++)
-        thread->logs[i] = (struct store_log){
-            .topic = &thread->topics.topics[i],
-            .admin = thread->admin,
-            .loop = thread->own,
-            .offsets = i == TOPIC_OFFSETS ? thread->offsets : NULL,
-            .lease_ms = i == TOPIC_OFFSETS ? &thread->lease_ms : NULL,
-            .events = &events,
-            .thread = thread,
-        };
-}
-
 /* All but the thread itself; topics stay the caller's. */
 static void free_parts(struct store_thread *thread)
 {
     topic_admin_free(&thread->admin);
     offset_table_free(&thread->offsets);
-    for (int i = 0; i < INTERNAL_TOPICS; i++)
+    for (int i = 0; i < ALL_TOPICS; i++)
         if (thread->batches[i] != NULL)
             store_batch_free(thread->batches[i]);
     sem_destroy(&thread->permits);
@@ -451,7 +524,8 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
     if (thread->own != NULL)
         thread->admin = topic_admin_new(&topics->admin, NULL, NULL, err);
     if (thread->admin != NULL) {
-        init_logs(thread);
+        for (int i = 0; i < ALL_TOPICS; i++)
+            init_log(thread, i);
         mr_assert(loop_post(thread->own, on_open, thread) == 0);
         errno = start(thread);
         if (errno == 0)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the words among workers of Millrace add up to: who said goodbye and was not seen off yet. Pure; one owner thread (the
+ * worker's loop). */
+#ifndef WORKER_WORD_STATE_H
+#define WORKER_WORD_STATE_H
+
+#include "worker/store/word_records.h"
+
+#include <stddef.h>
+
+#define WORD_STATE_MAX 1000 /* leavers; beyond it the oldest is forgotten */
+
+struct word_state;
+
+struct word_state *word_state_new(void);
+void word_state_free(struct word_state **state);
+
+/* Apply a word, whose texts are taken. */
+void word_state_apply(struct word_state *state, struct word *word);
+
+/* Those that said that they leave, oldest first: for (size_t i = 0; (word = word_state_next(state, &i)) != NULL;). Borrowed
+ * until the next apply. */
+const struct word *word_state_next(const struct word_state *state, size_t *cursor);
+
+#endif
