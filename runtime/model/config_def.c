@@ -228,6 +228,7 @@ int config_def_parse(const struct mr_config_key *key, const char *raw, struct co
 
 struct check {
     const struct mr_config_key *key;
+    const char *full; /* the key's name where it stands */
     config_def_bad bad;
     void *arg;
     int count;
@@ -257,10 +258,10 @@ static void complain_parse(struct check *check, const char *raw, const struct mr
     else if (check->key->type == MR_CFG_BOOLEAN)
         complain(check,
                  "Invalid value %s for configuration %s: Expected value to be either true or false",
-                 raw, check->key->name);
+                 raw, check->full);
     else
         complain(check, "Invalid value %s for configuration %s: Not a number of type %s", raw,
-                 check->key->name, config_def_type_name(check->key->type));
+                 check->full, config_def_type_name(check->key->type));
 }
 
 /* Is text one of "a|b|c" (any case when the list starts with '~')? */
@@ -410,19 +411,19 @@ static void check_value(struct check *check, const struct config_value *v, bool 
         complain(check, "Invalid value  for configuration %s: String must be non-empty", key->name);
 }
 
-int config_def_check(const struct mr_config_key *key, const struct props *props,
-                     struct config_value *out, config_def_bad bad, void *arg)
+int config_def_check_as(const struct mr_config_key *key, const char *full,
+                        const struct props *props, struct config_value *out, config_def_bad bad,
+                        void *arg)
 {
-    struct check check = {key, bad, arg, 0};
-    const struct props_entry *entry = props_find(props, key->name);
+    struct check check = {key, full, bad, arg, 0};
+    const struct props_entry *entry = props_find(props, full);
     struct config_value value = {0};
     struct mr_error err = {0};
     bool is_default = entry == NULL && !(key->flags & MR_CFG_REQUIRED);
     const char *raw = entry != NULL ? entry->value : is_default ? key->fallback : NULL;
 
     if (entry == NULL && !is_default)
-        complain(&check, "Missing required configuration \"%s\" which has no default value.",
-                 key->name);
+        complain(&check, "Missing required configuration \"%s\" which has no default value.", full);
     else if (config_def_parse(key, raw, &value, &err) != 0)
         complain_parse(&check, raw, &err);
     check_value(&check, &value, is_default);
@@ -431,4 +432,10 @@ int config_def_check(const struct mr_config_key *key, const struct props *props,
     else
         config_value_deinit(&value);
     return check.count;
+}
+
+int config_def_check(const struct mr_config_key *key, const struct props *props,
+                     struct config_value *out, config_def_bad bad, void *arg)
+{
+    return config_def_check_as(key, key->name, props, out, bad, arg);
 }

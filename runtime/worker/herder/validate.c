@@ -8,6 +8,8 @@
 #include "worker/herder/validate.h"
 
 #include "base/buf.h"
+#include "base/java_pattern.h"
+#include "base/java_syntax.h"
 #include "base/json.h"
 #include "kafka/client_conf.h"
 #include "kafka/topic_pattern.h"
@@ -83,22 +85,56 @@ static void check_both_topics(struct validation *v, const char *text)
     validation_problem(v, "topics.regex", "%s", text);
 }
 
-/* What the task could not subscribe to is refused here; but for patterns that are dear to compile, which are left to the
- * task's own process (promise 2). */
+/* What is no pattern, or one that the task could not subscribe by, is refused here; but for what is dear to compile, which is
+ * left to the task's own process (promise 2). */
 static void check_pattern(struct validation *v)
 {
     const char *regex = validation_get(v, "topics.regex");
+    struct java_syntax syntax = {0};
     struct mr_error err = {0};
     struct buf out;
+    int rc;
 
-    if (validation_blank(regex) || strlen(regex) > PATTERN_MAX || strchr(regex, '{') != NULL)
+    if (validation_blank(regex))
         return;
     buf_init(&out, 65536);
-    if (topic_pattern_translate(regex, &out, &err) != 0)
+    rc = java_syntax_translate(regex, &out, &syntax, &err);
+    java_syntax_deinit(&syntax);
+    buf_reset(&out);
+    if (rc == 0 && strlen(regex) <= PATTERN_MAX && strchr(regex, '{') == NULL)
+        rc = topic_pattern_translate(regex, &out, &err);
+    if (rc != 0)
         validation_problem(v, "topics.regex",
                            "Invalid value %s for configuration topics.regex: Invalid regex: %s",
                            regex, err.text);
     buf_deinit(&out);
+}
+
+/* Dead letters must not come back to the connector that wrote them. */
+static void check_dead_letters(struct validation *v, const struct config_value *topics,
+                               const char *dead)
+{
+    const char *regex = validation_get(v, "topics.regex");
+    struct java_pattern *pattern = NULL;
+
+    if (validation_contains(topics, topics->item_count, dead)) {
+        char *all = validation_joined(topics);
+
+        validation_problem(v, "topics",
+                           "The DLQ topic '%s' may not be included in the list of topics "
+                           "('topics=[%s]') consumed by the connector",
+                           dead, all);
+        free(all);
+    }
+    if (validation_blank(regex) || strlen(regex) > PATTERN_MAX)
+        return;
+    pattern = java_pattern_make(regex, NULL);
+    if (pattern != NULL && java_pattern_matches(pattern, dead, NULL) == 1)
+        validation_problem(v, "topics.regex",
+                           "The DLQ topic '%s' may not be matched by the regex for the topics "
+                           "('topics.regex=%s') consumed by the connector",
+                           dead, regex);
+    java_pattern_free(&pattern);
 }
 
 static void check_topics(struct validation *v)
@@ -118,30 +154,10 @@ static void check_topics(struct validation *v)
             v, "topics and topics.regex are mutually exclusive options, but both are set.");
     else if (!list && !regex)
         check_both_topics(v, "Must configure one of topics or topics.regex");
-    else if (dlq[0] != '\0' && validation_contains(&topics, topics.item_count, dlq)) {
-        char *all = validation_joined(&topics);
-
-        validation_problem(
-            v, "topics",
-            "The DLQ topic '%s' may not be included in the list of topics ('topics=[%s]') "
-            "consumed by the "
-            "connector",
-            dlq, all);
-        free(all);
-    }
+    if (dlq[0] != '\0')
+        check_dead_letters(v, &topics, dlq);
     free(dlq);
     config_value_deinit(&topics);
-}
-
-/* Ignored, it would lose what the user asked to keep. */
-static void check_dead_letters(struct validation *v)
-{
-    if (!validation_blank(validation_get(v, "errors.deadletterqueue.topic.name")))
-        validation_problem(
-            v, "errors.deadletterqueue.topic.name",
-            "Dead letter queues are not supported yet: remove "
-            "errors.deadletterqueue.topic.name; a bad record then fails the task, or is "
-            "skipped with errors.tolerance=all");
 }
 
 static void check_groups(struct validation *v)
@@ -265,12 +281,10 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     check_name(&v);
     validate_plugins_version(&v, "connector.class", "connector.plugin.version", v.plugin);
     validate_plugins_converters(&v);
-    validate_plugins_aliases(&v, "transforms");
-    validate_plugins_aliases(&v, "predicates");
+    validate_stages(&v);
     if (validation_sink(&v)) {
         check_pattern(&v);
         check_topics(&v);
-        check_dead_letters(&v);
     } else {
         check_groups(&v);
         check_exactly_once(&v);
@@ -331,6 +345,7 @@ void validate_deinit(struct validate_result *result)
 {
     for (size_t i = 0; i < result->key_count; i++) {
         validation_clear(&result->keys[i]);
+        validate_stages_free(&result->keys[i].stage);
         free(result->keys[i].name);
     }
     free(result->keys);

@@ -10,8 +10,10 @@
 #include "worker/worker_config.h"
 
 /* One key and what is wrong with it, in the order in which Connect lists keys. */
+struct validate_stage_key;
 struct validate_key {
-    char *name;   /* with prefix where it has one */
+    char *name;                       /* with prefix where it has one */
+    struct validate_stage_key *stage; /* of a transform or predicate; NULL: others */
     bool per_key; /* client overrides and converters: the key counts once, however much is wrong */
     char **errors;
     size_t error_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of a connector's configuration that ask the catalog: versions, converters with their own keys, transforms and
- * predicates. Called by validate.c; pure. */
+/* The checks of a connector's configuration that ask the catalog: versions, and converters with their own keys. Called by
+ * validate.c; pure. */
 #include "worker/herder/validation.h"
 
 #include <strings.h>
@@ -48,6 +48,16 @@ void validate_plugins_version(struct validation *v, const char *class_key, const
         return;
     validation_say(validation_key(v, class_key), err.text);
     validation_say(validation_key(v, version_key), err.text);
+}
+
+const struct catalog_plugin *validate_plugins_any(const struct catalog *catalog, const char *name)
+{
+    const struct catalog_plugin *found = catalog_find(catalog, 0, name);
+
+    for (uint32_t kind = MR_PLUGIN_CONVERTER; found == NULL && kind <= MR_PLUGIN_HEADER_CONVERTER;
+         kind++)
+        found = catalog_find(catalog, kind, name);
+    return found;
 }
 
 /* --- converters -------------------------------------------------------------------------------------------------------- */
@@ -130,41 +140,4 @@ void validate_plugins_converter_keys(struct validation *v)
     for (size_t i = 0; i < VALIDATION_CONVERTERS; i++)
         if (v->converters[i] != NULL)
             check_converter_keys(v, i, v->converters[i]);
-}
-
-/* --- transforms and predicates ------------------------------------------------------------------------------------------ */
-
-/* No plugin kind of these exists here yet, so each alias is told like a class that is not installed. */
-void validate_plugins_aliases(struct validation *v, const char *name)
-{
-    struct config_value aliases = validation_list(v, name);
-
-    if (config_def_has_duplicate(&aliases)) {
-        char *all = validation_joined(&aliases);
-
-        validation_problem(v, name,
-                           "Invalid value [%s] for configuration %s: Duplicate alias provided.",
-                           all, name);
-        free(all);
-    }
-    if (aliases.item_count > VALIDATION_NAMED_MAX)
-        validation_problem(v, name, "%s: %zu aliases are more than %d", name, aliases.item_count,
-                           VALIDATION_NAMED_MAX);
-    for (size_t i = 0; i < aliases.item_count && i < VALIDATION_NAMED_MAX; i++) {
-        char type[1024];
-        const char *class_name;
-
-        if (validation_contains(&aliases, i, aliases.items[i]))
-            continue;
-        snprintf(type, sizeof(type), "%s.%s.type", name, aliases.items[i]);
-        class_name = validation_get(v, type);
-        if (class_name == NULL)
-            validation_problem(
-                v, type, "Missing required configuration \"%s\" which has no default value.", type);
-        else
-            validation_problem(
-                v, type, "Invalid value %s for configuration %s: Class %s could not be found.",
-                class_name, type, class_name);
-    }
-    config_value_deinit(&aliases);
 }

@@ -2,7 +2,8 @@
 /* What a valid configuration asks for and does not get: settings that nothing here acts on, and keys that nobody knows, as a
  * typing error leaves them. Connect is silent about both. Called by the herder when a configuration is taken; pure.
  *
- * Known is what the validation has looked at: the framework's keys, the connector's own, those of its converters. A plugin can
+ * Known is what the validation has looked at: the framework's keys, the connector's own, those of its converters, transforms and
+ * predicates. A plugin can
  * read only keys that it declares, so a key that is not among them reaches nobody. */
 #include "base/nearest.h"
 #include "worker/herder/validation.h"
@@ -18,8 +19,6 @@ static const struct {
     const char *text;
 } without_effect[] = {
     {"offsets.storage.topic", "", "a standalone worker keeps all offsets in its file"},
-    {"errors.retry.timeout", "0", "what fails for the moment is not tried again"},
-    {"errors.log.enable", "false", "records that are skipped are counted in the log, not listed"},
 };
 
 static void remark_known(const struct props *config, validate_remark fn, void *arg)
@@ -34,10 +33,9 @@ static void remark_known(const struct props *config, validate_remark fn, void *a
 
 /* --- unknown keys ----------------------------------------------------------------------------------------------------- */
 
-/* Below these, others judge: the Kafka clients, and what is told like a class that is not installed. */
+/* Below these, others judge: the Kafka clients. */
 static const char *const judged_elsewhere[] = {"producer.override.", "consumer.override.",
-                                               "admin.override.",    "topic.creation.",
-                                               "transforms.",        "predicates."};
+                                               "admin.override.", "topic.creation."};
 
 static bool begins_with(const char *key, const char *prefix)
 {
@@ -72,13 +70,23 @@ static bool knows_keys_of(const struct validate_result *result, const char *conv
     return false;
 }
 
+/* What dead letters of a source are set by: beyond Connect, so no part of what its validation shows. */
+static const char *const source_dead_letters[] = {"millrace.errors.deadletterqueue.topic.name",
+                                                  "errors.deadletterqueue.topic.replication.factor",
+                                                  "errors.deadletterqueue.context.headers.enable"};
+
+#define SINK_DEAD_LETTERS "errors.deadletterqueue.topic.name"
+#define SOURCE_NAMES (sizeof(source_dead_letters) / sizeof(source_dead_letters[0]))
+
 static const char **names_of(const struct validate_result *result)
 {
-    const char **names = calloc(result->key_count + 1, sizeof(*names));
+    const char **names = calloc(result->key_count + SOURCE_NAMES + 1, sizeof(*names));
 
     mr_assert(names != NULL);
     for (size_t i = 0; i < result->key_count; i++)
         names[i] = result->keys[i].name;
+    for (size_t i = 0; result->plugin->kind == MR_PLUGIN_SOURCE && i < SOURCE_NAMES; i++)
+        names[result->key_count + i] = source_dead_letters[i];
     return names;
 }
 
@@ -90,11 +98,27 @@ static bool contains(const char *const *names, const char *key)
     return false;
 }
 
+/* Is it below transforms. or predicates., and of no alias that the list has? */
+static const char *unlisted(const struct validate_result *result, const char *key)
+{
+    const char *list = begins_with(key, "transforms.")   ? "transforms"
+                       : begins_with(key, "predicates.") ? "predicates"
+                                                         : NULL;
+
+    for (size_t i = 0; list != NULL && i < result->key_count; i++) {
+        const struct validate_stage_key *of = result->keys[i].stage;
+
+        if (of != NULL && strncmp(key, of->def.name, (size_t)(of->own_name - of->def.name)) == 0)
+            return NULL;
+    }
+    return list;
+}
+
 /* What is wrong with a key; false: nothing, or nobody here can tell. */
 static bool judge(const struct props *config, const struct validate_result *result,
                   const char *const *names, const char *key, char *text, size_t size)
 {
-    const char *converter = converter_of(key), *near;
+    const char *converter = converter_of(key), *list = unlisted(result, key), *near;
 
     if (is_judged_elsewhere(key) || contains(names, key))
         return false;
@@ -107,6 +131,17 @@ static bool judge(const struct props *config, const struct validate_result *resu
     }
     if (converter != NULL && !knows_keys_of(result, converter))
         return false;
+    if (list != NULL) {
+        snprintf(text, size, "%s does not list its alias", list);
+        return true;
+    }
+    if (strcmp(key, source_dead_letters[0]) == 0 || strcmp(key, SINK_DEAD_LETTERS) == 0) {
+        bool sink = result->plugin->kind == MR_PLUGIN_SINK;
+
+        snprintf(text, size, "%s have %s", sink ? "sinks" : "sources",
+                 sink ? SINK_DEAD_LETTERS : source_dead_letters[0]);
+        return true;
+    }
     near = nearest_name(key, names);
     snprintf(text, size, "no such setting is known%s%s%s", near != NULL ? "; did you mean " : "",
              near != NULL ? near : "", near != NULL ? "?" : "");

@@ -3,7 +3,8 @@
  * with it; and the definitions of a plugin's keys alone. Member order is part of the format. Called by the herder; pure.
  *
  * Definitions are found by name where the validation took them from: the connector's own keys, the framework's, those of its
- * converters below their prefix, those of the Kafka clients below producer.override. and so on. Of a client's keys only the
+ * converters below their prefix, those of the Kafka clients below producer.override. and so on; those of transforms and
+ * predicates stand with the key. Of a client's keys only the
  * name is known here, so they are shown as texts; keys that nobody defines come first, with definition null, as in Connect.
  * Spec: ConfigInfos, ConfigKeyInfo, ConfigValueInfo; reference connector-config 7. */
 #include "base/buf.h"
@@ -12,17 +13,18 @@
 #include "worker/herder/validation.h"
 
 #define SIMPLE_HEADERS "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+#define RECOMMENDED_MAX 256
 #define VERSION_SUFFIX ".plugin.version"
 
 /* Where a key's definition was found. */
 struct shown {
-    struct mr_config_key key;    /* a copy: defaults may be those of this worker */
-    const char *prefix;          /* stands before key.name; "" none */
-    const struct props *props;   /* has the value, by key.name */
-    struct props own;            /* what props points to, for a converter's keys */
-    const char *const *choices;  /* recommended values, ended by NULL */
-    const char *recommended[64]; /* room for choices */
-    char group[300], label[300]; /* of an alias */
+    struct mr_config_key key;                 /* a copy: defaults may be those of this worker */
+    const char *prefix;                       /* stands before key.name; "" none */
+    const struct props *props;                /* has the value, by key.name */
+    struct props own;                         /* what props points to, for a converter's keys */
+    const char *const *choices;               /* recommended values, ended by NULL */
+    const char *recommended[RECOMMENDED_MAX]; /* room for choices */
+    uint32_t stage_kind;                      /* of an alias's keys; 0 others */
     bool defined;
 };
 
@@ -212,35 +214,28 @@ static void client_definition(const struct validate_input *in, const char *name,
     }
 }
 
-/* transforms.A.type: the only key of an alias whose class is not installed. */
-static bool alias_definition(const char *name, struct shown *s)
+static void recommend_classes(const struct validate_input *in, uint32_t kind, struct shown *s)
 {
-    static const struct {
-        const char *prefix, *group, *label;
-    } kinds[] = {{"transforms.", "Transforms: ", "Transformation type for "},
-                 {"predicates.", "Predicates: ", "Predicate type for "}};
-    size_t len = strlen(name), suffix = strlen(".type");
+    size_t count = 0;
 
-    for (size_t i = 0; i < 2; i++) {
-        size_t prefix = strlen(kinds[i].prefix);
-        int alias = (int)len - (int)prefix - (int)suffix;
+    for (size_t i = 0; i < catalog_count(in->catalog); i++)
+        if (catalog_at(in->catalog, i)->kind == kind)
+            recommend(s, &count, catalog_at(in->catalog, i)->java_class);
+}
 
-        if (!begins_with(name, kinds[i].prefix) || alias <= 0 ||
-            strcmp(name + len - suffix, ".type") != 0)
-            continue;
-        snprintf(s->group, sizeof(s->group), "%s%.*s", kinds[i].group, alias, name + prefix);
-        snprintf(s->label, sizeof(s->label), "%s%.*s", kinds[i].label, alias, name + prefix);
-        s->key = (struct mr_config_key){.name = name,
-                                        .type = MR_CFG_CLASS,
-                                        .flags = MR_CFG_REQUIRED,
-                                        .importance = MR_CFG_HIGH,
-                                        .group = s->group,
-                                        .width = MR_CFG_WIDTH_LONG,
-                                        .display_name = s->label,
-                                        .doc = "Class of the alias."};
-        return true;
-    }
-    return false;
+/* Of a transform or predicate: made by the validation. */
+static void stage_definition(const struct validate_input *in, const struct validate_stage_key *of,
+                             struct shown *s)
+{
+    size_t count = 0;
+
+    s->key = of->def;
+    s->stage_kind = of->kind;
+    s->defined = true;
+    if (strcmp(of->own_name, "type") == 0)
+        recommend_classes(in, of->kind, s);
+    else if (strcmp(of->own_name, "plugin.version") == 0)
+        recommend(s, &count, of->def.fallback);
 }
 
 static void find_definition(const struct validate_input *in, const struct validate_result *result,
@@ -263,8 +258,8 @@ static void find_definition(const struct validate_input *in, const struct valida
     } else if (key->per_key) {
         converter_definition(in, key->name, s);
         client_definition(in, key->name, s);
-    } else {
-        s->defined = alias_definition(key->name, s);
+    } else if (key->stage != NULL) {
+        stage_definition(in, key->stage, s);
     }
 }
 
@@ -283,17 +278,21 @@ static void write_double(struct buf *out, double d)
         buf_puts(out, ".0");
 }
 
-/* The class by its full name; what is not installed has none. */
-static json_t *class_value(const struct validate_input *in, const char *name)
+/* The class by its full name, of the kind that belongs here if there is one; what is not installed has none, but for the
+ * outer class of nested ones. */
+static json_t *class_value(const struct validate_input *in, const struct shown *s, const char *name)
 {
-    char *trimmed = validation_trimmed(name);
-    const struct catalog_plugin *plugin =
-        catalog_find(in->catalog, MR_PLUGIN_HEADER_CONVERTER, trimmed);
+    char *trimmed = validation_trimmed(name), *nested = NULL;
+    uint32_t kind = s->stage_kind != 0 ? s->stage_kind : MR_PLUGIN_HEADER_CONVERTER;
+    const struct catalog_plugin *plugin = catalog_find(in->catalog, kind, trimmed);
     json_t *value;
 
     if (plugin == NULL)
-        plugin = catalog_find(in->catalog, 0, trimmed);
-    value = text_or_null(plugin != NULL ? plugin->java_class : NULL);
+        plugin = validate_plugins_any(in->catalog, trimmed);
+    if (plugin == NULL && s->stage_kind != 0)
+        nested = validate_stages_nested(in->catalog, s->stage_kind, trimmed);
+    value = text_or_null(plugin != NULL ? plugin->java_class : nested != NULL ? trimmed : NULL);
+    free(nested);
     free(trimmed);
     return value;
 }
@@ -334,7 +333,7 @@ static json_t *value_of(const struct validate_input *in, const struct shown *s)
         (s->key.type != MR_CFG_CLASS && config_def_parse(&s->key, raw, &value, NULL) != 0))
         return json_null();
     if (s->key.type == MR_CFG_CLASS)
-        shown = class_value(in, raw);
+        shown = class_value(in, s, raw);
     else
         shown = parsed_value(s->key.type, &value);
     config_value_deinit(&value);

@@ -49,8 +49,25 @@ void validate_plugins_version(struct validation *v, const char *class_key, const
                               const struct catalog_plugin *plugin);
 void validate_plugins_converters(struct validation *v); /* fills converters */
 void validate_plugins_converter_keys(struct validation *v);
-void validate_plugins_aliases(struct validation *v,
-                              const char *name); /* "transforms", "predicates" */
+/* Of whatever kind; NULL: not there. */
+const struct catalog_plugin *validate_plugins_any(const struct catalog *catalog, const char *name);
+
+/* --- validate_stages.c ------------------------------------------------------------------------------------------------- */
+
+/* A key of an alias: its definition, made for it. */
+struct validate_stage_key {
+    struct mr_config_key def;            /* name, group, order and label are the alias's */
+    const char *own_name;                /* behind the prefix, in def.name */
+    uint32_t kind;                       /* MR_PLUGIN_TRANSFORM or MR_PLUGIN_PREDICATE */
+    const struct catalog_plugin *plugin; /* NULL: there is none of this kind and name */
+    bool own;                            /* one that the plugin declares */
+    char *group, *label;                 /* what def points to */
+};
+
+void validate_stages(struct validation *v);
+void validate_stages_free(struct validate_stage_key **of);
+/* The nested classes of an abstract one, by commas; malloc'ed. NULL: it has none. */
+char *validate_stages_nested(const struct catalog *catalog, uint32_t kind, const char *name);
 
 /* --- validate_clients.c ------------------------------------------------------------------------------------------------ */
 

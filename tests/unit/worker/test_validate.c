@@ -13,6 +13,7 @@
 
 #define SOURCE "org.apache.kafka.connect.file.FileStreamSourceConnector"
 #define SINK "org.apache.kafka.connect.file.FileStreamSinkConnector"
+#define CAST "org.apache.kafka.connect.transforms.Cast"
 #define JSON "org.apache.kafka.connect.json.JsonConverter"
 
 /* --- the catalog -------------------------------------------------------------------------------------------------------- */
@@ -34,6 +35,22 @@ static const struct mr_config_key json_keys[] = {
     {0}};
 
 static const struct mr_config_key no_keys[] = {{0}};
+static const struct mr_config_key cast_keys[] = {
+    {"replace.null.with.default", MR_CFG_BOOLEAN, .fallback = "true", .importance = MR_CFG_MEDIUM},
+    {"spec", MR_CFG_LIST, MR_CFG_REQUIRED, .fallback = NULL, .importance = MR_CFG_HIGH},
+    {"depth", MR_CFG_INT, .fallback = "1", .has_range = true, .min = 1, .max = 9},
+    {"side", MR_CFG_STRING, .fallback = "left", .choices = "left|right"},
+    {0}};
+static const struct mr_config_key route_keys[] = {
+    {"negate", MR_CFG_INT, .fallback = "7"},
+    {"last", MR_CFG_STRING, .fallback = "", .group = "Z", .order = 2},
+    {"first", MR_CFG_STRING, .fallback = "", .group = "Z", .order = 1},
+    {"second", MR_CFG_STRING, .fallback = "", .group = "A", .order = 1},
+    {0}};
+static const struct mr_config_key pattern_keys[] = {{"pattern", MR_CFG_STRING,
+                                                     MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
+                                                     .fallback = NULL, .importance = MR_CFG_MEDIUM},
+                                                    {0}};
 
 static const struct catalog_plugin plugins[] = {
     {.name = "FileStreamSink",
@@ -65,6 +82,30 @@ static const struct catalog_plugin plugins[] = {
      .aliases = none,
      .keys = no_keys,
      .java_class = "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
+    {.name = "Cast$Key",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_TRANSFORM,
+     .aliases = none,
+     .keys = cast_keys,
+     .java_class = CAST "$Key"},
+    {.name = "Cast$Value",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_TRANSFORM,
+     .aliases = none,
+     .keys = cast_keys,
+     .java_class = CAST "$Value"},
+    {.name = "Route",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_TRANSFORM,
+     .aliases = none,
+     .keys = route_keys,
+     .java_class = "Route"},
+    {.name = "TopicNameMatches",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_PREDICATE,
+     .aliases = none,
+     .keys = pattern_keys,
+     .java_class = "org.x.TopicNameMatches"},
 };
 
 size_t catalog_count(const struct catalog *cat)
@@ -365,6 +406,8 @@ static void converters_must_be_there_and_be_converters(void **state)
            "found.\n");
 }
 
+/* --- transforms and predicates -------------------------------------------------------------------------------------------- */
+
 static void transforms_that_are_not_installed_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -382,6 +425,133 @@ static void transforms_that_are_not_installed_are_refused(void **state)
            "default value.\n"
            "predicates.p.type: Missing required configuration \"predicates.p.type\" which has no "
            "default value.\n");
+}
+
+static void classes_of_another_kind_are_no_transforms(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "transforms", "a,b,c");
+    set(f, "transforms.a.type", JSON);
+    set(f, "transforms.b.type", CAST);
+    set(f, "transforms.c.type", " TopicNameMatches ");
+    set(f, "predicates", "p");
+    set(f, "predicates.p.type", CAST "$Key");
+    expect(f, 4,
+           "transforms.a.type: Class class " JSON
+           " does not implement the Transformation interface\n"
+           "transforms.b.type: This class is abstract and cannot be created. Did you mean " CAST
+           "$Key, " CAST "$Value?\n"
+           "transforms.c.type: Class class org.x.TopicNameMatches does not implement the "
+           "Transformation interface\n"
+           "predicates.p.type: Class class " CAST "$Key does not implement the Predicate "
+           "interface\n");
+}
+
+static void good_transforms_and_predicates_pass(void **state)
+{
+    struct fixture *f = *state;
+
+    a_sink(f);
+    set(f, "transforms", " a , b");
+    set(f, "transforms.a.type", CAST "$Value");
+    set(f, "transforms.a.spec", "int8");
+    set(f, "transforms.a.plugin.version", "4.3.1");
+    set(f, "transforms.b.type", "Cast$Key");
+    set(f, "transforms.b.spec", "a:int8,b:string");
+    set(f, "transforms.b.predicate", "p");
+    set(f, "transforms.b.negate", "TRUE");
+    set(f, "predicates", "p");
+    set(f, "predicates.p.type", "TopicNameMatches");
+    set(f, "predicates.p.pattern", "a.*");
+    set(f, "transforms.c.type", "is not looked at");
+    expect(f, 0, "");
+}
+
+/* What can't be read is told by the whole name, what is refused by the plugin's. */
+static void keys_of_transforms_are_checked(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "transforms", "a");
+    set(f, "transforms.a.type", CAST "$Value");
+    set(f, "transforms.a.depth", "x");
+    set(f, "transforms.a.side", "up");
+    set(f, "transforms.a.replace.null.with.default", "maybe");
+    set(f, "predicates", "p");
+    set(f, "predicates.p.type", "TopicNameMatches");
+    set(f, "predicates.p.pattern", "");
+    expect(f, 6,
+           "transforms.a.spec: Missing required configuration \"transforms.a.spec\" which has no "
+           "default value.\n"
+           "transforms.a.replace.null.with.default: Invalid value maybe for configuration "
+           "transforms.a.replace.null.with.default: Expected value to be either true or false\n"
+           "transforms.a.depth: Invalid value x for configuration transforms.a.depth: Not a number "
+           "of type INT\n"
+           "transforms.a.depth: Invalid value null for configuration depth: Value must be "
+           "non-null\n"
+           "transforms.a.side: Invalid value up for configuration side: String must be one of: "
+           "left, right\n"
+           "predicates.p.pattern: Invalid value  for configuration pattern: String must be "
+           "non-empty\n");
+}
+
+static void nothing_can_be_negated_without_a_predicate(void **state)
+{
+    static const char text[] =
+        "transforms.a.type: Config 'transforms.a.negate' was provided but "
+        "there is no config 'transforms.a.predicate' defining a predicate to "
+        "be negated.\n";
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "transforms", "a");
+    set(f, "transforms.a.type", "Route");
+    set(f, "transforms.a.negate", "false");
+    expect(f, 1, text);
+    set(f, "transforms.a.type", JSON);
+    expect(f, 1, text);
+    set(f, "transforms.a.predicate", "not looked at here");
+    set(f, "transforms.a.type", "Route");
+    expect(f, 0, "");
+    set(f, "transforms.a.negate", "5");
+    expect(f, 1,
+           "transforms.a.negate: Invalid value 5 for configuration transforms.a.negate: Expected "
+           "value to be either true or false\n");
+}
+
+static void versions_of_transforms_are_the_installed_one(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "transforms", "a");
+    set(f, "transforms.a.type", "Route");
+    set(f, "transforms.a.plugin.version", "0.1");
+    expect(f, 2,
+           "transforms.a.type: Plugin Route not found that matches the version range [0.1,0.1], "
+           "available versions: [4.3.1]\n"
+           "transforms.a.plugin.version: Plugin Route not found that matches the version range "
+           "[0.1,0.1], available versions: [4.3.1]\n");
+}
+
+/* The aliases a and a.b meet where a has a key below b. */
+static void aliases_that_meet_do_no_harm(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "transforms", "a.b,a,");
+    set(f, "transforms.a.type", "Route");
+    set(f, "transforms.a.b.type", "Route");
+    set(f, "transforms..type", "Route");
+    expect(f, 0, "");
+    set(f, "transforms", NULL);
+    expect(f, 2,
+           "transforms: Invalid value null for configuration transforms: entry must be non null\n"
+           "transforms: Null value can not be supplied as the configuration value.\n");
 }
 
 /* --- across keys ------------------------------------------------------------------------------------------------------------ */
@@ -406,29 +576,49 @@ static void a_sink_needs_topics_in_exactly_one_way(void **state)
     expect(f, 1, "topics: Configuration 'topics' values must not be duplicated.\n");
     set(f, "topics", "a, D");
     set(f, "errors.deadletterqueue.topic.name", "D");
-    expect(f, 2,
+    expect(f, 1,
            "topics: The DLQ topic 'D' may not be included in the list of topics ('topics=[a, D]') "
            "consumed by the "
-           "connector\n"
-           "errors.deadletterqueue.topic.name: Dead letter queues are not supported yet: remove "
-           "errors.deadletterqueue.topic.name; a bad record then fails the task, or is skipped "
-           "with errors.tolerance=all\n");
+           "connector\n");
+}
+
+static void dead_letters_must_not_come_back(void **state)
+{
+    struct fixture *f = *state;
+
+    a_sink(f);
+    set(f, "errors.deadletterqueue.topic.name", " dead.letters ");
+    expect(f, 0, "");
+    props_remove(&f->config, "topics");
+    set(f, "topics.regex", "letters|dead");
+    expect(f, 0, "");
+    set(f, "topics.regex", "dead\\..{1,9}");
+    expect(f, 1,
+           "topics.regex: The DLQ topic 'dead.letters' may not be matched by the regex for the "
+           "topics ('topics.regex=dead\\..{1,9}') consumed by the connector\n");
+    set(f, "topics.regex", "[");
+    expect(f, 1,
+           "topics.regex: Invalid value [ for configuration topics.regex: Invalid regex: Unclosed "
+           "character class near index 0\n[\n^\n");
+    a_source(f);
+    set(f, "topics.regex", "dead.*");
+    expect(f, 0, "");
 }
 
 static void a_pattern_that_no_task_could_use_is_refused(void **state)
 {
     struct fixture *f = *state;
-    size_t n;
-    char *got;
 
     a_sink(f);
     props_remove(&f->config, "topics");
-    set(f, "topics.regex", "[");
-    got = problems(f, &n);
-    assert_int_equal(n, 1);
-    assert_memory_equal(
-        got, "topics.regex: Invalid value [ for configuration topics.regex: Invalid regex: ", 77);
-    free(got);
+    set(f, "topics.regex", "[{");
+    expect(f, 1,
+           "topics.regex: Invalid value [{ for configuration topics.regex: Invalid regex: Unclosed "
+           "character class near index 1\n[{\n ^\n");
+    set(f, "topics.regex", "a++");
+    expect(f, 1,
+           "topics.regex: Invalid value a++ for configuration topics.regex: Invalid regex: The "
+           "topic pattern can't be used: possessive quantifiers are not supported\n");
     set(f, "topics.regex", "orders-\\d+");
     expect(f, 0, "");
     set(f, "topics.regex",
@@ -462,13 +652,53 @@ static void what_has_no_effect_is_remarked_upon(void **state)
     struct fixture *f = *state;
 
     a_source(f);
-    set(f, "errors.retry.timeout", "0");
-    set(f, "errors.log.enable", "FALSE");
-    remarked(f, "");
+    set(f, "errors.retry.timeout", "5");
     set(f, "errors.log.enable", "true");
     set(f, "topic.creation.default.partitions", "1");
     set(f, "topic.creation.default.replication.factor", "1");
-    remarked(f, "errors.log.enable: records that are skipped are counted in the log, not listed\n");
+    remarked(f, "");
+    set(f, "offsets.storage.topic", "own");
+    remarked(f, "offsets.storage.topic: a standalone worker keeps all offsets in its file\n");
+}
+
+static void dead_letters_of_a_source_are_known(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "millrace.errors.deadletterqueue.topic.name", "d");
+    set(f, "errors.deadletterqueue.context.headers.enable", "true");
+    remarked(f, "");
+    set(f, "errors.deadletterqueue.topic.name", "d");
+    remarked(f, "errors.deadletterqueue.topic.name: sources have "
+                "millrace.errors.deadletterqueue.topic.name\n");
+    props_remove(&f->config, "errors.deadletterqueue.topic.name");
+    props_remove(&f->config, "errors.deadletterqueue.context.headers.enable");
+    a_sink(f);
+    props_remove(&f->config, "topic");
+    remarked(f, "millrace.errors.deadletterqueue.topic.name: sinks have "
+                "errors.deadletterqueue.topic.name\n");
+}
+
+static void misspelt_options_of_transforms_are_remarked_upon(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "transforms", "a");
+    set(f, "transforms.a.type", "Cast$Value");
+    set(f, "transforms.a.spec", "int8");
+    set(f, "transforms.a.predicate", "p");
+    remarked(f, "");
+    set(f, "transforms.a.sides", "left");
+    set(f, "transforms.a.predicat", "p");
+    set(f, "transforms.b.spec", "int8");
+    set(f, "predicates.p.type", "TopicNameMatches");
+    remarked(f, "transforms.a.sides: no such setting is known; did you mean transforms.a.side?\n"
+                "transforms.a.predicat: no such setting is known; did you mean "
+                "transforms.a.predicate?\n"
+                "transforms.b.spec: transforms does not list its alias\n"
+                "predicates.p.type: predicates does not list its alias\n");
 }
 
 /* Connect is silent, and the user wonders. */
@@ -671,9 +901,18 @@ int main(void)
         validate_test(versions_are_the_installed_one_or_none),
         validate_test(converters_must_be_there_and_be_converters),
         validate_test(transforms_that_are_not_installed_are_refused),
+        validate_test(classes_of_another_kind_are_no_transforms),
+        validate_test(good_transforms_and_predicates_pass),
+        validate_test(keys_of_transforms_are_checked),
+        validate_test(nothing_can_be_negated_without_a_predicate),
+        validate_test(versions_of_transforms_are_the_installed_one),
+        validate_test(aliases_that_meet_do_no_harm),
         validate_test(a_sink_needs_topics_in_exactly_one_way),
+        validate_test(dead_letters_must_not_come_back),
         validate_test(a_pattern_that_no_task_could_use_is_refused),
         validate_test(what_has_no_effect_is_remarked_upon),
+        validate_test(dead_letters_of_a_source_are_known),
+        validate_test(misspelt_options_of_transforms_are_remarked_upon),
         validate_test(misspelt_keys_are_remarked_upon_with_the_nearest_name),
         validate_test(keys_of_converters_and_clients_are_known),
         validate_test(a_crowd_of_unknown_keys_is_remarked_upon_in_part),

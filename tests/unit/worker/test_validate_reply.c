@@ -32,6 +32,16 @@ static const struct mr_config_key json_keys[] = {
     {0}};
 
 static const struct mr_config_key no_keys[] = {{0}};
+static const struct mr_config_key cast_keys[] = {
+    {"negate", MR_CFG_INT, .fallback = "masked by the framework's"},
+    {"replace.null.with.default", MR_CFG_BOOLEAN, .fallback = "true", .importance = MR_CFG_MEDIUM},
+    {"last", MR_CFG_STRING, .fallback = "", .group = "Z", .order = 2, .display_name = "The last",
+     .importance = MR_CFG_HIGH},
+    {"low", MR_CFG_STRING, .fallback = ""},
+    {"spec", MR_CFG_LIST, MR_CFG_REQUIRED, .fallback = NULL},
+    {"first", MR_CFG_STRING, .fallback = "", .group = "Z", .order = 1},
+    {"second", MR_CFG_STRING, .fallback = "", .group = "A", .order = 1},
+    {0}};
 
 static const struct catalog_plugin plugins[] = {
     {.name = "FileStreamSource",
@@ -52,6 +62,24 @@ static const struct catalog_plugin plugins[] = {
      .aliases = none,
      .keys = no_keys,
      .java_class = "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
+    {.name = "Cast$Key",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_TRANSFORM,
+     .aliases = none,
+     .keys = cast_keys,
+     .java_class = "org.x.Cast$Key"},
+    {.name = "Filter",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_TRANSFORM,
+     .aliases = none,
+     .keys = no_keys,
+     .java_class = "org.x.Filter"},
+    {.name = "Tombstone",
+     .version = "4.3.1",
+     .kind = MR_PLUGIN_PREDICATE,
+     .aliases = none,
+     .keys = no_keys,
+     .java_class = "org.x.Tombstone"},
 };
 
 size_t catalog_count(const struct catalog *cat)
@@ -266,6 +294,88 @@ static void groups_are_named_once_in_their_order(void **state)
     shows(f, "transforms.a.type", "\"value\":null");
 }
 
+/* Names, in their order, of what stands below a prefix. */
+static const char *names_below(struct fixture *f, const char *prefix)
+{
+    static char text[2000];
+    json_t *one;
+    size_t i;
+
+    text[0] = '\0';
+    json_array_foreach(json_object_get(f->reply, "configs"), i, one)
+    {
+        json_t *def = json_object_get(one, "definition");
+        const char *name = json_string_value(json_object_get(def, "name"));
+
+        if (name != NULL && strncmp(name, prefix, strlen(prefix)) == 0)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s=%d ",
+                     name + strlen(prefix),
+                     (int)json_integer_value(json_object_get(def, "order_in_group")));
+    }
+    return text;
+}
+
+static void aliases_have_keys_of_their_own_in_order(void **state)
+{
+    struct fixture *f = *state;
+    char *groups;
+
+    set(f, "transforms", "a,b");
+    set(f, "transforms.a.type", " Cast$Key ");
+    set(f, "transforms.a.spec", "x , y");
+    set(f, "transforms.b.type", "Filter");
+    set(f, "transforms.b.negate", "TRUE");
+    set(f, "transforms.b.predicate", "p");
+    set(f, "predicates", "p");
+    set(f, "predicates.p.type", "Tombstone");
+    ask(f);
+    assert_int_equal(json_integer_value(json_object_get(f->reply, "error_count")), 0);
+    assert_string_equal(names_below(f, "transforms.a."),
+                        "type=0 plugin.version=1 spec=2 negate=3 predicate=4 "
+                        "replace.null.with.default=5 low=6 first=7 last=8 second=9 ");
+    assert_string_equal(names_below(f, "transforms.b."),
+                        "type=0 plugin.version=1 negate=2 predicate=3 ");
+    assert_string_equal(names_below(f, "predicates.p."), "type=0 plugin.version=1 ");
+    shows(f, "transforms.a.type",
+          "\"type\":\"CLASS\",\"required\":true,\"default_value\":null,\"importance\":\"HIGH\"");
+    shows(f, "transforms.a.type",
+          "\"group\":\"Transforms: a\",\"order_in_group\":0,\"width\":\"LONG\",\"display_name\":"
+          "\"Transformation type for a\"");
+    shows(f, "transforms.a.type",
+          "\"value\":\"org.x.Cast$Key\",\"recommended_values\":[\"org.x.Cast$Key\","
+          "\"org.x.Filter\"]");
+    shows(f, "predicates.p.type", "\"recommended_values\":[\"org.x.Tombstone\"]");
+    shows(f, "predicates.p.plugin.version",
+          "\"display_name\":\"Predicate version for p\",\"dependents\":[]},\"value\":{\"name\":"
+          "\"predicates.p.plugin.version\",\"value\":\"4.3.1\",\"recommended_values\":[\"4.3.1\"]");
+    shows(f, "transforms.a.spec", "\"display_name\":\"spec\"");
+    shows(f, "transforms.a.spec", "\"value\":\"x,y\"");
+    shows(f, "transforms.a.last", "\"group\":\"Transforms: a: Z\"");
+    shows(f, "transforms.a.last", "\"display_name\":\"The last\"");
+    shows(f, "transforms.a.negate", "\"type\":\"BOOLEAN\"");
+    shows(f, "transforms.b.negate", "\"value\":\"true\"");
+    shows(f, "transforms.a.predicate", "\"value\":null");
+    groups = json_text(json_object_get(f->reply, "groups"));
+    assert_non_null(strstr(groups, "\"Transforms: a\",\"Transforms: a: Z\",\"Transforms: a: A\","
+                                   "\"Transforms: b\",\"Predicates: p\""));
+    free(groups);
+}
+
+static void a_class_that_can_not_be_used_is_shown_as_it_is(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "transforms", "a,b,c");
+    set(f, "transforms.a.type", "JsonConverter");
+    set(f, "transforms.b.type", "org.x.Cast");
+    ask(f);
+    assert_int_equal(json_integer_value(json_object_get(f->reply, "error_count")), 3);
+    assert_string_equal(names_below(f, "transforms."), "a.type=0 b.type=0 c.type=0 ");
+    shows(f, "transforms.a.type", "\"value\":\"" JSON "\"");
+    shows(f, "transforms.b.type", "\"value\":\"org.x.Cast\"");
+    shows(f, "transforms.c.type", "\"value\":null");
+}
+
 static void definitions_alone_are_the_plugin_s_and_then_the_framework_s(void **state)
 {
     json_t *list = validate_definitions(&plugins[0]);
@@ -279,6 +389,9 @@ static void definitions_alone_are_the_plugin_s_and_then_the_framework_s(void **s
     json_decref(list);
     list = validate_definitions(&plugins[1]);
     assert_int_equal(json_array_size(list), 2);
+    json_decref(list);
+    list = validate_definitions(&plugins[4]);
+    assert_int_equal(json_array_size(list), 0);
     json_decref(list);
     assert_int_equal(validate_version(&plugins[0], "latest", &err), 0);
     assert_int_equal(validate_version(&plugins[0], "[4.3.1]", &err), 0);
@@ -298,6 +411,8 @@ int main(void)
         reply_test(what_is_installed_is_recommended),
         reply_test(converters_and_clients_stand_below_their_prefix),
         reply_test(groups_are_named_once_in_their_order),
+        reply_test(aliases_have_keys_of_their_own_in_order),
+        reply_test(a_class_that_can_not_be_used_is_shown_as_it_is),
         reply_test(definitions_alone_are_the_plugin_s_and_then_the_framework_s),
     };
 
