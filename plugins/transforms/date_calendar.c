@@ -14,7 +14,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static int64_t floor_mod(int64_t a, int64_t b)
 {
-    return a - floor_div(a, b) * b;
+    return a % b + (a % b < 0 ? b : 0);
 }
 
 /* --- days and dates ------------------------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static int64_t week_since(int64_t first, int64_t day)
 
 void date_calendar_fields(int64_t ms, int64_t fields[DATE_FIELDS])
 {
-    int64_t day = floor_div(ms, DATE_DAY_MS), rest = ms - day * DATE_DAY_MS;
+    int64_t day = floor_div(ms, DATE_DAY_MS), rest = floor_mod(ms, DATE_DAY_MS);
     int64_t year, month, mday, january, month_first;
     bool next;
 
@@ -281,6 +281,7 @@ bool date_calendar_ms(const struct date_set *set, int64_t *ms)
         day = week_date(set) + more;
     else
         day = day_of(set, era == 0 ? 1 - year : year, more);
-    *ms = day * DATE_DAY_MS + (time - more * DATE_DAY_MS) - set->value[DATE_ZONE];
+    time = floor_mod(time, DATE_DAY_MS) - set->value[DATE_ZONE];
+    *ms = (int64_t)((uint64_t)day * (uint64_t)DATE_DAY_MS + (uint64_t)time); /* wraps as in Java */
     return true;
 }

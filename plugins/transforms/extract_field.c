@@ -90,20 +90,26 @@ static int plan_of(struct extract_field *e, const struct mr_schema *schema,
     return rc;
 }
 
-/* Defaults on the way always count, the last one's only when they are wanted. */
+/* Defaults on the way always count, the last one's only when they are wanted. (A struct that is a default is of a schema that has
+ * the same fields and no default.) */
 static int follow(const struct extract_field *e, const struct schema_plan *plan, struct mr_value *v,
                   struct mr_error *err)
 {
     const struct mr_schema *at = plan->from;
+    bool is_default = false;
 
     for (size_t i = 0; i < plan->count && !mr_is_null(*v); i++) {
-        int rc = requirement_struct(at, *v, i == 0 ? PURPOSE : "nested field access", err);
+        struct mr_value raw;
+        int rc = is_default
+                     ? MR_OK
+                     : requirement_struct(at, *v, i == 0 ? PURPOSE : "nested field access", err);
 
         if (rc != MR_OK)
             return rc;
         at = at->fields[plan->steps[i].from].schema;
-        *v = schema_plan_get(at, mr_slots(*v)[plan->steps[i].from],
-                             e->defaults || i + 1 < plan->count);
+        raw = mr_slots(*v)[plan->steps[i].from];
+        *v = schema_plan_get(at, raw, e->defaults || i + 1 < plan->count);
+        is_default = mr_is_null(raw);
     }
     return MR_OK;
 }

@@ -48,12 +48,18 @@ static inline struct mr_value schema_plan_get(const struct mr_schema *schema, st
                                                                        : raw;
 }
 
-/* Struct.put for a value that is of the field's kind: only a null may be wrong. */
+/* Struct.put for a value that is of the field's kind: only a null may be wrong, and a struct of another schema, as the default
+ * of a field is. */
 static inline int schema_plan_put(const struct mr_arena *arena, const struct mr_schema_field *field,
                                   struct mr_value v, struct mr_value *slot, struct mr_error *err)
 {
+    bool wrong = v.kind == MR_KIND_NULL
+                     ? !field->schema->optional
+                     : v.kind == MR_KIND_STRUCT &&
+                           ((const struct mr_struct *)v.u.p)->schema != field->schema;
+
     *slot = v;
-    if (v.kind == MR_KIND_NULL && !field->schema->optional)
+    if (wrong)
         return mr_value_check(arena, field->schema, v, field->name, err);
     return MR_OK;
 }

@@ -46,6 +46,7 @@ TABLE(transform_mask_field, {"MaskField-021", BIG_INTEGER}, {"MaskField-022", BI
       {"MaskField-025", BIG_INTEGER}, {"MaskField-026", BIG_INTEGER},
       {"MaskField-027", BIG_INTEGER}, {"MaskField-028", BIG_INTEGER},
       {"MaskField-029", BIG_INTEGER}, )
+TABLE(transform_random)
 TABLE(transform_regex_router, {"RegexRouter-029", NO_TOPIC}, )
 TABLE(transform_replace_field)
 TABLE(transform_set_schema_metadata)
@@ -72,6 +73,7 @@ int main(void)
         cmocka_unit_test(transform_insert_field_does_what_java_does),
         cmocka_unit_test(transform_insert_header_does_what_java_does),
         cmocka_unit_test(transform_mask_field_does_what_java_does),
+        cmocka_unit_test(transform_random_does_what_java_does),
         cmocka_unit_test(transform_regex_router_does_what_java_does),
         cmocka_unit_test(transform_replace_field_does_what_java_does),
         cmocka_unit_test(transform_set_schema_metadata_does_what_java_does),

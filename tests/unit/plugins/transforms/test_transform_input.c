@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tables don't have: records of all shapes through one instance, depth, width, and more schemas than are kept. */
+#include "support/unit/plugin_host.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define CLASS(name) "org.apache.kafka.connect.transforms." name
+
+static void open_transform(struct plugin_host *h, const char *name, const char *const *keys)
+{
+    *h = (struct plugin_host){.stored = -1};
+    if (plugin_host_open(h, name, keys) != 0)
+        fail_msg("%s: %s", name, h->err.text);
+}
+
+static const struct mr_schema *struct_schema(struct plugin_host *h, const char *name, uint8_t kind)
+{
+    const struct mr_schema_field field = {"a", mr_schema_of(&h->inst.pub, kind, true)};
+    const struct mr_schema_spec spec = {
+        .kind = MR_KIND_STRUCT, .name = name, .fields = &field, .field_count = 1};
+
+    return mr_schema_make(&h->inst.pub, &spec, NULL);
+}
+
+static struct record *with_struct(struct plugin_host *h, const struct mr_schema *schema,
+                                  struct mr_value a)
+{
+    struct record *rec = batch_add(h->batch, "t");
+
+    rec->pub.value = mr_struct_new(plugin_host_arena(h), schema);
+    mr_slots(rec->pub.value)[0] = a;
+    rec->pub.value_schema = schema;
+    return rec;
+}
+
+static struct record *with_value(struct plugin_host *h, struct mr_value v)
+{
+    struct record *rec = batch_add(h->batch, "t");
+
+    rec->pub.value = v;
+    return rec;
+}
+
+static struct mr_value map_of(struct plugin_host *h, const char *key, struct mr_value v)
+{
+    struct mr_value map = mr_map(plugin_host_arena(h), 1);
+
+    mr_pairs(map)->key = mr_str(key);
+    mr_pairs(map)->value = v;
+    return map;
+}
+
+static void one_instance_takes_records_of_all_shapes(void **state)
+{
+    static const char *const cast[] = {"spec", "a:int32", NULL};
+    struct plugin_host h;
+    struct record *rec;
+
+    (void)state;
+    open_transform(&h, CLASS("Cast$Value"), cast);
+    for (int i = 0; i < 3; i++) {
+        rec = with_struct(&h, struct_schema(&h, "S", MR_KIND_STRING), mr_str("12"));
+        assert_int_equal(plugin_host_apply(&h, rec), 0);
+        assert_int_equal(mr_field(rec->pub.value, "a").u.i, 12);
+        rec = with_value(&h, map_of(&h, "a", mr_double(1e300)));
+        assert_int_equal(plugin_host_apply(&h, rec), 0);
+        assert_int_equal(mr_field(rec->pub.value, "a").u.i, INT32_MAX);
+        assert_int_equal(plugin_host_apply(&h, with_value(&h, mr_null())), 0);
+        assert_int_equal(plugin_host_apply(&h, with_value(&h, mr_str("text"))), MR_ERR_DATA);
+        rec = with_struct(&h, struct_schema(&h, "S", MR_KIND_STRING), mr_str("x"));
+        assert_int_equal(plugin_host_apply(&h, rec), MR_ERR_DATA);
+        rec = with_struct(&h, struct_schema(&h, "S", MR_KIND_STRING), mr_str("1"));
+        rec->pub.value_schema = struct_schema(&h, "other", MR_KIND_STRING);
+        assert_int_equal(plugin_host_apply(&h, rec), MR_ERR_DATA); /* a struct of another schema */
+    }
+    plugin_host_close(&h);
+}
+
+static void more_schemas_than_are_kept_are_all_served(void **state)
+{
+    static const char *const keys[] = {"static.field", "s", "static.value", "v", NULL};
+    struct plugin_host h;
+    char name[20];
+
+    (void)state;
+    open_transform(&h, CLASS("InsertField$Value"), keys);
+    for (int i = 0; i < 100; i++) {
+        struct record *rec;
+
+        snprintf(name, sizeof(name), "S%d", i % 40);
+        rec = with_struct(&h, struct_schema(&h, name, MR_KIND_INT64), mr_long(i));
+        assert_int_equal(plugin_host_apply(&h, rec), 0);
+        assert_string_equal(rec->pub.value_schema->name, name);
+        assert_int_equal(mr_field(rec->pub.value, "a").u.i, i);
+        assert_memory_equal(mr_field(rec->pub.value, "s").u.p, "v", 1);
+    }
+    plugin_host_close(&h);
+}
+
+static void depth_and_width_have_bounds(void **state)
+{
+    struct plugin_host h;
+    struct mr_value deep, wide;
+    struct record *rec;
+
+    (void)state;
+    open_transform(&h, CLASS("Flatten$Value"), NULL);
+    deep = mr_long(1);
+    for (int i = 0; i < 900; i++)
+        deep = map_of(&h, "k", deep);
+    rec = with_value(&h, deep);
+    assert_int_equal(plugin_host_apply(&h, rec), 0);
+    assert_int_equal(mr_pairs(rec->pub.value)->key.len, 2 * 900 - 1);
+    for (int i = 0; i < 5000; i++)
+        deep = map_of(&h, "k", deep);
+    assert_int_equal(plugin_host_apply(&h, with_value(&h, deep)), MR_ERR_DATA);
+    wide = mr_map(plugin_host_arena(&h), 100001);
+    for (uint32_t i = 0; i < wide.len; i++)
+        mr_pairs(wide)[i].key = mr_str("k");
+    assert_int_equal(plugin_host_apply(&h, with_value(&h, wide)), MR_ERR_DATA);
+    plugin_host_close(&h);
+}
+
+/* The place of a member is remembered; where it isn't any more, it is found all the same. */
+static void members_are_found_wherever_they_stand(void **state)
+{
+    static const char *const keys[] = {"fields", "id", NULL};
+    struct plugin_host h;
+
+    (void)state;
+    open_transform(&h, CLASS("ValueToKey"), keys);
+    for (uint32_t at = 0; at < 12; at++) {
+        struct mr_value map = mr_map(plugin_host_arena(&h), 4 + at % 3);
+        struct record *rec;
+
+        for (uint32_t i = 0; i < map.len; i++)
+            mr_pairs(map)[i].key = mr_str(i == at % 4 ? "id" : "no");
+        mr_pairs(map)[at % 4].value = mr_long(at);
+        rec = with_value(&h, map);
+        assert_int_equal(plugin_host_apply(&h, rec), 0);
+        assert_int_equal(mr_field(rec->pub.key, "id").u.i, at);
+    }
+    plugin_host_close(&h);
+}
+
+static void refused_when_checked(const char *name, const char *const *keys, const char *text)
+{
+    struct plugin_host h = {.stored = -1};
+
+    assert_int_equal(plugin_host_open(&h, name, keys), MR_ERR_CONFIG);
+    assert_non_null(strstr(h.err.text, text));
+    plugin_host_close(&h);
+}
+
+static void bad_patterns_are_refused_with_the_configuration(void **state)
+{
+    (void)state;
+    refused_when_checked(CLASS("RegexRouter"),
+                         (const char *[]){"regex", "(", "replacement", "x", NULL},
+                         "Invalid value ( for configuration regex: Invalid regex: ");
+    refused_when_checked(CLASS("TimestampRouter"),
+                         (const char *[]){"timestamp.format", "yyyyTHH", NULL},
+                         "Illegal pattern character 'T'");
+    refused_when_checked(CLASS("predicates.TopicNameMatches"),
+                         (const char *[]){"pattern", "*", NULL},
+                         "Invalid value * for configuration pattern: Invalid regex: ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_instance_takes_records_of_all_shapes),
+        cmocka_unit_test(more_schemas_than_are_kept_are_all_served),
+        cmocka_unit_test(depth_and_width_have_bounds),
+        cmocka_unit_test(members_are_found_wherever_they_stand),
+        cmocka_unit_test(bad_patterns_are_refused_with_the_configuration),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
