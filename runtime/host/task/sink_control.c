@@ -144,15 +144,19 @@ static struct mr_partition_list list_of(const struct consumer_partition *parts, 
     return (struct mr_partition_list){&host_api_table, (char *)own, sizeof(*own), count};
 }
 
-/* Without a lease no code of the plugin's runs: it hears of these when there is one again. */
-static void add_all(struct sink_parts *list, const struct consumer_partition *parts, size_t count)
+/* Without a lease no code of the plugin's runs: it hears of these when there is one again. The consumer, whose names they bear, may be
+ * gone by then. */
+static void add_all(struct sink_task *s, struct sink_parts *list,
+                    const struct consumer_partition *parts, size_t count)
 {
     struct consumer_partition *grown = realloc(list->items, (list->count + count) * sizeof(*grown));
 
     mr_assert(grown != NULL);
-    memcpy(grown + list->count, parts, count * sizeof(*grown));
     list->items = grown;
-    list->count += count;
+    for (size_t i = 0; i < count; i++) {
+        grown[list->count] = parts[i];
+        grown[list->count++].topic = ledger_topic(s->ledger, parts[i].topic);
+    }
 }
 
 static void call_open(struct sink_task *s, const struct consumer_partition *parts, size_t count)
@@ -178,7 +182,7 @@ void sink_control_open(struct sink_task *s, const struct consumer_partition *par
     if (task_lease_act(s->task))
         call_open(s, parts, count);
     else
-        add_all(&s->unopened, parts, count);
+        add_all(s, &s->unopened, parts, count);
 }
 
 static void call_close(struct sink_task *s, const struct consumer_partition *parts, size_t count,
@@ -223,7 +227,7 @@ void sink_control_close(struct sink_task *s, const struct consumer_partition *pa
     }
     for (size_t i = 0; i < count; i++)
         if (!forget_unopened(s, &parts[i]))
-            add_all(&s->unclosed, &parts[i], 1);
+            add_all(s, &s->unclosed, &parts[i], 1);
 }
 
 void sink_control_catch_up(struct sink_task *s)
