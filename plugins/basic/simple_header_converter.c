@@ -3,7 +3,8 @@
  * org.apache.kafka.connect.storage.SimpleHeaderConverter; on the task's thread, for each header of each record.
  *
  * Text is borrowed both ways, unless it holds what is no UTF-8 or no character of its own. What is too deep or too long to be
- * parsed, where Java runs out of stack, comes as the bytes it is. */
+ * parsed, where Java runs out of stack, comes as the bytes it is, and so does what needs a schema when this process may hold no
+ * more of them: who writes headers can't stop a task. */
 #include "simple_header_converter.h"
 
 struct simple_header_converter {
@@ -72,7 +73,7 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
     memset(&why, 0, offsetof(struct mr_error, text) + 1);
     rc = mr_value_parse(arena, mr_is_null(text) ? NULL : (const char *)text.u.p, text.len, schema,
                         value, &why);
-    if (rc == MR_ERR_DATA) {
+    if (rc == MR_ERR_DATA || rc == MR_ERR_FULL) {
         *schema = c->bytes;
         *value = mr_bytes(data, len);
         return MR_OK;

@@ -14,16 +14,16 @@ typedef int (*check_slot)(const struct mr_task *config, const char *key, const c
 
 static start_slot start_of(const struct plugin *plugin)
 {
-    return plugin->kind == MR_PLUGIN_CONVERTER   ? plugin->converter.start
-           : plugin->kind == MR_PLUGIN_TRANSFORM ? plugin->transform.start
-                                                 : plugin->predicate.start;
+    return plugin->kind == MR_PLUGIN_TRANSFORM   ? plugin->transform.start
+           : plugin->kind == MR_PLUGIN_PREDICATE ? plugin->predicate.start
+                                                 : plugin->converter.start; /* of either kind */
 }
 
 static stop_slot stop_of(const struct plugin *plugin)
 {
-    return plugin->kind == MR_PLUGIN_CONVERTER   ? plugin->converter.stop
-           : plugin->kind == MR_PLUGIN_TRANSFORM ? plugin->transform.stop
-                                                 : plugin->predicate.stop;
+    return plugin->kind == MR_PLUGIN_TRANSFORM   ? plugin->transform.stop
+           : plugin->kind == MR_PLUGIN_PREDICATE ? plugin->predicate.stop
+                                                 : plugin->converter.stop;
 }
 
 static check_slot check_of(const struct plugin *plugin)

@@ -52,6 +52,7 @@ static int start(struct plugin_host *h)
         [MR_PLUGIN_CONVERTER] = h->plugin->converter.start,
         [MR_PLUGIN_TRANSFORM] = h->plugin->transform.start,
         [MR_PLUGIN_PREDICATE] = h->plugin->predicate.start,
+        [MR_PLUGIN_HEADER_CONVERTER] = h->plugin->converter.start,
     };
     start_fn slot = slots[h->plugin->kind];
 
@@ -83,6 +84,7 @@ static void stop(struct plugin_host *h)
         [MR_PLUGIN_CONVERTER] = h->plugin->converter.stop,
         [MR_PLUGIN_TRANSFORM] = h->plugin->transform.stop,
         [MR_PLUGIN_PREDICATE] = h->plugin->predicate.stop,
+        [MR_PLUGIN_HEADER_CONVERTER] = h->plugin->converter.stop,
     };
 
     if (slots[h->plugin->kind] != NULL)

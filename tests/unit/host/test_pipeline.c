@@ -246,6 +246,24 @@ static void a_source_record_passes_header_key_value(void **state)
     assert_null(batch_at(f->batch, 0)->wire_headers[1].value);
 }
 
+static void a_converter_of_headers_alone_is_started_and_stopped(void **state)
+{
+    struct fixture *f = *state;
+    struct plugin headers = spy;
+    const struct plugin *const more[] = {&headers, NULL};
+
+    headers.kind = MR_PLUGIN_HEADER_CONVERTER;
+    headers.name = "HeaderSpy";
+    rig_more = more;
+    props_set(&f->connector, "header.converter", "HeaderSpy");
+    make(f);
+    assert_non_null(f->p);
+    assert_non_null(strstr(story, "start header"));
+    pipeline_free(&f->p);
+    rig_more = NULL;
+    assert_non_null(strstr(story, "stop header"));
+}
+
 /* The worker names SimpleHeaderConverter unless another is set; only where it is not installed there is none. */
 static void headers_need_a_converter(void **state)
 {
@@ -461,6 +479,7 @@ int main(void)
         T(a_converter_that_is_not_there_is_named_with_its_property),
         T(a_converter_that_does_not_start_is_named_and_stopped),
         T(a_source_record_passes_header_key_value),
+        T(a_converter_of_headers_alone_is_started_and_stopped),
         T(headers_need_a_converter),
         T(a_bad_record_fails_behind_those_that_are_ready),
         T(tolerance_drops_bad_records_and_counts_them),
