@@ -377,7 +377,7 @@ static void one_read_less(struct asking *asking)
 {
     if (--asking->reads > 0)
         return;
-    if (!asking->d->closing)
+    if (asking->d->member != NULL) /* else the worker has ended meanwhile */
         give_snapshot(asking->d, asking->ask);
     free(asking);
 }
