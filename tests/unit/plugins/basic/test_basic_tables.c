@@ -96,6 +96,10 @@ static void headers_too_deep_come_as_bytes(void **state)
     memset(text + 1000, ']', 1000);
     assert_int_equal(plugin_host_to_connect(&h, text, 2000, &schema, &v), 0);
     assert_int_equal(v.kind, MR_KIND_LIST);
+    memset(text, '[', 1001);
+    memset(text + 1001, ']', 1001);
+    assert_int_equal(plugin_host_to_connect(&h, text, 2002, &schema, &v), 0);
+    assert_int_equal(v.kind, MR_KIND_BYTES);
     assert_int_equal(plugin_host_to_connect(&h, text, 999, &schema, &v), 0);
     assert_int_equal(v.kind, MR_KIND_STRING);
     free(text);
