@@ -266,7 +266,7 @@ static int run(const struct schema_plan *plan, struct mr_arena *arena, struct mr
         if (step->what == LEAF) {
             rc = copy_leaf(plan, arena, in->v, (size_t)step->from, leaf++, to, err);
         } else if (step->what == LEAVE) {
-            in = in->outer;
+            in = in->outer != NULL ? in->outer : in;
         } else if (slot = mr_slots(in->v)[step->from], mr_is_null(slot)) {
             leaf += leaves_between(plan, i, i + (size_t)step->what);
             i += (size_t)step->what - 1;

@@ -92,7 +92,9 @@ static bool same_half(struct plugin_host *h, const char *what, const struct mr_s
     if (schema != wanted_schema)
         return oracle_wrong("%s: another schema (%s where Java has %s)", what, show(h, v),
                             show(h, wanted));
-    return values_equal(schema == NULL ? as_java(h, v) : v, wanted) ||
+    if (schema == NULL)
+        v = as_java(h, v);
+    return (values_equal(v, wanted) && values_equal(wanted, v)) ||
            oracle_wrong("%s: %s where Java has %s", what, show(h, v), show(h, wanted));
 }
 

@@ -124,6 +124,30 @@ static void depth_and_width_have_bounds(void **state)
     plugin_host_close(&h);
 }
 
+static void fields_after_a_null_struct_keep_their_places(void **state)
+{
+    struct plugin_host h;
+    const struct mr_schema *inner, *outer;
+    struct record *rec;
+
+    (void)state;
+    open_transform(&h, CLASS("Flatten$Value"), NULL);
+    inner = struct_schema(&h, "inner", MR_KIND_INT64);
+    outer = mr_schema_make(
+        &h.inst.pub,
+        &(struct mr_schema_spec){
+            .kind = MR_KIND_STRUCT,
+            .fields = (struct mr_schema_field[]){{"o", inner}, {"z", inner->fields[0].schema}},
+            .field_count = 2},
+        NULL);
+    rec = with_struct(&h, outer, mr_null());
+    mr_slots(rec->pub.value)[1] = mr_long(7);
+    assert_int_equal(plugin_host_apply(&h, rec), 0);
+    assert_true(mr_is_null(mr_field(rec->pub.value, "o.a")));
+    assert_int_equal(mr_field(rec->pub.value, "z").u.i, 7);
+    plugin_host_close(&h);
+}
+
 /* The place of a member is remembered; where it isn't any more, it is found all the same. */
 static void members_are_found_wherever_they_stand(void **state)
 {
@@ -175,6 +199,7 @@ int main(void)
         cmocka_unit_test(one_instance_takes_records_of_all_shapes),
         cmocka_unit_test(more_schemas_than_are_kept_are_all_served),
         cmocka_unit_test(depth_and_width_have_bounds),
+        cmocka_unit_test(fields_after_a_null_struct_keep_their_places),
         cmocka_unit_test(members_are_found_wherever_they_stand),
         cmocka_unit_test(bad_patterns_are_refused_with_the_configuration),
     };
