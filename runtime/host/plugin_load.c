@@ -151,6 +151,7 @@ const struct plugin *plugin_load_find(const char *path, uint32_t kind, const cha
     for (size_t i = 0; i < count; i++)
         if (kind_fits(&plugins[i], kind) && strcmp(plugins[i].name, name) == 0)
             return &plugins[i];
-    mr_fail(err, MR_ERR_NOT_FOUND, "%s: holds no %s called %s", path, plugin_load_kind_name(kind), name);
+    mr_fail(err, MR_ERR_NOT_FOUND, "%s: holds no %s called %s", path, plugin_load_kind_name(kind),
+            name);
     return NULL;
 }

@@ -31,7 +31,8 @@ struct plugin_place {
     const char *name;
 };
 
-const char *plugin_load_kind_name(uint32_t kind); /* "converter", "transform"; "connector" for 0 too */
+const char *
+plugin_load_kind_name(uint32_t kind); /* "converter", "transform"; "connector" for 0 too */
 
 /* Open a library and check, in this order: ELF file of this machine, symbol, magic, ABI major and minor, sizes, each
  * descriptor, its must slots. One clear line in err; never crashes on a wrong one (but its constructors run).
