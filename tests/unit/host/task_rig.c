@@ -312,6 +312,7 @@ void rig_init(struct rig *rig, int brokers, ...)
     props_set(&rig->config, "name", "conn");
     props_set(&rig->config, "key.converter", "RigString");
     props_set(&rig->config, "value.converter", "RigString");
+    props_set(&rig->config, "header.converter", "RigString");
     va_start(args, brokers);
     while ((key = va_arg(args, const char *)) != NULL) {
         const char *value = va_arg(args, const char *);

@@ -317,7 +317,7 @@ static void a_letter_has_all_that_was_read_and_what_went_wrong(void **state)
 {
     struct rig *rig = *state;
 
-    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, "header.converter", "RigString",
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL,
              "errors.deadletterqueue.context.headers.enable", "true", NULL);
     write_one(rig, "bad");
     rig_start(rig, &picky_plugin, TARGET_STARTED);
@@ -333,7 +333,7 @@ static void a_letter_from_a_batch_that_waited_says_the_same(void **state)
 
     picky.busy = 1;
     picky.refuses = ODD;
-    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, "header.converter", "RigString",
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL,
              "errors.deadletterqueue.context.headers.enable", "true", NULL);
     write_one(rig, "odd");
     rig_start(rig, &picky_plugin, TARGET_STARTED);
