@@ -22,7 +22,9 @@ struct entry {
 
 struct topic {
     char *name;
-    const char *seen; /* the consumer's pointer for this name, once it is known */
+    /* The consumer's pointer for this name, once it is known. It ends with a revocation: the next consumer may have another
+     * name there. */
+    const char *seen;
     struct entry *entries;
     size_t entry_count;
 };
@@ -167,6 +169,7 @@ void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, siz
         if (entry != NULL) {
             entry->assigned = false;
             l->assigned--;
+            topic_find(l, parts[i].topic)->seen = NULL;
         }
     }
 }

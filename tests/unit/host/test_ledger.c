@@ -180,6 +180,30 @@ static void a_subset_can_be_asked_for(void **state)
     assert_int_equal(out[0].offset, 1);
 }
 
+/* The consumer was closed, and the next one has its names elsewhere: where one name stood, another may. */
+static void names_of_another_consumer_are_told_apart(void **state)
+{
+    struct ledger *l = *state;
+    char first[] = "a", second[] = "b";
+
+    assign(l, first, 0, 5);
+    assign(l, second, 0, 50);
+    assert_true(ledger_stage(l, first, 0, 5));
+    assert_true(ledger_stage(l, second, 0, 50));
+    ledger_accept(l);
+    ledger_revoke(l, (struct consumer_partition[]){{first, 0, 0}, {second, 0, 0}}, 2);
+    first[0] = 'b';
+    second[0] = 'a';
+    assign(l, first, 0, 51);
+    assign(l, second, 0, 6);
+    assert_int_equal(ledger_count(l), 2);
+    assert_true(ledger_stage(l, second, 0, 6));
+    assert_true(ledger_stage(l, first, 0, 51));
+    ledger_accept(l);
+    assert_int_equal(uncommitted(l, "a", 0), 7);
+    assert_int_equal(uncommitted(l, "b", 0), 52);
+}
+
 static void partition_numbers_from_outside_are_checked(void **state)
 {
     struct ledger *l = *state;
@@ -206,6 +230,7 @@ int main(void)
         T(a_late_answer_to_a_commit_never_moves_back),
         T(a_log_that_was_truncated_is_followed_down),
         T(a_subset_can_be_asked_for),
+        T(names_of_another_consumer_are_told_apart),
         T(partition_numbers_from_outside_are_checked),
     };
 
