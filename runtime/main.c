@@ -78,6 +78,8 @@ static const struct verb verbs[] = {
     {"scan", scan_main, "LIBRARY ...", NULL,
      "Internal: opens plugin libraries and describes what is in them, one JSON object a line.\n",
      NULL},
+    {"check", check_main, "", NULL,
+     "Internal: asks transforms and predicates whether values of a configuration will do.\n", NULL},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

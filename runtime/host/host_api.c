@@ -390,8 +390,8 @@ static int parse_config(struct instance *inst, struct mr_error *err)
     return problems.count == 0 ? 0 : mr_fail(err, MR_ERR_CONFIG, "%s", problems.text);
 }
 
-int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config,
-                  struct mr_error *err)
+static int prepare(struct instance *inst, const struct plugin *plugin, const struct props *config,
+                   struct mr_error *err)
 {
     int rc;
 
@@ -405,9 +405,33 @@ int instance_init(struct instance *inst, const struct plugin *plugin, const stru
     rc = props_copy(&inst->raw, config);
     if (inst->values == NULL || inst->self == NULL)
         rc = MR_ERR_NOMEM;
-    rc = rc != 0 ? mr_fail(err, rc, "out of memory") : parse_config(inst, err);
+    if (rc != 0) {
+        instance_deinit(inst);
+        return mr_fail(err, rc, "out of memory");
+    }
+    return 0;
+}
+
+int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config,
+                  struct mr_error *err)
+{
+    int rc = prepare(inst, plugin, config, err);
+
+    if (rc != 0)
+        return rc;
+    rc = parse_config(inst, err);
     if (rc != 0)
         instance_deinit(inst);
+    return rc;
+}
+
+int instance_init_loose(struct instance *inst, const struct plugin *plugin,
+                        const struct props *config, struct mr_error *err)
+{
+    int rc = prepare(inst, plugin, config, err);
+
+    if (rc == 0)
+        parse_config(inst, NULL);
     return rc;
 }
 

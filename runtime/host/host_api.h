@@ -53,6 +53,9 @@ void instance_misused(struct instance *inst, const char *fmt, ...);
  * On failure there is nothing to deinit. */
 int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config,
                   struct mr_error *err);
+/* The same where what can't be read, or is missing, counts as not set. */
+int instance_init_loose(struct instance *inst, const struct plugin *plugin,
+                        const struct props *config, struct mr_error *err);
 void instance_deinit(struct instance *inst);
 
 /* .tasks of a connector: run it (or the default) into configs[*count], each initialised props holding the connector's

@@ -11,6 +11,7 @@
 #include "host/descriptor.h"
 #include "host/elf_check.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -138,6 +139,23 @@ const char *plugin_load_kind_name(uint32_t kind)
 
     return kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL ? names[kind]
                                                                           : "connector";
+}
+
+static bool looks_like_java(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot != NULL && isupper((unsigned char)dot[1]) &&
+           name[strspn(
+               name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._$")] == '\0';
+}
+
+const char *plugin_load_class(const struct plugin *plugin)
+{
+    for (size_t i = 0; plugin->aliases[i] != NULL; i++)
+        if (looks_like_java(plugin->aliases[i]))
+            return plugin->aliases[i];
+    return plugin->name;
 }
 
 const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name,

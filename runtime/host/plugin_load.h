@@ -34,6 +34,10 @@ struct plugin_place {
 const char *
 plugin_load_kind_name(uint32_t kind); /* "converter", "transform"; "connector" for 0 too */
 
+/* The class that it stands in for, as users know it: the first alias that looks like one of Java's, else its name. The worker's
+ * catalog has the same rule. */
+const char *plugin_load_class(const struct plugin *plugin);
+
 /* Open a library and check, in this order: ELF file of this machine, symbol, magic, ABI major and minor, sizes, each
  * descriptor, its must slots. One clear line in err; never crashes on a wrong one (but its constructors run).
  * Gives an array of *count plugins that lives until the process ends. The same path is opened once. */

@@ -115,6 +115,8 @@ static json_t *json_of_plugin(const struct plugin *plugin)
     json_object_set_new(object, "aliases", aliases);
     set_text(object, "doc", plugin->doc);
     json_object_set_new(object, "keys", keys);
+    if (plugin->transform.check != NULL || plugin->predicate.check != NULL)
+        json_object_set_new(object, "checks", json_true());
     return object;
 }
 

@@ -11,7 +11,7 @@
  *
  * PATH     as given in argv, byte for byte
  * PLUGIN   {"name": text, "version": text, "kind": enum mr_plugin_kind as a number, "aliases": [text, ...],
- *           "doc": text or null, "keys": [KEY, ...]}
+ *           "doc": text or null, "keys": [KEY, ...], "checks": bool, may be left out: it has a check (check_format.h)}
  * KEY      the members of struct mr_config_key by their own names: {"name": text, "type": number, "flags": number,
  *           "fallback": text or null, "doc": text or null, "choices": text or null, "has_range": bool, "min": integer,
  *           "max": integer, "importance": number, "group": text or null, "order": integer, "width": number,

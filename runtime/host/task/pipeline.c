@@ -195,7 +195,8 @@ static int check_plugins(struct pipeline *p, const struct batch *batch, struct m
 
 static const char *class_of(const struct pipeline *p, enum plugin_role role)
 {
-    return p->stages[role].plugin == NULL ? SIMPLE_HEADERS : p->stages[role].plugin->name;
+    return p->stages[role].plugin == NULL ? SIMPLE_HEADERS
+                                          : plugin_load_class(p->stages[role].plugin);
 }
 
 /* Try it once more? The wait before that is in here. */

@@ -6,6 +6,7 @@
 #include "model/config_def.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef int (*start_slot)(void *self, struct mr_task *task, struct mr_error *err);
 typedef void (*stop_slot)(void *self);
@@ -43,27 +44,36 @@ static int said(int rc, const char *slot, struct mr_error *err)
     return mr_fail(err, rc, "%s() failed with %s and no text", slot, err_code_name(rc));
 }
 
-static int check_one(check_slot check, const struct instance *inst, const char *key,
-                     const char *prefix, struct mr_error *err)
+int plugin_stage_judge(const struct instance *inst, const char *key, const char *shown,
+                       struct mr_error *err)
+{
+    check_slot check = check_of(inst->plugin);
+
+    for (size_t i = 0; check != NULL && i < inst->plugin->key_count; i++)
+        if (strcmp(inst->plugin->keys[i].name, key) == 0 && inst->values[i].present)
+            return said(check(&inst->pub, key, shown, err), "check", err);
+    return MR_OK;
+}
+
+static int check_one(const struct instance *inst, const char *key, const char *prefix,
+                     struct mr_error *err)
 {
     char *shown = NULL;
     int rc;
 
     if (asprintf(&shown, "%s%s", prefix, key) < 0)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory for the name of a key");
-    rc = said(check(&inst->pub, key, shown, err), "check", err);
+    rc = plugin_stage_judge(inst, key, shown, err);
     free(shown);
     return rc;
 }
 
 static int check_values(const struct instance *inst, const char *prefix, struct mr_error *err)
 {
-    check_slot check = check_of(inst->plugin);
     int rc = MR_OK;
 
-    for (size_t i = 0; check != NULL && rc == MR_OK && i < inst->plugin->key_count; i++)
-        if (inst->values[i].present)
-            rc = check_one(check, inst, inst->plugin->keys[i].name, prefix, err);
+    for (size_t i = 0; rc == MR_OK && i < inst->plugin->key_count; i++)
+        rc = check_one(inst, inst->plugin->keys[i].name, prefix, err);
     return rc;
 }
 

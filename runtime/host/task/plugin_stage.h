@@ -27,6 +27,11 @@ int plugin_stage_start(struct plugin_stage *stage, const struct stage_owner *own
                        struct mr_error *err);
 void plugin_stage_stop(struct plugin_stage *stage);
 
+/* Has the plugin's own check anything against the value of a key? shown: how its text is to name it. MR_OK also when it has no
+ * check, or the key no value. */
+int plugin_stage_judge(const struct instance *inst, const char *key, const char *shown,
+                       struct mr_error *err);
+
 /* It broke a rule of the host's: MR_ERR_FATAL with what. */
 int plugin_stage_check(const struct plugin_stage *stage, struct mr_error *err);
 

@@ -126,7 +126,7 @@ size_t transform_chain_length(const struct transform_chain *chain)
 
 const char *transform_chain_class(const struct transform_chain *chain, size_t at)
 {
-    return chain->links[at].transform.plugin->name;
+    return plugin_load_class(chain->links[at].transform.plugin);
 }
 
 int transform_chain_check(const struct transform_chain *chain, struct mr_error *err)

@@ -2,7 +2,7 @@
 /* The herder: REST's and the command line's door to everything that runs. It validates, hands changes to the source of
  * configurations (conn_source.h: standalone.c or distributed.c), and answers reads from memory, in any state.
  *
- *   rest ──► herder ──► validate
+ *   rest ──► herder ──► judge ──► validate, plugin_check
  *              │  └──► source (what should run)     ──► connectors (in order) ──► lifecycle (state machine) ──► supervisor
  *              │                                             ▲                                                     │ events
  *              └──► offset_desk ◄──► store thread            └─────────────────────────────────────────────────────┘
@@ -15,7 +15,7 @@
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/offset_desk.h"
 #include "worker/herder/conn_source.h"
-#include "worker/herder/validate.h"
+#include "worker/herder/judge.h"
 #include "worker/herder/view.h"
 
 #define MESSAGE_MAX ((size_t)16 << 20)
@@ -33,6 +33,7 @@ struct herder {
     struct supervisor *sup;
     struct offset_desk desk;
     struct connectors *connectors;
+    struct judge *judge;
     struct conn_source *source;
     struct cluster_probe *probe;
     char *cluster_id; /* NULL: not known yet */
@@ -151,37 +152,34 @@ static void on_remark(void *arg, const char *key, const char *text)
     log_write_for(LOG_WARN, LOGGER, arg, -1, "%s has no effect: %s", key, text);
 }
 
+/* A put whose configuration is being judged. */
+struct put_asked {
+    struct herder *herder;
+    struct herder_put put; /* names are its own; config: the judge's */
+    herder_done done;
+    void *arg;
+};
+
 /* Is the configuration valid? If not, the client is told all that is wrong with it. */
-static const struct catalog_plugin *
-valid_plugin(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
+static bool is_valid(const struct validate_result *result, herder_done done, void *arg)
 {
-    struct validate_input input = {
-        .config = put->config, .catalog = herder->catalog, .worker = herder->config};
-    const struct catalog_plugin *plugin = NULL;
-    struct validate_result result;
     struct mr_error err = {0};
     struct buf message;
 
+    if (validate_error_count(result) == 0)
+        return true;
     buf_init(&message, MESSAGE_MAX);
-    if (validate_connector(&input, &result, &err) != 0) {
-        refuse_with(done, arg, &err, NULL);
-    } else if (validate_error_count(&result) > 0) {
-        mr_fail(&err, MR_ERR_CONFIG, "%s",
-                validate_message(&result, &message) == 0 ? message.data
-                                                         : "Connector configuration is invalid");
-        refuse_with(done, arg, &err, message.failed ? NULL : message.data);
-    } else {
-        plugin = result.plugin;
-        validate_remarks(put->config, &result, on_remark, (void *)(uintptr_t)put->conn);
-    }
-    validate_deinit(&result);
+    mr_fail(&err, MR_ERR_CONFIG, "%s",
+            validate_message(result, &message) == 0 ? message.data
+                                                    : "Connector configuration is invalid");
+    refuse_with(done, arg, &err, message.failed ? NULL : message.data);
     buf_deinit(&message);
-    return plugin;
+    return false;
 }
 
-void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
+static void put_valid(struct herder *herder, const struct herder_put *put,
+                      const struct catalog_plugin *plugin, herder_done done, void *arg)
 {
-    const struct catalog_plugin *plugin = valid_plugin(herder, put, done, arg);
     struct source_put store = {.name = put->conn,
                                .plugin = plugin,
                                .config = put->config,
@@ -190,7 +188,7 @@ void herder_put(struct herder *herder, const struct herder_put *put, herder_done
     struct pending *pending;
     bool created;
 
-    if (plugin == NULL || elsewhere(herder, SOURCE_LEADS, put->conn, -1, done, arg))
+    if (elsewhere(herder, SOURCE_LEADS, put->conn, -1, done, arg))
         return;
     created = !herder->source->find(herder->source, put->conn, &before);
     if (put->create_only && !created) {
@@ -203,6 +201,33 @@ void herder_put(struct herder *herder, const struct herder_put *put, herder_done
     before.plugin = plugin;
     pending->info = view_info(&before);
     herder->source->put(herder->source, &store, on_put, pending);
+}
+
+static void on_put_judged(void *arg, const struct validate_input *input,
+                          const struct validate_result *result, const struct mr_error *err)
+{
+    struct put_asked *asked = arg;
+
+    if (err != NULL) {
+        refuse_with(asked->done, asked->arg, err, NULL);
+    } else if (is_valid(result, asked->done, asked->arg)) {
+        asked->put.config = input->config;
+        validate_remarks(input->config, result, on_remark, (void *)(uintptr_t)asked->put.conn);
+        put_valid(asked->herder, &asked->put, result->plugin, asked->done, asked->arg);
+    }
+    free((char *)(uintptr_t)asked->put.conn);
+    free(asked);
+}
+
+void herder_put(struct herder *herder, const struct herder_put *put, herder_done done, void *arg)
+{
+    struct put_asked *asked = calloc(1, sizeof(*asked));
+
+    mr_assert(asked != NULL);
+    *asked = (struct put_asked){herder, *put, done, arg};
+    asked->put.conn = strdup(put->conn);
+    mr_assert(asked->put.conn != NULL);
+    judge_config(herder->judge, put->config, on_put_judged, asked);
 }
 
 static void merge(struct props *config, const struct props *changes)
@@ -479,19 +504,34 @@ json_t *herder_plugins(struct herder *herder, bool connectors_only)
     return view_plugins(herder->catalog, connectors_only);
 }
 
-json_t *herder_validate(struct herder *herder, const struct props *config, struct mr_error *err)
-{
-    struct validate_input input = {
-        .config = config, .catalog = herder->catalog, .worker = herder->config};
-    struct validate_result result;
-    json_t *reply = NULL;
+/* A validation that waits for plugin code. */
+struct validation_asked {
+    herder_done done;
+    void *arg;
+};
 
-    if (validate_connector(&input, &result, err) == 0)
-        reply = validate_reply(&input, &result);
-    if (reply == NULL)
-        mr_fail(err, MR_ERR_NOMEM, "out of memory"); /* where nothing else was said */
-    validate_deinit(&result);
-    return reply;
+static void on_judged(void *arg, const struct validate_input *input,
+                      const struct validate_result *result, const struct mr_error *err)
+{
+    struct validation_asked *asked = arg;
+    struct herder_answer answer = {.err = err, .message = err != NULL ? err->text : NULL};
+
+    answer.body = err == NULL ? validate_reply(input, result) : NULL;
+    if (err == NULL && answer.body == NULL)
+        refuse(asked->done, asked->arg, MR_ERR_NOMEM, "out of memory");
+    else
+        asked->done(asked->arg, &answer);
+    json_decref((json_t *)(uintptr_t)answer.body);
+    free(asked);
+}
+
+void herder_validate(struct herder *herder, const struct props *config, herder_done done, void *arg)
+{
+    struct validation_asked *asked = calloc(1, sizeof(*asked));
+
+    mr_assert(asked != NULL);
+    *asked = (struct validation_asked){done, arg};
+    judge_config(herder->judge, config, on_judged, asked);
 }
 
 json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char *version,
@@ -745,6 +785,7 @@ struct herder *herder_new(const struct herder_options *options, struct mr_error 
         return NULL;
     }
     herder->desk = (struct offset_desk){herder->sup, herder->source->offsets};
+    herder->judge = judge_new(herder->loop, herder->catalog, herder->config);
     open_connectors(herder);
     return herder;
 }
@@ -759,6 +800,7 @@ void herder_free(struct herder **herderp)
     herder->stopping = true;
     loop_timer_cancel(&herder->stop_guard);
     cluster_probe_free(&herder->probe);
+    judge_free(&herder->judge);
     connectors_free(&herder->connectors);
     if (herder->source != NULL)
         herder->source->free(herder->source); /* its last answers go to hosts */

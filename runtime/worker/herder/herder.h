@@ -67,8 +67,10 @@ json_t *herder_status(struct herder *herder, const char *conn);
 json_t *herder_tasks(struct herder *herder, const char *conn);
 json_t *herder_task_status(struct herder *herder, const char *conn, int task);
 json_t *herder_plugins(struct herder *herder, bool connectors_only);
-/* A configuration judged, nothing done: the body of validate. NULL with err (MR_ERR_CONFIG): no class, or an unknown one. */
-json_t *herder_validate(struct herder *herder, const struct props *config, struct mr_error *err);
+/* A configuration judged, nothing done: the body of validate. MR_ERR_CONFIG: no class, or an unknown one. done is called exactly
+ * once, perhaps before the call returns; config is copied. */
+void herder_validate(struct herder *herder, const struct props *config, herder_done done,
+                     void *arg);
 /* Definitions of a plugin's keys. version: the one that must be installed, or "latest". NULL with err: MR_ERR_NOT_FOUND,
  * MR_ERR_CONFIG (another version). */
 json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char *version,

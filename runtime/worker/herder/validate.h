@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is this configuration one that a connector may have? The checks of Connect in Connect's order, every problem found in one
- * go. Pure; no plugin code runs, no file is read.
+ * go. Pure; no plugin code runs, no file is read: what plugins must be asked is a list of questions, answered by judge.c.
  * Spec: org.apache.kafka.connect.runtime.AbstractHerder.validateConnectorConfig; reference connector-config 1 to 7. */
 #ifndef WORKER_VALIDATE_H
 #define WORKER_VALIDATE_H
@@ -42,6 +42,16 @@ void validate_deinit(struct validate_result *result);
 typedef void (*validate_remark)(void *arg, const char *key, const char *text);
 void validate_remarks(const struct props *config, const struct validate_result *result,
                       validate_remark fn, void *arg);
+
+/* --- validate_questions.c: what only plugin code can judge ----------------------------------------------------------------- */
+
+/* The values of transforms and predicates that nothing is wrong with so far and that their class has an opinion of, as a question
+ * for plugin_check.h; NULL: there are none. New reference. */
+json_t *validate_questions(const struct validate_input *input,
+                           const struct validate_result *result);
+/* The problems that came of it become the keys' own. */
+void validate_answered(struct validate_result *result, const json_t *questions,
+                       const json_t *problems);
 
 size_t validate_error_count(const struct validate_result *result); /* as Connect counts */
 /* The text of a refusal: "Connector configuration is invalid and contains the following N error(s):" and so on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /connector-plugins and what lies below it. Run on the worker's loop, answered from the catalog at once: no plugin code runs.
+/* /connector-plugins and what lies below it. Run on the worker's loop, answered from the catalog at once; but a
+ * validation may wait for what plugin code says in a process of its own, its deadline ticking in call.c.
  * Spec: org.apache.kafka.connect.runtime.rest.resources.ConnectorPluginsResource. */
 #include "worker/rest/rest_private.h"
 
@@ -49,12 +50,18 @@ static bool is_of_type(const char *class_name, const char *type)
     return have >= want && strncmp(class_name + have - want, type, want) == 0;
 }
 
+static void validated(void *arg, const struct herder_answer *answer)
+{
+    struct call *call = arg;
+
+    if (call_came_back(call, answer))
+        call_reply_json(call, 200, json_incref((json_t *)(uintptr_t)answer->body));
+}
+
 void res_plugins_validate(struct call *call)
 {
     struct exchange *exchange = call_exchange(call);
     const char *class_name = props_get(&exchange->input.config, "connector.class");
-    struct mr_error err = {0};
-    json_t *reply;
 
     if (exchange->input_absent) {
         call_reply_error(call, 400, "The request body must be a JSON object");
@@ -65,9 +72,5 @@ void res_plugins_validate(struct call *call)
                          class_name, call_var(call, 0));
         return;
     }
-    reply = herder_validate(call_herder(call), &exchange->input.config, &err);
-    if (reply != NULL)
-        call_reply_json(call, 200, reply);
-    else
-        call_reply_error(call, entities_status(err.code), "%s", err.text);
+    herder_validate(call_herder(call), &exchange->input.config, validated, call);
 }

@@ -308,6 +308,7 @@ static int read_plugin(struct entry *e, struct mr_error *err)
     if (rc != 0)
         return rc;
     e->pub.kind = (uint32_t)kind;
+    json_get_bool(e->source, "checks", &e->pub.checks);
     rc = read_aliases(e, err);
     if (rc == 0)
         rc = read_keys(e, err);

@@ -150,13 +150,22 @@ json_t *herder_plugins(struct herder *herder, bool connectors_only)
     return connectors_only ? json_array() : json_pack("[{s:s}]", "class", "converter");
 }
 
-json_t *herder_validate(struct herder *herder, const struct props *config, struct mr_error *err)
+void herder_validate(struct herder *herder, const struct props *config, herder_done done, void *arg)
 {
+    struct mr_error err = {0};
+    struct herder_answer answer = {0};
+
     if (props_get(config, "connector.class") == NULL) {
-        mr_fail(err, MR_ERR_CONFIG, "Connector config {} contains no connector type");
-        return NULL;
+        mr_fail(&err, MR_ERR_CONFIG, "Connector config {} contains no connector type");
+        answer.err = &err;
+        answer.message = err.text;
+        done(arg, &answer);
+        return;
     }
-    return json_pack("{s:s, s:i}", "name", props_get(config, "connector.class"), "error_count", 0);
+    answer.body =
+        json_pack("{s:s, s:i}", "name", props_get(config, "connector.class"), "error_count", 0);
+    done(arg, &answer);
+    json_decref((json_t *)(uintptr_t)answer.body);
 }
 
 json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char *version,

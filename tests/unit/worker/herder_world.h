@@ -8,6 +8,7 @@
 #include "worker/herder/cluster_probe.h"
 #include "worker/store/local_store.h"
 #include "worker/supervisor/catalog.h"
+#include "worker/supervisor/plugin_check.h"
 #include "worker/supervisor/supervisor.h"
 
 #include <setjmp.h>
@@ -52,6 +53,9 @@ static struct world {
     void *store_arg;
     bool store_open;
     bool lease_over;
+    json_t *question; /* of a class that judges its values; NULL: none is asked */
+    plugin_check_done check_done;
+    void *check_arg;
 } world;
 
 static MR_PRINTF(1, 2)
@@ -152,6 +156,37 @@ static void pass(int64_t ms)
 }
 
 /* --- the supervisor --------------------------------------------------------------------------------------------------- */
+
+struct plugin_check *plugin_check_new(struct loop *loop, const char *exe, int64_t patience_ms)
+{
+    return (struct plugin_check *)&world;
+}
+
+/* The answer to what is asked of plugin code now; NULL: it is called off. */
+static void check_answers(const json_t *problems)
+{
+    json_t *question = world.question;
+
+    assert_non_null(question);
+    world.question = NULL;
+    world.check_done(world.check_arg, problems);
+    json_decref(question);
+}
+
+void plugin_check_free(struct plugin_check **pc)
+{
+    if (world.question != NULL)
+        check_answers(NULL);
+    *pc = NULL;
+}
+
+void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_done done, void *arg)
+{
+    assert_null(world.question);
+    world.question = question;
+    world.check_done = done;
+    world.check_arg = arg;
+}
 
 static struct host *host_of(const char *conn)
 {
@@ -342,6 +377,10 @@ void cluster_probe_free(struct cluster_probe **probe)
 static const struct mr_config_key source_keys[] = {
     {"topic", MR_CFG_STRING, MR_CFG_REQUIRED, .fallback = NULL}, {0}};
 static const struct mr_config_key no_keys[] = {{0}};
+static const struct mr_config_key picky_keys[] = {{"mood", MR_CFG_STRING, .fallback = "good"},
+                                                  {"taste", MR_CFG_STRING, .fallback = NULL},
+                                                  {"number", MR_CFG_INT, .fallback = "1"},
+                                                  {0}};
 static const char *const no_aliases[] = {NULL};
 
 static const struct catalog_plugin plugins[] = {
@@ -365,11 +404,21 @@ static const struct catalog_plugin plugins[] = {
      .aliases = no_aliases,
      .keys = no_keys,
      .java_class = "org.example.StringConverter"},
+    {.name = "Picky",
+     .version = "1.0",
+     .library = "/p/picky.so",
+     .kind = MR_PLUGIN_TRANSFORM,
+     .aliases = no_aliases,
+     .keys = picky_keys,
+     .checks = true,
+     .java_class = "org.example.Picky"},
 };
+
+#define PLUGINS (sizeof(plugins) / sizeof(plugins[0]))
 
 size_t catalog_count(const struct catalog *cat)
 {
-    return 3;
+    return PLUGINS;
 }
 
 const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
@@ -380,7 +429,7 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
 const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
                                           const char *name)
 {
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < PLUGINS; i++)
         if (strcmp(plugins[i].name, name) == 0 && (kind == 0 ? i < 2 : plugins[i].kind == kind))
             return &plugins[i];
     return NULL;

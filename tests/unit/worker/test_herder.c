@@ -20,7 +20,7 @@ struct answered {
 struct fixture {
     struct worker_config config;
     struct herder *herder;
-    struct answered last;
+    struct answered last, other;
     bool ended;
 };
 
@@ -65,6 +65,7 @@ static int tear_down(void **state)
     assert_false(world.probing);
     assert_null(next_timer(INT64_MAX));
     json_decref(f->last.body);
+    json_decref(f->other.body);
     free(f->config.worker_id);
     free(f);
     return 0;
@@ -311,6 +312,139 @@ static void an_existing_name_is_refused_after_validation(void **state)
                       "You can also find the above list of errors at the endpoint "
                       "`/connector-plugins/{connectorType}/config/validate`");
     expect("");
+}
+
+/* --- what plugin code must be asked ------------------------------------------------------------------------------------------ */
+
+static void picky_to(struct fixture *f, struct answered *to, const char *conn, const char *mood)
+{
+    put_to(f, to, conn, TARGET_STARTED, true, "connector.class", "Src", "topic", "t", "transforms",
+           "a,a.b", "transforms.a.type", "Picky", "transforms.a.mood", mood, "transforms.a.number",
+           "x", "transforms.a.b.type", "Picky", "transforms.a.b.taste", "sweet", NULL);
+}
+
+static void expect_question(const char *want)
+{
+    char *got = json_text(world.question);
+
+    assert_non_null(got);
+    assert_string_equal(got, want);
+    free(got);
+}
+
+static json_t *problem(int stage, const char *key, const char *member, const char *text)
+{
+    return json_pack("[{s:i, s:s, s:s}]", "stage", stage, "key", key, member, text);
+}
+
+static void plugin_code_is_asked_of_what_is_sound_so_far(void **state)
+{
+    struct fixture *f = *state;
+    json_t *answer = problem(1, "taste", "error", "It is not that sweet.");
+
+    picky_to(f, &f->last, "c", "so so");
+    assert_answered(f, 0, 0);
+    expect_question(
+        "[{\"prefix\":\"transforms.a.\",\"library\":\"/p/picky.so\",\"class\":\"Picky\","
+        "\"kind\":4,\"config\":{\"mood\":\"so so\"},\"keys\":[\"mood\"]},"
+        "{\"prefix\":\"transforms.a.b.\",\"library\":\"/p/picky.so\",\"class\":\"Picky\","
+        "\"kind\":4,\"config\":{\"taste\":\"sweet\"},\"keys\":[\"mood\",\"number\","
+        "\"taste\"]}]");
+    check_answers(answer);
+    assert_answered(f, 1, MR_ERR_CONFIG);
+    assert_string_equal(
+        f->last.text, "Connector configuration is invalid and contains the following 2 error(s):\n"
+                      "Invalid value x for configuration transforms.a.number: Not a number of type "
+                      "INT\nIt is not that sweet.\n"
+                      "You can also find the above list of errors at the endpoint "
+                      "`/connector-plugins/{connectorType}/config/validate`");
+    expect("");
+    assert_false(herder_knows(f->herder, "c"));
+    json_decref(answer);
+}
+
+static void a_put_goes_on_when_plugin_code_has_nothing_against_it(void **state)
+{
+    struct fixture *f = *state;
+    json_t *none = json_array();
+
+    put_to(f, &f->last, "c", TARGET_STARTED, true, "connector.class", "Src", "topic", "t",
+           "transforms", "a", "transforms.a.type", "Picky", NULL);
+    expect_question(
+        "[{\"prefix\":\"transforms.a.\",\"library\":\"/p/picky.so\",\"class\":\"Picky\","
+        "\"kind\":4,\"config\":{},\"keys\":[\"mood\",\"number\"]}]");
+    source_to(f, &f->other, "d", TARGET_STARTED, true); /* others don't wait */
+    pass(0);
+    expect("start d Src STARTED\n");
+    check_answers(none);
+    pass(0);
+    expect("start c Src STARTED\n");
+    assert_answered(f, 0, 0);
+    json_decref(none);
+}
+
+/* The world may have moved on meanwhile. */
+static void a_create_that_was_overtaken_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    json_t *none = json_array();
+
+    put_to(f, &f->last, "c", TARGET_STARTED, true, "connector.class", "Src", "topic", "t",
+           "transforms", "a", "transforms.a.type", "Picky", NULL);
+    source_to(f, &f->other, "c", TARGET_STARTED, true);
+    pass(0);
+    world.journal[0] = '\0';
+    check_answers(none);
+    assert_answered(f, 1, MR_ERR_EXISTS);
+    expect("");
+    json_decref(none);
+}
+
+static void a_check_that_breaks_is_its_key_s_problem(void **state)
+{
+    struct fixture *f = *state;
+    json_t *answer = problem(0, "mood", "broken", "its class was killed by signal 11 (SIGSEGV)");
+    struct props config;
+    const json_t *configs, *one;
+    size_t i, told = 0;
+
+    props_init(&config);
+    assert_int_equal(props_set(&config, "name", "v"), 0);
+    assert_int_equal(props_set(&config, "connector.class", "Src"), 0);
+    assert_int_equal(props_set(&config, "topic", "t"), 0);
+    assert_int_equal(props_set(&config, "transforms", "a"), 0);
+    assert_int_equal(props_set(&config, "transforms.a.type", "Picky"), 0);
+    herder_validate(f->herder, &config, on_answer, &f->last);
+    props_deinit(&config);
+    assert_answered(f, 0, 0);
+    check_answers(answer);
+    assert_answered(f, 1, 0);
+    assert_int_equal(json_integer_value(json_object_get(f->last.body, "error_count")), 1);
+    configs = json_object_get(f->last.body, "configs");
+    json_array_foreach(configs, i, one)
+    {
+        const json_t *value = json_object_get(one, "value");
+        const json_t *error = json_array_get(json_object_get(value, "errors"), 0);
+
+        if (error == NULL)
+            continue;
+        told++;
+        assert_string_equal(json_string_value(json_object_get(value, "name")), "transforms.a.mood");
+        assert_string_equal(json_string_value(error),
+                            "Configuration transforms.a.mood could not be checked: its class was "
+                            "killed by signal 11 (SIGSEGV)");
+    }
+    assert_int_equal(told, 1);
+    json_decref(answer);
+}
+
+static void who_waits_for_plugin_code_is_answered_at_the_end(void **state)
+{
+    struct fixture *f = *state;
+
+    picky_to(f, &f->last, "c", "good");
+    herder_free(&f->herder);
+    assert_answered(f, 1, MR_ERR_CLOSED);
 }
 
 static void a_failed_first_start_leaves_nothing_behind(void **state)
@@ -1333,8 +1467,8 @@ static void plugins_are_listed_in_connects_order(void **state)
     json_decref(list);
     json_decref(want);
     list = herder_plugins(f->herder, false);
-    assert_int_equal(json_array_size(list), 4);
-    assert_null(json_object_get(json_array_get(list, 2), "version"));
+    assert_int_equal(json_array_size(list), 5);
+    assert_null(json_object_get(json_array_get(list, 3), "version"));
     json_decref(list);
 }
 
@@ -1504,6 +1638,11 @@ int main(void)
         herder_test(a_connector_created_stopped_starts_nothing),
         herder_test(a_connector_created_paused_makes_tasks_when_it_is_resumed),
         herder_test(an_existing_name_is_refused_after_validation),
+        herder_test(plugin_code_is_asked_of_what_is_sound_so_far),
+        herder_test(a_put_goes_on_when_plugin_code_has_nothing_against_it),
+        herder_test(a_create_that_was_overtaken_is_refused),
+        herder_test(a_check_that_breaks_is_its_key_s_problem),
+        herder_test(who_waits_for_plugin_code_is_answered_at_the_end),
         herder_test(a_failed_first_start_leaves_nothing_behind),
         herder_test(task_configurations_that_fail_fail_the_create),
         herder_test(task_configurations_that_are_not_ready_are_asked_for_again),

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `millrace check`: a throwaway process that asks transforms and predicates of values which only they can judge, such as regular
+ * expressions, in the format of link/check_format.h. Run by worker/supervisor/plugin_check.c while a connector's configuration
+ * is validated; it is killed when it takes too long. One thread.
+ *
+ * Plugin code may print, crash or hang: each line is complete before it runs, and the end is _exit. */
+#include "host/host.h"
+
+#include "base/json.h"
+#include "host/task/plugin_stage.h"
+#include "link/check_format.h"
+#include "link/printable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXIT_USAGE 1
+#define EXIT_INTERNAL 70
+#define PRIVATE_FD 64 /* and above: out of the way of what a library may close by number */
+
+/* --- lines ---------------------------------------------------------------------------------------------------------------- */
+
+static void write_line(int fd, json_t *object)
+{
+    struct buf line;
+
+    buf_init(&line, CHECK_FORMAT_ANSWERS_MAX);
+    if (object == NULL || json_write(&line, object) != 0 || buf_putc(&line, '\n') != 0)
+        _exit(EXIT_INTERNAL);
+    for (size_t at = 0; at < line.len;) {
+        ssize_t n = write(fd, line.data + at, line.len - at);
+
+        if (n < 0 && errno != EINTR)
+            _exit(EXIT_INTERNAL);
+        at += n < 0 ? 0 : (size_t)n;
+    }
+    buf_deinit(&line);
+    json_decref(object);
+}
+
+static void tell_begin(int fd, size_t stage, const char *key)
+{
+    write_line(fd, json_pack("{s:i, s:s}", "stage", (int)stage, "key", key));
+}
+
+static void tell_error(int fd, size_t stage, const char *key, struct mr_error *err)
+{
+    printable_clean(err->text, strlen(err->text));
+    write_line(fd,
+               json_pack("{s:i, s:s, s:s}", "stage", (int)stage, "key", key, "error", err->text));
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------------------ */
+
+/* One member of the array, as its caller wrote it. */
+struct question {
+    size_t stage;
+    const char *library, *class_name;
+    int64_t kind;
+    const json_t *keys;
+    struct props config;
+};
+
+static bool read_question(const json_t *from, size_t stage, struct question *q)
+{
+    q->stage = stage;
+    q->keys = json_object_get(from, "keys");
+    return json_get_text(from, "library", &q->library) &&
+           json_get_text(from, "class", &q->class_name) &&
+           json_get_int(from, "kind", MR_PLUGIN_TRANSFORM, MR_PLUGIN_PREDICATE, &q->kind) &&
+           json_string_value(json_array_get(q->keys, 0)) != NULL &&
+           json_to_props(json_object_get(from, "config"), &q->config, NULL) == 0;
+}
+
+static void ask_keys(int fd, const struct question *q, const struct instance *inst)
+{
+    size_t i;
+    const json_t *item;
+
+    json_array_foreach(q->keys, i, item)
+    {
+        const char *key = json_string_value(item);
+        struct mr_error err = {0};
+
+        if (key == NULL)
+            _exit(EXIT_USAGE);
+        tell_begin(fd, q->stage, key);
+        if (plugin_stage_judge(inst, key, key, &err) != MR_OK)
+            tell_error(fd, q->stage, key, &err);
+    }
+}
+
+static void ask(int fd, const json_t *from, size_t stage)
+{
+    struct question q = {0};
+    struct instance inst;
+    struct mr_error err = {0};
+    const struct plugin *plugin;
+
+    if (!read_question(from, stage, &q))
+        _exit(EXIT_USAGE);
+    tell_begin(fd, stage, json_string_value(json_array_get(q.keys, 0)));
+    plugin = plugin_load_find(q.library, (uint32_t)q.kind, q.class_name, &err);
+    if (plugin == NULL || instance_init_loose(&inst, plugin, &q.config, &err) != MR_OK) {
+        tell_error(fd, stage, json_string_value(json_array_get(q.keys, 0)), &err);
+    } else {
+        ask_keys(fd, &q, &inst);
+        instance_deinit(&inst);
+    }
+    props_deinit(&q.config);
+}
+
+/* --- the process ---------------------------------------------------------------------------------------------------------- */
+
+static json_t *read_all(void)
+{
+    struct buf text;
+    json_t *array;
+    ssize_t n;
+
+    buf_init(&text, CHECK_FORMAT_QUESTION_MAX);
+    do {
+        if (buf_reserve(&text, 65536) != 0)
+            return NULL;
+        n = read(STDIN_FILENO, text.data + text.len, 65536);
+        text.len += n > 0 ? (size_t)n : 0;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    array = n == 0 ? json_parse(text.data, text.len, NULL) : NULL;
+    buf_deinit(&text);
+    return array;
+}
+
+int check_main(int argc, char **argv)
+{
+    json_t *array, *end;
+    int fd;
+    size_t i;
+    const json_t *from;
+
+    (void)argv;
+    array = argc == 1 ? read_all() : NULL;
+    fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, PRIVATE_FD);
+    if (!json_is_array(array) || fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        fprintf(stderr, "usage: millrace check <QUESTIONS\n");
+        json_decref(array);
+        return EXIT_USAGE;
+    }
+    json_array_foreach(array, i, from)
+    {
+        ask(fd, from, i);
+    }
+    end = json_pack("{s:b}", "end", 1);
+    write_line(fd, end);
+    _exit(0);
+}
