@@ -218,6 +218,26 @@ static const char *copy(const void *data, size_t len)
     return scratch_keep(text);
 }
 
+static const char *headers_of(const rd_kafka_message_t *msg)
+{
+    rd_kafka_headers_t *headers;
+    const char *name;
+    const void *value;
+    size_t len, size = 0;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    if (rd_kafka_message_headers(msg, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        for (size_t i = 0;
+             rd_kafka_header_get_all(headers, i, &name, &value, &len) == RD_KAFKA_RESP_ERR_NO_ERROR;
+             i++)
+            fprintf(out, "%s=%.*s\n", name, value == NULL ? 4 : (int)len,
+                    value == NULL ? "null" : (const char *)value);
+    fclose(out);
+    return scratch_keep(text);
+}
+
 static struct topic_record take(const rd_kafka_message_t *msg)
 {
     return (struct topic_record){
@@ -228,6 +248,7 @@ static struct topic_record take(const rd_kafka_message_t *msg)
         .offset = msg->offset,
         .partition = msg->partition,
         .timestamp_ms = rd_kafka_message_timestamp(msg, NULL),
+        .headers = headers_of(msg),
     };
 }
 

@@ -14,6 +14,7 @@ struct topic_record {
     int64_t offset;
     int32_t partition;
     int64_t timestamp_ms;
+    const char *headers; /* "name=value\n" of each, in their order; "" none */
 };
 
 struct topic_records {
