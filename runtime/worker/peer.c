@@ -4,6 +4,7 @@
  * clients) and herder/task_writer.c (task configurations for the leader).
  *
  *   loop:    peer_send ─► inbox ─ wake ─►  thread: curl_multi ─► loop_post ─► done
+ *   loop:    peer_give_up ─► drops ─ wake ─► thread: those of its requests that go there end
  *   loop:    peer_free ─► stopping ─ wake ─► thread ends; what is left is answered here */
 #include "worker/peer.h"
 
@@ -31,20 +32,30 @@ struct request {
     const char *refused; /* why the rest of the answer was; NULL: it was not */
     long status;
     char error[CURL_ERROR_SIZE + 32];
-    CURL *easy;  /* the thread's */
+    CURL *easy; /* the thread's */
+    bool given_up;
     bool posted; /* the thread's; after it the loop's */
     peer_done done;
     void *arg;
-    struct request *next;            /* in the inbox */
+    struct request *next;            /* in the inbox, then among the thread's active ones */
     struct request *after, **before; /* all that are open: the loop's */
+};
+
+/* Nobody is to wait for this URL any more. */
+struct drop {
+    char *base; /* ends in a slash */
+    const char *error;
+    struct drop *next;
 };
 
 struct peer {
     struct loop *loop;
     CURLM *multi;
     pthread_t thread;
-    pthread_mutex_t lock; /* of inbox and stopping */
+    pthread_mutex_t lock; /* of inbox, drops and stopping */
     struct request *inbox;
+    struct drop *drops;
+    struct request *active; /* the thread's: curl has them */
     bool stopping;
     struct request *open; /* the loop's */
     size_t open_count;
@@ -132,7 +143,8 @@ static void answer(struct peer *peer, struct request *req)
     struct peer_answer told = {.status = (int)req->status,
                                .body = req->answer.len > 0 ? req->answer.data : "",
                                .len = req->answer.len,
-                               .error = req->status == 0 ? req->error : NULL};
+                               .error = req->status == 0 ? req->error : NULL,
+                               .given_up = req->given_up};
 
     *req->before = req->after;
     if (req->after != NULL)
@@ -203,8 +215,46 @@ static void begin(struct peer *peer, struct request *req)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, req->body);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->len);
     }
-    if (curl_multi_add_handle(peer->multi, easy) != CURLM_OK)
+    if (curl_multi_add_handle(peer->multi, easy) != CURLM_OK) {
         finish(req, "out of memory");
+        return;
+    }
+    req->next = peer->active;
+    peer->active = req;
+}
+
+/* Curl has it no more. */
+static void let_go(struct peer *peer, struct request *req)
+{
+    struct request **at = &peer->active;
+
+    while (*at != req)
+        at = &(*at)->next;
+    *at = req->next;
+    curl_multi_remove_handle(peer->multi, req->easy);
+}
+
+static void give_up(struct peer *peer, const struct drop *drop)
+{
+    size_t len = strlen(drop->base);
+
+    for (struct request *req = peer->active, *next; req != NULL; req = next) {
+        next = req->next;
+        if (strncmp(req->url, drop->base, len) != 0)
+            continue;
+        let_go(peer, req);
+        req->given_up = true;
+        finish(req, drop->error);
+    }
+}
+
+static void drops_free(struct drop *drop)
+{
+    for (struct drop *next; drop != NULL; drop = next) {
+        next = drop->next;
+        free(drop->base);
+        free(drop);
+    }
 }
 
 static void take_answers(struct peer *peer)
@@ -217,7 +267,7 @@ static void take_answers(struct peer *peer)
         CURLcode code = msg->data.result;
 
         curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&req);
-        curl_multi_remove_handle(peer->multi, req->easy);
+        let_go(peer, req);
         curl_easy_getinfo(req->easy, CURLINFO_RESPONSE_CODE, &req->status);
         if (req->refused != NULL)
             finish(req, req->refused);
@@ -232,11 +282,14 @@ static void take_answers(struct peer *peer)
 static bool take_inbox(struct peer *peer)
 {
     struct request *first;
+    struct drop *drops;
     bool stopping;
 
     pthread_mutex_lock(&peer->lock);
     first = peer->inbox;
+    drops = peer->drops;
     peer->inbox = NULL;
+    peer->drops = NULL;
     stopping = peer->stopping;
     pthread_mutex_unlock(&peer->lock);
     while (first != NULL) {
@@ -246,6 +299,9 @@ static bool take_inbox(struct peer *peer)
             begin(peer, first);
         first = next;
     }
+    for (const struct drop *drop = drops; drop != NULL && !stopping; drop = drop->next)
+        give_up(peer, drop);
+    drops_free(drops);
     return !stopping;
 }
 
@@ -286,6 +342,20 @@ void peer_send(struct peer *peer, const struct peer_request *request, peer_done 
     pthread_mutex_lock(&peer->lock);
     req->next = peer->inbox;
     peer->inbox = req;
+    pthread_mutex_unlock(&peer->lock);
+    curl_multi_wakeup(peer->multi);
+}
+
+void peer_give_up(struct peer *peer, const char *base, const char *error)
+{
+    struct drop *drop = calloc(1, sizeof(*drop));
+
+    loop_assert_owner(peer->loop);
+    mr_assert(drop != NULL);
+    *drop = (struct drop){.base = peer_url(base, "/"), .error = error};
+    pthread_mutex_lock(&peer->lock);
+    drop->next = peer->drops;
+    peer->drops = drop;
     pthread_mutex_unlock(&peer->lock);
     curl_multi_wakeup(peer->multi);
 }

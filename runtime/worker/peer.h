@@ -31,6 +31,7 @@ struct peer_answer {
     const char *body;
     size_t len;
     const char *error;
+    bool given_up; /* by peer_give_up: the other worker may have done it, or not */
 };
 typedef void (*peer_done)(void *arg, const struct peer_answer *answer);
 
@@ -39,6 +40,9 @@ struct peer *peer_new(struct loop *loop, struct mr_error *err);
 void peer_free(struct peer **peer);
 /* done runs on the loop, exactly once, never inside this call (but inside peer_free). */
 void peer_send(struct peer *peer, const struct peer_request *request, peer_done done, void *arg);
+
+/* Wait no longer for whoever has this URL: what is open there is answered with this error, a literal. */
+void peer_give_up(struct peer *peer, const char *base, const char *error);
 
 char *peer_escape(const char *text); /* for one piece of a path; malloc'ed */
 /* base, which may end in a slash, and path, which begins with one: malloc'ed. */

@@ -286,8 +286,19 @@ static void take_away(struct distributed *d, const struct member_round *round)
 /* For the hosts, and for what they have the store write. */
 static void take_lease(struct distributed *d, struct lease_times times)
 {
+    d->lease_ms = times.hard_ms;
     supervisor_lease(d->parts.sup, times.soft_ms, times.hard_ms);
     cluster_store_lease(d->store, times.hard_ms);
+}
+
+/* Who led may be frozen, and is asked for nothing more. */
+static void led_by(struct distributed *d, const char *url)
+{
+    if (d->leader_url[0] != '\0' && strcmp(d->leader_url, url) != 0)
+        peer_give_up(d->peer, d->leader_url,
+                     "the leader changed before it answered; it may have carried out the request "
+                     "or not: look before you try again");
+    set_text(&d->leader_url, url);
 }
 
 static void on_assigned(void *arg, const struct member_round *round)
@@ -301,7 +312,7 @@ static void on_assigned(void *arg, const struct member_round *round)
     if (!round->leads)
         free_owners(d);
     d->leads = round->leads;
-    set_text(&d->leader_url, given->leader_url != NULL ? given->leader_url : "");
+    led_by(d, given->leader_url != NULL ? given->leader_url : "");
     d->offset = given->offset;
     d->mismatch = given->error != CONNECT_OK;
     d->unreadable = d->reading = d->revoked = false;

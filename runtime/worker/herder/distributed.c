@@ -161,8 +161,11 @@ static int on_who(const struct conn_source *source, enum source_deed deed, const
                   int task, const char **url, struct mr_error *err)
 {
     const struct distributed *d = self_in(source);
+    bool over = d->leads && d->lease_ms != 0 && clock_boot_ms() >= d->lease_ms;
 
     *url = d->leads ? NULL : d->leader_url;
+    if (over) /* after a freeze somebody else may lead, and be asked instead of us */
+        return stale(err);
     if (deed == SOURCE_LEADS)
         return 0;
     if (d->rebalancing)

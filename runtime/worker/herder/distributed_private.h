@@ -56,6 +56,7 @@ struct distributed {
     enum connect_kind kind;
     bool leads;
     char *leader_url;            /* "" unknown */
+    int64_t lease_ms;            /* when ours ends, by clock_boot_ms; 0: never */
     struct map *owners;          /* "TASK CONN" → URL, of a leader */
     struct work_list allocation; /* what is to run here */
     enum dist_step step;

@@ -19,6 +19,7 @@ struct call {
     bool running;     /* the route's function is on the stack: call_start gives back and frees */
     bool answered;    /* while running */
     bool with_herder; /* listed at the desk; the herder will come back */
+    bool again;       /* the route was run a second time */
     struct call *next;
     struct call **prev;
     struct loop_timer deadline;
@@ -246,6 +247,28 @@ static void wait_for_herder(struct call *call)
                      call);
 }
 
+/* true: the call is over. */
+static bool run_route(struct call *call)
+{
+    call->running = true;
+    call->exchange->match.route->run(call);
+    call->running = false;
+    if (!call->answered)
+        return false;
+    give_back(call);
+    free(call);
+    return true;
+}
+
+bool call_again(struct call *call)
+{
+    if (call->again)
+        return false;
+    call->again = true;
+    run_route(call);
+    return true;
+}
+
 void call_start(struct call_desk *desk, struct exchange *exchange)
 {
     struct call *call;
@@ -258,13 +281,7 @@ void call_start(struct call_desk *desk, struct exchange *exchange)
         desk->finished(desk->arg, exchange);
         return;
     }
-    *call = (struct call){.desk = desk, .exchange = exchange, .running = true};
-    exchange->match.route->run(call);
-    call->running = false;
-    if (!call->answered) {
+    *call = (struct call){.desk = desk, .exchange = exchange};
+    if (!run_route(call))
         wait_for_herder(call);
-        return;
-    }
-    give_back(call);
-    free(call);
 }

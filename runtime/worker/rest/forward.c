@@ -4,6 +4,9 @@
  *
  *   client ─► here ─ forward=true ─► leader ─ forward=false ─► owner          no further: 409
  *
+ * When the leader changes meanwhile, the call begins again, once, if it may be done twice: who led before does nothing any more
+ * once its lease is over (herder/distributed.c).
+ *
  * Only Authorization travels along, and the signature of an internal call. Spec: RestClient, HerderRequestHandler. */
 #include "worker/rest/rest_private.h"
 
@@ -77,14 +80,23 @@ static void take_success(struct exchange *exchange, const struct peer_answer *fr
     json_decref(body);
 }
 
+/* Has the same effect twice as once. Creating answers 409 the second time, restarting restarts. */
+static bool repeatable(const struct exchange *exchange)
+{
+    return strcmp(exchange->match.route->method, "POST") != 0;
+}
+
 static void on_answered(void *arg, const struct peer_answer *answer)
 {
     struct exchange *exchange = call_take_back(arg);
     char text[768];
 
-    if (exchange == NULL)
+    if (exchange == NULL || (answer->given_up && repeatable(exchange) && call_again(arg)))
         return;
-    if (answer->status == 0) {
+    if (answer->given_up) {
+        snprintf(text, sizeof(text), "IO Error trying to forward REST request: %s", answer->error);
+        entities_error(&exchange->answer, 500, text);
+    } else if (answer->status == 0) {
         snprintf(text, sizeof(text),
                  "IO Error trying to forward REST request: %s; the other worker must be reachable "
                  "at the address that it advertises (rest.advertised.host.name and "

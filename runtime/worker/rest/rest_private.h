@@ -70,6 +70,9 @@ void call_reply_written(struct call *call, const char *conn, const struct herder
  * error has been answered): return at once then. */
 bool call_came_back(struct call *call, const struct herder_answer *answer);
 
+/* Begin again what a call asks the herder for, once: false when it was already. Its exchange was taken back. */
+bool call_again(struct call *call);
+
 /* Take the exchange back from whoever worked on it meanwhile; NULL: its deadline has passed, and the call is gone. */
 struct exchange *call_take_back(struct call *call);
 void call_end(struct call *call); /* its answer is in the exchange */

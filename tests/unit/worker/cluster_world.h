@@ -290,6 +290,11 @@ void peer_send(struct peer *peer, const struct peer_request *request, peer_done 
     cluster.peer_arg = arg;
 }
 
+void peer_give_up(struct peer *peer, const char *base, const char *error)
+{
+    note("give up %s\n", base);
+}
+
 char *peer_escape(const char *text)
 {
     return strdup(text);
@@ -382,6 +387,7 @@ struct round {
     bool leads;
     bool mismatch;
     bool lease;
+    const char *leader_url;
     int64_t ahead; /* its offset is so much further than ours */
 };
 
@@ -398,10 +404,12 @@ static void read_list(struct work_list *list, const char *text)
 
 static void round_ends(const struct round *round)
 {
-    struct connect_assignment given = {.leader = (char *)(uintptr_t) "m1",
-                                       .leader_url = (char *)(uintptr_t) "http://leader:1/",
-                                       .offset = config_state_offset(cluster.config) + round->ahead,
-                                       .error = round->mismatch ? 1 : 0};
+    struct connect_assignment given = {
+        .leader = (char *)(uintptr_t) "m1",
+        .leader_url =
+            (char *)(uintptr_t)(round->leader_url != NULL ? round->leader_url : "http://leader:1/"),
+        .offset = config_state_offset(cluster.config) + round->ahead,
+        .error = round->mismatch ? 1 : 0};
 
     read_list(&given.assigned, round->assigned);
     read_list(&given.revoked, round->revoked);

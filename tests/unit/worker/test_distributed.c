@@ -490,6 +490,37 @@ static void a_follower_names_the_leader_and_a_leader_the_owner(void **state)
     work_list_deinit(&share.owned);
 }
 
+/* What was sent to it would wait as long as it is frozen. */
+static void a_leader_that_is_another_is_not_waited_for(void **state)
+{
+    (void)state;
+    join(NULL, false);
+    forget();
+    round_ends(&(struct round){0});
+    expect("settled 2:\n");
+    round_ends(&(struct round){.leader_url = "http://next:1/"});
+    expect("give up http://leader:1/\nsettled 3:\n");
+}
+
+/* It was frozen, and somebody else may lead by now. */
+static void who_led_does_nothing_more_when_its_lease_is_over(void **state)
+{
+    struct fixture *f = *state;
+
+    create("c");
+    join("c:-1", true);
+    forget();
+    cluster.member.lease(cluster.member_arg, (struct lease_times){1, clock_boot_ms()});
+    forget();
+    herder_delete(f->herder, "c", on_answer, f);
+    expect("");
+    assert_int_equal(f->code, MR_ERR_STATE);
+    cluster.member.lease(cluster.member_arg, (struct lease_times){1, clock_boot_ms() + 60000});
+    forget();
+    herder_delete(f->herder, "c", on_answer, f);
+    expect("write removal c\n");
+}
+
 static void an_open_round_refuses_what_depends_on_it_and_nothing_else(void **state)
 {
     struct fixture *f = *state;
@@ -607,6 +638,8 @@ int main(void)
         test(a_follower_sends_them_signed_and_again_until_they_are_taken),
         test(a_set_that_another_worker_made_is_the_leaders_to_write),
         test(a_follower_names_the_leader_and_a_leader_the_owner),
+        test(a_leader_that_is_another_is_not_waited_for),
+        test(who_led_does_nothing_more_when_its_lease_is_over),
         test(an_open_round_refuses_what_depends_on_it_and_nothing_else),
         test(a_stop_empties_the_set_then_says_so_then_reads),
         test(a_create_is_answered_when_the_topic_has_it),

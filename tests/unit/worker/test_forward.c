@@ -19,6 +19,7 @@ struct call {
     struct exchange exchange;
     bool expired;
     bool ended;
+    int again; /* how often it was begun again */
     char error[512];
     int status; /* of an error */
 };
@@ -56,6 +57,11 @@ void call_reply_error(struct call *call, int status, const char *fmt, ...)
     va_end(args);
     call->status = status;
     call->ended = true;
+}
+
+bool call_again(struct call *call)
+{
+    return call->again++ == 0;
 }
 
 struct peer *herder_peer(const struct herder *herder)
@@ -221,6 +227,41 @@ static void an_answer_that_comes_too_late_is_dropped(void **state)
     end_call(call);
 }
 
+static const struct peer_answer given_up = {.body = "", .error = "who led", .given_up = true};
+
+static void who_led_is_not_waited_for_but_another_asked_once(void **state)
+{
+    struct call *call = new_call("/connectors/c/config");
+
+    (void)state;
+    forward_call(call, "http://other:1/");
+    answer_fn(answer_arg, &given_up);
+    assert_int_equal(call->again, 1);
+    assert_false(call->ended);
+    forward_call(call, "http://next:1/");
+    answer_fn(answer_arg, &given_up);
+    assert_true(call->ended);
+    assert_string_equal(call->exchange.answer.body,
+                        "{\"error_code\":500,\"message\":\"IO Error trying to forward REST "
+                        "request: who led\"}");
+    end_call(call);
+}
+
+/* Whoever led may have created it. */
+static void what_must_not_be_done_twice_is_not_sent_twice(void **state)
+{
+    static const struct route create = {.method = "POST", .pattern = "/connectors"};
+    struct call *call = new_call("/connectors");
+
+    (void)state;
+    call->exchange.match.route = &create;
+    forward_call(call, "http://other:1/");
+    answer_fn(answer_arg, &given_up);
+    assert_int_equal(call->again, 0);
+    assert_int_equal(call->exchange.answer.status, 500);
+    end_call(call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +270,8 @@ int main(void)
         cmocka_unit_test(answers_are_taken_over),
         cmocka_unit_test(what_is_no_answer_is_an_error_that_says_so),
         cmocka_unit_test(an_answer_that_comes_too_late_is_dropped),
+        cmocka_unit_test(who_led_is_not_waited_for_but_another_asked_once),
+        cmocka_unit_test(what_must_not_be_done_twice_is_not_sent_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,7 @@ struct fixture {
     struct peer *peer;
     int answers;
     int status;
+    bool given_up;
     char body[256];
     char error[256];
     struct loop_timer guard;
@@ -79,6 +80,7 @@ static void on_answer(void *arg, const struct peer_answer *answer)
 
     f->answers++;
     f->status = answer->status;
+    f->given_up = answer->given_up;
     snprintf(f->body, sizeof(f->body), "%s", answer->body);
     snprintf(f->error, sizeof(f->error), "%s", answer->error != NULL ? answer->error : "");
     loop_stop(f->loop);
@@ -228,6 +230,26 @@ static void what_is_open_at_the_end_is_answered(void **state)
     assert_string_equal(f->error, "the worker is stopping");
 }
 
+static void who_is_given_up_is_waited_for_no_longer_and_nobody_else(void **state)
+{
+    struct fixture *f = *state;
+    int64_t from = clock_ms();
+    char base[64];
+
+    start_serving(NULL);
+    send_to_server(f, &(struct peer_request){.method = "PUT", .timeout_ms = WAIT_MS}, server.port);
+    snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port / 10);
+    peer_give_up(f->peer, base, "another");
+    snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port);
+    peer_give_up(f->peer, base, "it leads no more");
+    run(f);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->status, 0);
+    assert_true(f->given_up);
+    assert_string_equal(f->error, "it leads no more");
+    assert_true(clock_ms() - from < WAIT_MS / 2);
+}
+
 /* Answers of this size to as many connections as come. */
 #define BIG ((size_t)14 << 20)
 #define BIGS 6
@@ -333,6 +355,7 @@ int main(void)
         test(who_cannot_be_reached_is_an_error_and_not_a_wait),
         test(who_does_not_answer_is_waited_for_no_longer_than_asked),
         test(what_is_open_at_the_end_is_answered),
+        test(who_is_given_up_is_waited_for_no_longer_and_nobody_else),
         test(all_answers_together_stay_within_one_budget),
         test(an_answer_that_is_too_large_is_an_error),
         cmocka_unit_test(urls_are_joined_by_one_slash),
