@@ -24,13 +24,13 @@ static const struct mr_config_key extract_field_keys[] = {
      .flags = MR_CFG_REQUIRED,
      .doc = "Name of the field to take out.",
      .importance = MR_CFG_MEDIUM},
+    HALF_DEFAULTS_KEY,
     {.name = "field.syntax.version",
      .fallback = "V1",
      .doc = "How field is read: V1 as the name of a field; V2 as a path to a nested field, with "
             "dots between names, and backticks around a name that has dots.",
      .choices = "~v1|v2",
      .importance = MR_CFG_HIGH},
-    HALF_DEFAULTS_KEY,
     {0},
 };
 
