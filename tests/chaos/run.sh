@@ -4,10 +4,9 @@
 set -uo pipefail
 mark=chaos-$$
 sweep() {
-    local file pid
-    for file in /proc/[0-9]*/environ; do
-        pid=${file//[^0-9]/}
-        grep -qszx "MILLRACE_TEST_RUN=$mark" "$file" && kill -KILL "$pid" 2>/dev/null
+    local file
+    for file in $(grep -lszx "MILLRACE_TEST_RUN=$mark" /proc/[0-9]*/environ 2>/dev/null); do
+        kill -KILL "${file//[^0-9]/}" 2>/dev/null
     done
     return 0
 }
