@@ -104,6 +104,7 @@ static int setup(void **state)
     props_init(&f->worker);
     props_set(&f->worker, "key.converter", "RigString");
     props_set(&f->worker, "value.converter", "RigString");
+    props_set(&f->worker, "header.converter", "RigString");
     f->pool = batch_pool_new(&host_api_table, 1 << 24, 1000);
     f->batch = batch_pool_take(f->pool);
     *state = f;
