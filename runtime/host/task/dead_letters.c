@@ -286,6 +286,8 @@ static int push(struct dead_letters *d, const struct producer_record *rec, struc
 
     while ((rc = producer_send(d->producer, rec, err)) == MR_ERR_FULL) {
         err_clear(err);
+        if (producer_in_flight(d->producer) == 0) /* waiting would be for ever */
+            return mr_fail(err, MR_ERR_TOO_LARGE, "it is larger than buffer.memory");
         if (!d->spec.wait(d->spec.arg, 0))
             return mr_fail(err, MR_ERR_CLOSED, "the task ends before a dead letter was written");
         producer_reports(d->producer, SLICE_MS, on_report, d);
@@ -320,6 +322,16 @@ int dead_letters_send(struct dead_letters *d, const struct failure *failure,
     return rc;
 }
 
+/* What has not left yet must not: their records are read again, perhaps by a successor. */
+static int give_up(struct dead_letters *d, struct mr_error *err)
+{
+    producer_purge(d->producer);
+    while (d->out.next != &d->out && producer_in_flight(d->producer) > 0)
+        producer_reports(d->producer, SLICE_MS, on_report, d);
+    d->lost.code = 0;
+    return mr_fail(err, MR_ERR_CLOSED, "the task ends before its dead letters are written");
+}
+
 int dead_letters_settle(struct dead_letters *d, struct mr_error *err)
 {
     int64_t end_ms = INT64_MAX;
@@ -331,7 +343,7 @@ int dead_letters_settle(struct dead_letters *d, struct mr_error *err)
         if (end_ms == INT64_MAX && !d->spec.wait(d->spec.arg, 0))
             end_ms = clock_ms() + ENDING_MS;
         if (clock_ms() >= end_ms)
-            return mr_fail(err, MR_ERR_CLOSED, "the task ends before its dead letters are written");
+            return give_up(d, err);
     }
     return trouble(d, err);
 }

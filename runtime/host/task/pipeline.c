@@ -256,9 +256,13 @@ static int transform(struct pipeline *p, struct record *rec, struct mr_error *er
     size_t at = 0;
     int rc;
 
-    do
+    for (size_t tried = 0;; tried = at) {
         rc = transform_chain_apply(p->chain, rec, &at, err);
-    while (rc == MR_ERR_RETRY && again(p, &tries, err));
+        if (at != tried)
+            tries = (struct tries){0};
+        if (rc != MR_ERR_RETRY || !again(p, &tries, err))
+            break;
+    }
     if (rc < 0) {
         const struct failure failure = {"TRANSFORMATION", transform_chain_class(p->chain, at), rec};
 
@@ -308,6 +312,20 @@ static int headers_to_kafka(struct plugin_stage *stage, struct record *rec, stru
     return MR_OK;
 }
 
+/* What Java's ProducerRecord refuses; no tolerance there. */
+static int check_target(const struct record *rec, struct mr_error *err)
+{
+    if (rec->pub.timestamp < MR_NO_TIMESTAMP)
+        return mr_fail(err, MR_ERR_DATA, "Invalid record timestamp %lld",
+                       (long long)rec->pub.timestamp);
+    if (rec->pub.partition < MR_NO_PARTITION)
+        return mr_fail(
+            err, MR_ERR_DATA,
+            "Invalid partition: %d. Partition number should always be non-negative or null.",
+            rec->pub.partition);
+    return MR_OK;
+}
+
 static int part_to_kafka(struct pipeline *p, enum plugin_role role, struct record *rec,
                          struct mr_error *err)
 {
@@ -328,6 +346,8 @@ static int record_to_kafka(struct pipeline *p, struct record *rec, struct mr_err
     static const enum plugin_role order[] = {PLUGIN_HEADER, PLUGIN_KEY, PLUGIN_VALUE};
     int rc = p->transforms ? transform(p, rec, err) : MR_OK;
 
+    if (rc == MR_OK && check_target(rec, err) != MR_OK)
+        return err->code;
     for (size_t i = rec->pub.header_count > 0 ? 0 : 1; rc == MR_OK && i < PLUGIN_ROLES; i++) {
         struct tries tries = {0};
 
@@ -345,20 +365,6 @@ static int record_to_kafka(struct pipeline *p, struct record *rec, struct mr_err
     return rc == MR_DROP ? MR_OK : rc;
 }
 
-/* What Java's ProducerRecord refuses; no tolerance there. */
-static int check_target(const struct record *rec, struct mr_error *err)
-{
-    if (rec->pub.timestamp < MR_NO_TIMESTAMP)
-        return mr_fail(err, MR_ERR_DATA, "Invalid record timestamp %lld",
-                       (long long)rec->pub.timestamp);
-    if (rec->pub.partition < MR_NO_PARTITION)
-        return mr_fail(
-            err, MR_ERR_DATA,
-            "Invalid partition: %d. Partition number should always be non-negative or null.",
-            rec->pub.partition);
-    return MR_OK;
-}
-
 int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, struct mr_error *err)
 {
     int rc = check_plugins(p, batch, err);
@@ -367,9 +373,7 @@ int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, str
     for (i = 0; rc == MR_OK && i < batch->pub.count; i++) {
         struct record *rec = batch_at(batch, i);
 
-        rc = check_target(rec, err);
-        if (rc == MR_OK)
-            rc = record_to_kafka(p, rec, err);
+        rc = record_to_kafka(p, rec, err);
         if (batch->over && rc == MR_OK)
             rc = mr_fail(err, MR_ERR_FATAL, "%s", batch->fault);
         if (rc != MR_OK)

@@ -60,6 +60,18 @@ static int ask_plugin(struct sink_task *s, struct consumer_partition *parts, siz
     return task_leave(s->task, slot, rc, err);
 }
 
+/* The plugin may have sought back in that call. */
+static size_t up_to_here(const struct sink_task *s, struct consumer_partition *parts, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (ledger_has(s->ledger, parts[i].topic, parts[i].partition) &&
+            parts[i].offset <= ledger_position(s->ledger, parts[i].topic, parts[i].partition))
+            parts[kept++] = parts[i];
+    return kept;
+}
+
 /* offer: lend the consumer meanwhile; not inside the consumer's own callbacks. Gives how many of parts may be committed, from the
  * front. A flush that fails for good ends the task also inside a revocation: it could never commit again. */
 static size_t flush(struct sink_task *s, struct consumer_partition *parts, size_t count, bool offer)
@@ -81,9 +93,11 @@ static size_t flush(struct sink_task *s, struct consumer_partition *parts, size_
         sink_consumer_take_back(s);
     if (offer)
         sink_control_apply(s);
+    else
+        sink_control_move(s);
     s->unflushed = rc < 0;
     if (rc >= 0)
-        return count;
+        return up_to_here(s, parts, count);
     s->broken = rc != MR_ERR_RETRY;
     if (rc == MR_ERR_RETRY && err.retry_after_ms > 0)
         s->commit_due_ms = clock_ms() + err.retry_after_ms;

@@ -72,7 +72,6 @@ void sink_consumer_take_back(struct sink_task *s)
     if (consumer_take_back(s->consumer, s->parts, count, &err) != MR_OK)
         sink_task_fail(s, &err, NULL);
     s->polled_ms = clock_ms();
-    s->stopped_delivery = false; /* settled anew before the next poll */
 }
 
 /* --- delivery on and off ------------------------------------------------------------------------------------------- */
@@ -91,7 +90,12 @@ void sink_consumer_settle(struct sink_task *s)
         count = ledger_positions(s->ledger, s->parts);
         if (consumer_resume(s->consumer, s->parts, count, &err) != MR_OK)
             sink_task_fail(s, &err, NULL);
-        s->stopped_delivery = false;
+        s->stopped_delivery = s->read_again = false;
+    } else if (!stop && s->read_again && sink_commit_room(s)) {
+        count = ledger_positions(s->ledger, s->parts);
+        if (consumer_seek(s->consumer, s->parts, count, &err) != MR_OK)
+            sink_task_fail(s, &err, NULL);
+        s->read_again = false;
     }
 }
 

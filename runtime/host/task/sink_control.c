@@ -108,17 +108,29 @@ static void seek_all(struct sink_task *s)
         sink_task_fail(s, &err, NULL);
 }
 
+void sink_control_move(struct sink_task *s)
+{
+    for (size_t i = 0; i < s->wish_count; i++) {
+        const struct sink_wish *w = &s->wishes[i];
+
+        if (!w->seek || !assigned(s, w->topic, w->partition))
+            continue;
+        ledger_move(s->ledger, w->topic, w->partition, w->offset);
+        s->sent_count = 0; /* an answer to a commit that is out would hide the way back */
+    }
+}
+
 bool sink_control_apply(struct sink_task *s)
 {
     size_t kept = 0;
+
+    sink_control_move(s);
 
     for (size_t i = 0; i < s->wish_count; i++) {
         const struct sink_wish *w = &s->wishes[i];
 
         if (!assigned(s, w->topic, w->partition))
             continue; /* it went meanwhile */
-        if (w->seek)
-            ledger_move(s->ledger, w->topic, w->partition, w->offset);
         s->wishes[kept++] = *w;
     }
     s->wish_count = 0;

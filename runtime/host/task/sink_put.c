@@ -245,6 +245,7 @@ bool sink_task_put(struct sink_task *s, struct batch *batch)
     }
     if (rc < 0)
         ledger_reject(s->ledger);
+    s->read_again = s->read_again || cut;
     if (rc < 0 && !cut)
         sink_task_fail(s, &err, s->task->where);
     sink_task_batch_done(s, batch);

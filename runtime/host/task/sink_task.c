@@ -98,6 +98,7 @@ static void deliver(struct sink_task *s, size_t count)
         }
         done = convert(s, msgs, count, batch);
         if (done == 0) {
+            s->read_again = true;
             sink_task_batch_done(s, batch);
             return;
         }
@@ -105,6 +106,7 @@ static void deliver(struct sink_task *s, size_t count)
         msgs += done;
         count -= done;
     }
+    s->read_again = s->read_again || count > 0;
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------------------ */
@@ -148,6 +150,7 @@ static void pass_over(struct sink_task *s, size_t count)
 {
     stage(s, s->msgs, count);
     ledger_reject(s->ledger);
+    s->read_again = true;
 }
 
 /* A poll by itself does nothing that others see but keep the place in the group, so the task rests in it. What the lease does not
@@ -166,7 +169,7 @@ static void poll_consumer(struct sink_task *s, int64_t timeout_ms)
         batch_pool_trim(s->pool); /* a quiet topic: cached memory goes back */
     else
         trouble_is_over(s);
-    if (n > 0 && !task_lease_act(s->task))
+    if (n > 0 && (!task_lease_act(s->task) || s->unopened.count > 0))
         pass_over(s, (size_t)n);
     else if (n > 0 && !ending(s))
         deliver(s, (size_t)n);

@@ -51,6 +51,7 @@ struct sink_task {
     bool unflushed;        /* put accepted something since the last good flush */
     bool broken;           /* flush failed for good: nothing may be committed any more */
     bool stopped_delivery; /* consumer_pause was called */
+    bool read_again; /* something polled was not put: the consumer is sought before the next poll */
 
     struct consumer_partition *parts; /* scratch, as many as the ledger holds */
     size_t parts_cap;
@@ -84,6 +85,7 @@ void sink_task_drop_held(struct sink_task *s, const struct consumer_partition *p
 extern const struct instance_sink sink_control_table;
 /* After a slot has returned, when the consumer is ours. true: reading goes on elsewhere, what was polled is stale. */
 bool sink_control_apply(struct sink_task *s);
+void sink_control_move(struct sink_task *s); /* its seeks alone, and in the ledger alone */
 void sink_control_open(struct sink_task *s, const struct consumer_partition *parts, size_t count);
 void sink_control_close(struct sink_task *s, const struct consumer_partition *parts, size_t count,
                         bool lost);

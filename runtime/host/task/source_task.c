@@ -142,10 +142,27 @@ static bool take_answers(struct source_task *s)
     return done;
 }
 
+/* A record that became a dead letter counts as done; its offset may be stored when the letter is delivered, and not before. */
+static bool letters_delivered(struct source_task *s)
+{
+    struct mr_error err = {0};
+
+    if (s->unsettled || pipeline_settle(s->pipeline, &err) == MR_OK)
+        return !s->unsettled;
+    s->unsettled = true;
+    if (err.code != MR_ERR_CLOSED)
+        task_fail(s->task, &err, NULL);
+    return false;
+}
+
 static int64_t put_offsets(void *arg, json_t *entries)
 {
     struct source_task *s = arg;
 
+    if (!letters_delivered(s)) {
+        json_decref(entries);
+        return -1;
+    }
     return s->task->events->put_offsets(s->task->arg, s->task, entries);
 }
 
@@ -223,18 +240,6 @@ static void poll_retry(struct source_task *s, const struct mr_error *err, int64_
     s->next_poll_ms = now_ms + wait;
 }
 
-/* Before the offsets of what became dead letters are stored. Those of a task that ends are not. */
-static void settle_letters(struct source_task *s)
-{
-    struct mr_error err = {0};
-
-    if (pipeline_settle(s->pipeline, &err) == MR_OK)
-        return;
-    s->unsettled = true;
-    if (err.code != MR_ERR_CLOSED)
-        task_fail(s->task, &err, NULL);
-}
-
 static void convert_and_send(struct source_task *s, struct batch *batch)
 {
     struct mr_error err = {0};
@@ -245,8 +250,6 @@ static void convert_and_send(struct source_task *s, struct batch *batch)
     rc = pipeline_to_kafka(s->pipeline, batch, &ready, &err);
     task_left(s->task);
     batch->pub.count = ready; /* what precedes a bad record is sent, and its offset stored */
-    if (rc != MR_ERR_CLOSED || !task_stopping(s->task))
-        settle_letters(s);
     sender_begin(&s->sender, batch);
     if (rc != MR_OK && !task_stopping(s->task))
         task_fail(s->task, &err, NULL);
@@ -331,10 +334,8 @@ static void turn(struct source_task *s)
 static void serve(struct source_task *s)
 {
     sender_walk_reports(&s->sender);
-    settle_letters(s);
     take_answers(s);
-    if (!s->unsettled)
-        offset_writer_tick(&s->writer, clock_ms());
+    offset_writer_tick(&s->writer, clock_ms());
     sender_look_for_trouble(&s->sender, clock_ms());
 }
 
@@ -450,7 +451,7 @@ static void finish(struct source_task *s)
         finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
     if (s->sender.producer != NULL && !task_lease_held(s->task))
         sender_take_back(&s->sender);
-    if (!s->unsettled && lease_is_back(s))
+    if (lease_is_back(s))
         finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
 }
 

@@ -29,7 +29,7 @@ static int number_of(const struct mr_record *rec)
     char text[16];
 
     snprintf(text, sizeof(text), "%.*s", (int)rec->value.len, (const char *)rec->value.u.p);
-    return strcmp(text, "odd") == 0 ? ODD : atoi(text);
+    return strcmp(text, "odd") == 0 || rec->value.len > 1000 ? ODD : atoi(text);
 }
 
 static bool has(const struct mr_batch *in, int number)
@@ -270,12 +270,13 @@ static void write_one(struct rig *rig, const char *value)
     rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
     rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
     rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-    assert_int_equal(
-        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0),
-                          RD_KAFKA_V_KEY("k", 1), RD_KAFKA_V_VALUE((void *)(uintptr_t)value, 3),
-                          RD_KAFKA_V_TIMESTAMP(1700000000000), RD_KAFKA_V_HEADER("a", "1", 1),
-                          RD_KAFKA_V_HEADER("a", NULL, 0), RD_KAFKA_V_END),
-        0);
+    assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0),
+                                       RD_KAFKA_V_KEY("k", 1),
+                                       RD_KAFKA_V_VALUE((void *)(uintptr_t)value, strlen(value)),
+                                       RD_KAFKA_V_TIMESTAMP(1700000000000),
+                                       RD_KAFKA_V_HEADER("a", "1", 1),
+                                       RD_KAFKA_V_HEADER("a", NULL, 0), RD_KAFKA_V_END),
+                     0);
     assert_int_equal(rd_kafka_flush(rk, 10000), 0);
     rd_kafka_destroy(rk);
 }
@@ -360,6 +361,24 @@ static void a_letter_that_can_not_be_written_fails_the_task_and_nothing_is_commi
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
 }
 
+/* Waiting for room that never comes would be for ever. */
+static void a_letter_above_buffer_memory_fails_the_task(void **state)
+{
+    struct rig *rig = *state;
+    char *large = malloc(600001);
+
+    memset(large, '1', 600000);
+    large[600000] = '\0';
+    picky.refuses = ODD;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, "producer.override.buffer.memory", "300000",
+             "producer.override.max.request.size", "10000000", NULL);
+    write_one(rig, large);
+    free(large);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "larger than buffer.memory"));
+}
+
 /* --- sources ------------------------------------------------------------------------------------------------------------ */
 
 static int bad_poll(void *self, struct mr_batch *out, struct mr_error *err)
@@ -411,6 +430,28 @@ static void a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_i
     assert_dead(rig, dead, 1);
 }
 
+static bool stopping_is(struct rig *rig, int64_t n)
+{
+    return rig_topic_end(rig, "out") == n;
+}
+
+/* The letter is under way when the task is stopped, and the topic never takes it. */
+static void a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, ALL, "millrace.errors.deadletterqueue.topic.name", "dead",
+             "worker:offset.flush.interval.ms", "60000", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "out", 1, 1);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    rd_kafka_mock_push_request_errors(rig->cluster, 0 /* Produce */, 1,
+                                      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    rig_start(rig, &bad_source, TARGET_STARTED);
+    rig_wait_true(rig, stopping_is, 2);
+    rig_stop(rig);
+    assert_int_equal(rig_stored(rig, "{\"name\":\"p\"}", "at"), -1);
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -424,6 +465,8 @@ int main(int argc, char **argv)
         T(a_letter_has_all_that_was_read_and_what_went_wrong),
         T(a_letter_from_a_batch_that_waited_says_the_same),
         T(a_letter_that_can_not_be_written_fails_the_task_and_nothing_is_committed),
+        T(a_letter_above_buffer_memory_fails_the_task),
+        T(a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back),
         T(a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_it),
     };
 

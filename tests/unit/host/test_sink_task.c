@@ -360,6 +360,25 @@ static void a_long_put_keeps_its_place_in_the_group(void **state)
     check_got(800, 2);
 }
 
+/* All partitions were stopped already when control took the consumer. */
+static void a_batch_that_takes_long_the_second_time_lets_reading_go_on(void **state)
+{
+    struct rig *rig = *state;
+
+    keep_script.retries = 1;
+    keep_script.retry_after = 1500;
+    rig_init(rig, 1, "topics", "in", "consumer.override.max.poll.interval.ms", "6000", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 100);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, puts_at_least, 1);
+    keep_script.slow_put_ms = 3500;
+    rig_wait_true(rig, accepted_is, 100);
+    rig_write_topic(rig, "in", 1, 100, 100);
+    rig_wait_true(rig, accepted_is, 200);
+    rig_stop(rig);
+    check_got(200, 1);
+}
+
 static void the_members_id_stands_in_the_black_box_until_it_leaves(void **state)
 {
     struct rig *rig = *state;
@@ -379,6 +398,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(many_puts_of_one_poll_keep_the_place_in_the_group), /* the longest begin first */
         T(a_long_put_keeps_its_place_in_the_group),
+        T(a_batch_that_takes_long_the_second_time_lets_reading_go_on),
         T(records_arrive_once_in_order_and_are_committed_after_flush),
         T(a_stop_commits_what_was_put_and_the_next_start_goes_on_there),
         T(a_put_that_asks_for_a_retry_gets_the_same_batch_again),

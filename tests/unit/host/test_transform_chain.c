@@ -319,6 +319,32 @@ static void a_task_that_ends_takes_no_further_try(void **state)
     assert_int_equal(pipeline_tolerance(f->p)->skipped, 0);
 }
 
+/* Each transform has errors.retry.timeout for itself. */
+static void the_next_transforms_tries_count_anew(void **state)
+{
+    struct fixture *f = *state;
+
+    make(f, "transforms", "a,b", "transforms.a.type", "Spell", "transforms.a.fails", "2",
+         "transforms.b.type", "Spell", "transforms.b.fails", "2", "errors.retry.timeout", "60000",
+         NULL);
+    add(f, "v");
+    assert_int_equal(run(f), MR_OK);
+    assert_int_equal(f->waited_ms, 2 * (300 + 600));
+}
+
+/* What the source set is not looked at before a transform had its way with it. */
+static void where_a_record_goes_is_judged_after_the_transforms(void **state)
+{
+    struct fixture *f = *state;
+    struct record *rec;
+
+    make(f, "transforms", "a", "transforms.a.type", "Spell", "transforms.a.letter", "drop", NULL);
+    rec = add(f, "v");
+    rec->pub.partition = -7;
+    assert_int_equal(run(f), MR_OK);
+    assert_true(rec->dropped);
+}
+
 static void tries_end_with_the_retry_timeout(void **state)
 {
     struct tolerance t = {.retry_ms = 1000, .retry_delay_ms = 500};
@@ -376,6 +402,8 @@ int main(void)
         T(another_try_begins_from_the_record_as_it_was),
         T(without_a_retry_timeout_tolerance_decides_at_once),
         T(a_task_that_ends_takes_no_further_try),
+        T(the_next_transforms_tries_count_anew),
+        T(where_a_record_goes_is_judged_after_the_transforms),
         T(tries_end_with_the_retry_timeout),
         T(a_chain_that_can_not_be_made_says_why),
     };
