@@ -113,8 +113,8 @@ void chaos_await_progress(const struct chaos_source *s, int ms);
 struct chaos_terms {
     int rewinds;     /* within one life of a task: leases that were lost */
     int64_t doubles; /* at most, of one task; -1: as many as deaths explain */
-    bool
-        late_offsets; /* a producer of offsets that was cut off may deliver when it is mended: doubles, no loss */
+    /* What a producer that was cut off has in its socket may come when the wire is mended: doubles, of records and offsets. */
+    bool late;
 };
 /* Heal, stop the source, and judge each task: nothing lost, nothing out of order, nobody beside his successor, offsets
  * that only grow and are taken up where they were left. Fails the scenario with what is wrong. The worst of all tasks. */

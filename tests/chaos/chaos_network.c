@@ -53,7 +53,7 @@ static void cut_and_mend(enum chaos_way ways)
         chaos_await_progress(s, CHAOS_HEAL_MS);
     }
     assert_true(chaos_lives(c->w[VICTIM]));
-    chaos_judge(s, &(struct chaos_terms){.rewinds = 4, .doubles = -1, .late_offsets = true});
+    chaos_judge(s, &(struct chaos_terms){.rewinds = 4, .doubles = -1, .late = true});
     chaos_judge_sink(sink);
 }
 
