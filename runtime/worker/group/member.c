@@ -322,6 +322,7 @@ static void free_parts(struct member *m)
     assignor_free(&m->assignor);
     lead_deinit(&m->lead);
     work_list_deinit(&m->held);
+    work_list_deinit(&m->joined_with);
     free(m->group);
     free(m->url);
     free(m->id);

@@ -40,8 +40,9 @@ struct member_options {
 
 /* One finished round. Everything borrowed for the call.
  *
- * The new allocation is: what it was, without `assignment.revoked`, with `assignment.assigned`; with kind CONNECT_EAGER it is
- * `assignment.assigned` alone. Revoked items need not be held, assigned ones may be held already.
+ * The new allocation is: `held`, without `assignment.revoked`, with `assignment.assigned`; with kind CONNECT_EAGER it is
+ * `assignment.assigned` alone. `held` is what we joined with, so what the leader takes us to have: what was given up after
+ * that is ours again, and what was added after that is not. Revoked items need not be held, assigned ones may be held already.
  * assignment.error != 0: read the config topic up to assignment.offset and report it, change nothing; the member joins again
  * by itself, then or after a back-off. assignment.delay_ms: it joins again by itself when that is over.
  * A leader that gave us no entry at all gives an empty assignment.
@@ -53,6 +54,7 @@ struct member_round {
     enum connect_kind kind;
     const char *member_id;
     bool leads;
+    const struct work_list *held;
     const struct connect_assignment *assignment;
     struct lease_times lease;
 };

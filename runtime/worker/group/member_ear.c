@@ -26,6 +26,7 @@ struct event {
     struct lease_times times;
     struct lead lead;
     struct member_round round;
+    struct work_list held;
     struct connect_assignment assignment;
     struct mr_error err;
 };
@@ -63,6 +64,7 @@ static void event_free(struct event *event)
     unref(event->ear);
     free(event->text);
     lead_deinit(&event->lead);
+    work_list_deinit(&event->held);
     connect_protocol_assignment_deinit(&event->assignment);
     free(event);
 }
@@ -179,6 +181,8 @@ void ear_assigned_take(struct ear *ear, const struct member_round *round,
     event->round = *round;
     event->round.member_id = event->text;
     event->round.assignment = &event->assignment;
+    mr_assert(work_list_copy(&event->held, round->held) == 0);
+    event->round.held = &event->held;
     post(event);
 }
 

@@ -187,7 +187,8 @@ static void finish(struct member *m, struct connect_assignment *assignment)
     struct member_round round = {.generation = m->generation,
                                  .kind = (enum connect_kind)m->round_kind,
                                  .member_id = m->id,
-                                 .leads = m->leads};
+                                 .leads = m->leads,
+                                 .held = &m->joined_with};
 
     log_info("round %d of the group %s: %s, %zu items assigned, %zu revoked, delay %d ms%s",
              m->generation, m->group, connect_protocol_name(round.kind), assignment->assigned.items,
@@ -460,6 +461,7 @@ static void send_join(struct member *m)
 
     for (int kind = 0; kind <= (int)m->best; kind++)
         sent &= write_metadata(m, (enum connect_kind)kind, &metadata[kind]) == 0;
+    mr_assert(work_list_copy(&m->joined_with, &m->held) == 0);
     m->state = MEMBER_JOINING;
     m->wants_round = false;
     sent = sent && call_join(m, metadata);

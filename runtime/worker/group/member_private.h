@@ -79,8 +79,9 @@ struct member {
     /* the round in which we are joined */
     int round_kind;
     bool leads;
-    bool twins_told; /* two members with one URL were named */
-    int64_t ask;     /* number of the last question to the herder */
+    bool twins_told;              /* two members with one URL were named */
+    int64_t ask;                  /* number of the last question to the herder */
+    struct work_list joined_with; /* what our JoinGroup said that we hold */
     struct lead lead;
     struct assignor *assignor;
     struct loop_timer lead_timer;

@@ -261,26 +261,35 @@ static void read_on(struct distributed *d)
     cluster_store_refresh(d->store, d->parts.config->cluster.sync_ms, on_read, reading);
 }
 
-/* What is not ours any more ends at once; what is new waits for `settle`. */
+static void remove_list(struct work_list *from, const struct work_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t t = 0; t < list->entries[i].count; t++)
+            work_list_remove(from, list->entries[i].conn, list->entries[i].tasks[t]);
+}
+
+/* What is not ours any more ends at once; what is new waits for `settle`. The leader counts on what we joined with: a round that
+ * took something of it away may have been lost since, and then that is ours again. */
 static void take_away(struct distributed *d, const struct member_round *round)
 {
-    const struct connect_assignment *given = round->assignment;
-    struct work_list before = {0};
+    const struct work_list *revoked = &round->assignment->revoked;
+    struct work_list gone = {0};
+    struct work_list kept = {0};
 
-    copy_list(&before, &d->allocation);
-    if (round->kind == CONNECT_EAGER) {
-        work_list_deinit(&d->allocation);
-        merge_list(&d->ending, &before);
-    } else {
-        for (size_t i = 0; i < given->revoked.count; i++)
-            for (size_t t = 0; t < given->revoked.entries[i].count; t++)
-                work_list_remove(&d->allocation, given->revoked.entries[i].conn,
-                                 given->revoked.entries[i].tasks[t]);
-        merge_list(&d->ending, &given->revoked);
+    copy_list(&gone, &d->allocation);
+    if (round->kind != CONNECT_EAGER) {
+        copy_list(&kept, round->held);
+        remove_list(&kept, revoked);
+        merge_list(&d->assigned, &kept);
+        remove_list(&gone, &d->assigned);
+        merge_list(&d->ending, revoked);
     }
-    d->revoked = round->kind != CONNECT_EAGER && given->revoked.items > 0;
+    remove_list(&d->allocation, &gone);
+    merge_list(&d->ending, &gone);
+    d->revoked = round->kind != CONNECT_EAGER && revoked->items > 0;
     reshare_all(d, &d->ending);
-    work_list_deinit(&before);
+    work_list_deinit(&gone);
+    work_list_deinit(&kept);
 }
 
 /* For the hosts, and for what they have the store write. */
@@ -356,6 +365,7 @@ static void on_lost(void *arg, const char *why)
     log_warn("this worker is out of its group and joins again: %s", why);
     d->round++;
     d->step = DIST_IDLE;
+    d->stop_ask = -1; /* the round that waited for it is no more */
     d->rebalancing = true;
     d->leads = false;
     loop_timer_cancel(&d->wish_timer);

@@ -31,6 +31,7 @@ static struct cluster {
     struct member_events member;
     void *member_arg;
     int64_t generation;
+    struct work_list held; /* as it was reported last */
     peer_done peer_fn;
     void *peer_arg;
     char trace[64];   /* of the last status */
@@ -232,6 +233,8 @@ int member_report(struct member *member, const struct member_word *word)
     bool changed = stopping != word->stopping;
 
     stopping = word->stopping;
+    if (word->allocation != NULL)
+        assert_int_equal(work_list_copy(&cluster.held, word->allocation), 0);
     if (word->settled < 0 && word->rejoin == NULL && word->allocation == NULL) {
         if (changed)
             note(stopping ? "join nothing\n" : "join again\n");
@@ -388,7 +391,8 @@ struct round {
     bool mismatch;
     bool lease;
     const char *leader_url;
-    int64_t ahead; /* its offset is so much further than ours */
+    int64_t ahead;           /* its offset is so much further than ours */
+    const char *joined_with; /* NULL: what was reported last */
 };
 
 static void read_list(struct work_list *list, const char *text)
@@ -410,9 +414,14 @@ static void round_ends(const struct round *round)
             (char *)(uintptr_t)(round->leader_url != NULL ? round->leader_url : "http://leader:1/"),
         .offset = config_state_offset(cluster.config) + round->ahead,
         .error = round->mismatch ? 1 : 0};
+    struct work_list held = {0};
 
     read_list(&given.assigned, round->assigned);
     read_list(&given.revoked, round->revoked);
+    if (round->joined_with != NULL)
+        read_list(&held, round->joined_with);
+    else
+        assert_int_equal(work_list_copy(&held, &cluster.held), 0);
     cluster.member.assigned(
         cluster.member_arg,
         &(struct member_round){.generation = ++cluster.generation,
@@ -420,7 +429,9 @@ static void round_ends(const struct round *round)
                                .member_id = "m2",
                                .leads = round->leads,
                                .lease = {round->lease ? 1 : 0, round->lease ? 2 : 0},
+                               .held = &held,
                                .assignment = &given});
+    work_list_deinit(&held);
     work_list_deinit(&given.assigned);
     work_list_deinit(&given.revoked);
 }
@@ -465,6 +476,7 @@ static int tear_down(void **state)
     struct fixture *f = *state;
 
     herder_free(&f->herder);
+    work_list_deinit(&cluster.held);
     assert_null(next_timer(INT64_MAX));
     props_deinit(&f->config.props);
     free(f);

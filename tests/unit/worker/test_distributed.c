@@ -142,6 +142,58 @@ static void a_round_is_settled_when_what_it_took_has_stopped(void **state)
            "settled 2: c:1 c:3 and again: what was revoked has stopped\ntask c 3 STARTED\n");
 }
 
+static void what_a_lost_round_took_away_comes_back(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 2);
+    join("c:0 c:1", false);
+    task_says("c", 0, STATE_RUNNING);
+    task_says("c", 1, STATE_RUNNING);
+    forget();
+    round_ends(&(struct round){.revoked = "c:1"});
+    cluster.member.lost(cluster.member_arg, "test");
+    expect("stop_task c 1\n");
+    task_says("c", 1, STATE_UNASSIGNED);
+    expect("status c 1 UNASSIGNED 2 safe\n"); /* the member joins as if nothing had been taken */
+    round_ends(&(struct round){.assigned = NULL});
+    pass(0);
+    expect("settled 3: c:0 c:1\ntask c 1 STARTED\n");
+}
+
+static void what_a_round_took_away_comes_back_while_it_still_stops(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 2);
+    join("c:0 c:1", false);
+    task_says("c", 0, STATE_RUNNING);
+    task_says("c", 1, STATE_RUNNING);
+    round_ends(&(struct round){.revoked = "c:1"});
+    forget();
+    round_ends(&(struct round){.assigned = NULL}); /* joined without having settled the last */
+    expect("");
+    task_says("c", 1, STATE_UNASSIGNED);
+    pass(0);
+    assert_non_null(strstr(world.journal, "settled 3: c:0 c:1\n"));
+    assert_non_null(strstr(world.journal, "task c 1 STARTED\n"));
+}
+
+static void what_the_leader_was_not_told_of_is_not_ours(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 2);
+    join("c:0 c:1", false);
+    task_says("c", 0, STATE_RUNNING);
+    task_says("c", 1, STATE_RUNNING);
+    forget();
+    round_ends(&(struct round){.joined_with = "c:0"});
+    expect("stop_task c 1\n");
+    task_says("c", 1, STATE_UNASSIGNED);
+    expect("status c 1 UNASSIGNED 2 safe\nsettled 2: c:0\n");
+}
+
 static void a_worker_that_lags_reads_on_before_it_starts_anything(void **state)
 {
     (void)state;
@@ -208,6 +260,23 @@ static void everything_stops_when_the_protocol_wants_it(void **state)
     expect("drain c\n");
     died("c");
     expect("status c 0 UNASSIGNED 1 safe\nstatus c 1 UNASSIGNED 1 safe\nreport:\nstopped 9\n");
+}
+
+static void a_stop_of_everything_that_is_lost_is_undone(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 1);
+    join("c:0", false);
+    task_says("c", 0, STATE_RUNNING);
+    cluster.member.stop_all(cluster.member_arg, 9);
+    cluster.member.lost(cluster.member_arg, "test");
+    forget();
+    died("c");
+    expect("status c 0 UNASSIGNED 1 safe\n");
+    round_ends(&(struct round){.assigned = NULL});
+    pass(0);
+    expect("settled 2: c:0\nstart c Src STARTED for tasks\ntask c 0 STARTED\n");
 }
 
 static void a_leader_reads_up_to_the_members_before_it_assigns(void **state)
@@ -620,11 +689,15 @@ int main(void)
         test(the_lease_goes_to_the_hosts),
         test(what_is_assigned_starts_and_says_so),
         test(a_round_is_settled_when_what_it_took_has_stopped),
+        test(what_a_lost_round_took_away_comes_back),
+        test(what_a_round_took_away_comes_back_while_it_still_stops),
+        test(what_the_leader_was_not_told_of_is_not_ours),
         test(a_worker_that_lags_reads_on_before_it_starts_anything),
         test(a_topic_that_cannot_be_read_gives_no_new_work),
         test(a_round_of_an_unread_topic_changes_nothing),
         test(an_answer_to_an_earlier_round_is_dropped),
         test(everything_stops_when_the_protocol_wants_it),
+        test(a_stop_of_everything_that_is_lost_is_undone),
         test(a_leader_reads_up_to_the_members_before_it_assigns),
         test(tasks_of_a_new_set_wait_for_a_round),
         test(a_set_that_this_round_does_not_know_goes_on_waiting),

@@ -35,6 +35,7 @@ struct rig {
     struct lease_times round_lease;
     size_t leases;
     struct work_list held;
+    struct work_list joined_with;
     int16_t mismatch;
     int32_t delay_ms;
     bool settles; /* answers `assigned` at once */
@@ -99,6 +100,7 @@ static void on_assigned(void *arg, const struct member_round *round)
     rig->delay_ms = round->assignment->delay_ms;
     rig->generation = round->generation;
     rig->round_lease = round->lease;
+    assert_int_equal(work_list_copy(&rig->joined_with, round->held), 0);
     if (round->assignment->error == 0)
         assert_int_equal(work_list_merge(&rig->held, &round->assignment->assigned), 0);
     if (rig->settles)
@@ -184,6 +186,7 @@ static int teardown(void **state)
     loop_free(&rig->loop);
     props_deinit(&rig->props);
     work_list_deinit(&rig->held);
+    work_list_deinit(&rig->joined_with);
     free(rig);
     return 0;
 }
@@ -432,6 +435,25 @@ static void a_rejoin_reports_what_is_held(void **state)
     call = next_call(rig, REQUEST_JOIN_GROUP);
     assert_metadata(call, 0, "sessioned", &rig->held);
     assert_metadata(call, 1, "compatible", &rig->held);
+}
+
+static void a_round_tells_what_its_join_reported(void **state)
+{
+    struct rig *rig = *state;
+    struct fake_call *call;
+
+    stable(rig);
+    assert_int_equal(rig->joined_with.items, 0);
+    report(rig, -1, "test");
+    call = next_call(rig, REQUEST_JOIN_GROUP);
+    assert_metadata(call, 0, "sessioned", &rig->held);
+    work_list_deinit(&rig->held);
+    report(rig, -1, NULL); /* too late for this round */
+    pass(rig, 10);
+    answer_joined(call, 2, "sessioned");
+    answer_synced(next_call(rig, REQUEST_SYNC_GROUP), assignment(0, NULL, 0, 0));
+    wait_heard(rig, "assigned:2");
+    assert_true(work_list_has(&rig->joined_with, "c", 0));
 }
 
 static void many_wishes_make_one_round(void **state)
@@ -1161,6 +1183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(joins_in_two_steps_then_syncs_and_beats),
         T(a_rejoin_reports_what_is_held),
+        T(a_round_tells_what_its_join_reported),
         T(many_wishes_make_one_round),
         T(every_code_to_a_join_is_fatal_or_tried_again),
         T(every_code_to_a_sync_is_fatal_or_joins_again),
