@@ -255,13 +255,22 @@ static void on_remove(struct conn_source *source, const char *name, connectors_d
         writing_new(source, name, "Error removing connector configuration from Kafka", done, arg));
 }
 
+/* A store that closes answers what it has, and takes nothing more. */
+static bool went_wrong(struct writing *writing, const struct mr_error *err)
+{
+    static const struct mr_error closed = {.code = MR_ERR_CLOSED};
+
+    if (err == NULL && writing->d->store != NULL)
+        return false;
+    on_written(writing, err != NULL ? err : &closed);
+    return true;
+}
+
 static void on_stop_targeted(void *arg, const struct mr_error *err)
 {
     struct writing *writing = arg;
 
-    if (err != NULL)
-        on_written(writing, err);
-    else
+    if (!went_wrong(writing, err))
         cluster_store_refresh(writing->d->store, CLUSTER_STORE_WRITE_MS, on_written, writing);
 }
 
@@ -269,9 +278,7 @@ static void on_stop_emptied(void *arg, const struct mr_error *err)
 {
     struct writing *writing = arg;
 
-    if (err != NULL)
-        on_written(writing, err);
-    else
+    if (!went_wrong(writing, err))
         cluster_store_put_target(writing->d->store, writing->conn, TARGET_STOPPED, on_stop_targeted,
                                  writing);
 }

@@ -28,6 +28,7 @@ static struct cluster {
         void *arg;
     } done[DONE_MAX]; /* of what was asked of the store and not answered */
     size_t done_count;
+    bool confirms; /* a store that closes has been answered what is open */
     struct member_events member;
     void *member_arg;
     int64_t generation;
@@ -72,12 +73,12 @@ struct cluster_store *cluster_store_open(const struct cluster_store_options *opt
 
 void cluster_store_close(struct cluster_store **store, int64_t deadline_ms)
 {
+    *store = NULL;
     while (cluster.done_count > 0)
-        answer(MR_ERR_CLOSED);
+        answer(cluster.confirms ? 0 : MR_ERR_CLOSED);
     config_state_free(&cluster.config);
     status_state_free(&cluster.status);
     word_state_free(&cluster.words);
-    *store = NULL;
 }
 
 const struct config_state *cluster_store_config(const struct cluster_store *store)
@@ -93,6 +94,7 @@ const struct status_state *cluster_store_status(const struct cluster_store *stor
 void cluster_store_refresh(struct cluster_store *store, int64_t timeout_ms, cluster_store_done done,
                            void *arg)
 {
+    assert_non_null(store);
     note("refresh\n");
     asked(done, arg);
 }
@@ -151,6 +153,7 @@ void cluster_store_put_tasks(struct cluster_store *store, const char *conn,
 void cluster_store_put_target(struct cluster_store *store, const char *conn,
                               enum target_state target, cluster_store_done done, void *arg)
 {
+    assert_non_null(store);
     note("write target %s %s\n", conn, target_state_name(target));
     asked(done, arg);
 }

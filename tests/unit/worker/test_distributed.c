@@ -630,6 +630,21 @@ static void a_stop_empties_the_set_then_says_so_then_reads(void **state)
     assert_string_equal(f->text, "Error writing target state to Kafka: it says no");
 }
 
+static void a_stop_that_the_end_of_the_worker_cuts_short_asks_nothing_more(void **state)
+{
+    struct fixture *f = *state;
+
+    create("c");
+    join(NULL, true);
+    cluster.confirms = true;
+    herder_set_target(f->herder, "c", TARGET_STOPPED, on_answer, f);
+    herder_set_target(f->herder, "c", TARGET_STOPPED, on_answer, f);
+    answer(0); /* that one waits for its target to be written */
+    expect("write tasks c 0\nwrite tasks c 0\nwrite target c STOPPED\n");
+    herder_free(&f->herder);
+    expect("");
+}
+
 static void a_create_is_answered_when_the_topic_has_it(void **state)
 {
     struct fixture *f = *state;
@@ -715,6 +730,7 @@ int main(void)
         test(who_led_does_nothing_more_when_its_lease_is_over),
         test(an_open_round_refuses_what_depends_on_it_and_nothing_else),
         test(a_stop_empties_the_set_then_says_so_then_reads),
+        test(a_stop_that_the_end_of_the_worker_cuts_short_asks_nothing_more),
         test(a_create_is_answered_when_the_topic_has_it),
         test(only_a_leader_makes_keys_and_makes_them_anew_in_time),
     };
