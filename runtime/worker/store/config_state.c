@@ -12,6 +12,7 @@
  *   tasks-fencing-  stores the count, fencing no longer pending
  *   target-state- stores the state. Tombstone: forgotten; STARTED while there is a configuration
  *
+ * A connector of which nothing is left is forgotten, so names that come and go leave nothing behind.
  * So a set that a leader wrote half is never seen, whoever wrote the rest. Re-reading records is harmless but for
  * `generation`, which is nobody's but this process's. Memory is bounded by the topic's distinct keys. */
 #include "worker/store/config_state.h"
@@ -20,6 +21,7 @@ struct config_state {
     struct map *conns; /* name → struct config_conn */
     size_t count;      /* that have a configuration */
     int64_t offset;
+    int64_t generation; /* that no connector that was forgotten went beyond */
     bool has_session_key;
     struct config_session_key session;
 };
@@ -55,7 +57,7 @@ struct config_state *config_state_new(void)
 
     mr_assert(state != NULL);
     state->conns = map_new();
-    state->offset = -1;
+    state->offset = state->generation = -1;
     return state;
 }
 
@@ -82,7 +84,7 @@ static struct config_conn *conn_of(struct config_state *state, const char *name)
     mr_assert(conn->name != NULL);
     conn->target = TARGET_STARTED;
     conn->task_count_record = -1;
-    conn->generation = -1;
+    conn->generation = state->generation;
     map_set(state->conns, name, conn);
     return conn;
 }
@@ -267,6 +269,23 @@ static const struct {
     [CONFIG_RESTART] = {false, on_restart},      [CONFIG_LOGGER] = {false, on_logger},
 };
 
+static bool has_any(const struct map *tasks)
+{
+    return tasks != NULL && map_count(tasks) > 0;
+}
+
+/* One that comes again under its name goes on counting: what still ends here was of another generation. */
+static void forget_empty(struct config_state *state, struct config_conn *conn)
+{
+    if (conn->config != NULL || conn->has_target || conn->task_count_record >= 0 ||
+        has_any(conn->tasks) || has_any(conn->deferred))
+        return;
+    if (conn->generation > state->generation)
+        state->generation = conn->generation;
+    map_remove(state->conns, conn->name);
+    free_conn(conn);
+}
+
 void config_state_apply(struct config_state *state, int64_t offset, struct config_record *rec,
                         struct config_change *out)
 {
@@ -275,11 +294,13 @@ void config_state_apply(struct config_state *state, int64_t offset, struct confi
     state->offset = offset + 1;
     *out = (struct config_change){
         .kind = kinds[rec->kind].apply(state, conn, rec),
-        .name = conn != NULL ? conn->name : rec->name,
+        .name = rec->name,
         .include_tasks = rec->include_tasks,
         .only_failed = rec->only_failed,
         .level = rec->level,
     };
+    if (conn != NULL)
+        forget_empty(state, conn);
 }
 
 void config_state_skip(struct config_state *state, int64_t offset)

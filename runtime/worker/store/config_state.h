@@ -42,8 +42,7 @@ enum config_change_kind {
 };
 struct config_change {
     enum config_change_kind kind;
-    const char *
-        name; /* connector or logger; borrowed from state or record: for the call it was given to */
+    const char *name; /* connector or logger; borrowed from the record */
     bool include_tasks;
     bool only_failed;
     const char *level;
@@ -58,7 +57,8 @@ void config_state_skip(struct config_state *state, int64_t offset);
 /* Offset of the newest record that counted, plus 1; -1 none: what members compare. */
 int64_t config_state_offset(const struct config_state *state);
 
-/* The connector, also a deleted one that left something; NULL unknown. Valid until the state is freed. */
+/* The connector, also a deleted one that left something; NULL unknown. Valid until the next
+ * record: one of which nothing is left is forgotten. */
 const struct config_conn *config_state_find(const struct config_state *state, const char *conn);
 /* The same, only when it has a configuration. */
 const struct config_conn *config_state_conn(const struct config_state *state, const char *conn);

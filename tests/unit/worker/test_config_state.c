@@ -492,6 +492,31 @@ static void deletion_takes_tasks_and_leaves_target_and_fencing(void **arg)
     config_state_free(&state);
 }
 
+static void a_name_of_which_nothing_is_left_is_forgotten(void **arg)
+{
+    struct config_state *state = config_state_new();
+
+    (void)arg;
+    put(state, CONFIG_NOTHING, "target-state-c", "{\"state\":\"PAUSED\"}");
+    put(state, CONFIG_UPDATED, "connector-c", P("1"));
+    put(state, CONFIG_NOTHING, "task-c-0", P("a"));
+    put(state, CONFIG_TASKS, "commit-c", "{\"tasks\":1}");
+    assert_int_equal(conn_of(state)->generation, 0);
+    put(state, CONFIG_REMOVED, "connector-c", NULL);
+    assert_non_null(config_state_find(state, "c")); /* its target is left */
+    put(state, CONFIG_NOTHING, "target-state-c", NULL);
+    assert_null(config_state_find(state, "c"));
+    put(state, CONFIG_NOTHING, "task-c-0", P("a"));
+    assert_non_null(config_state_find(state, "c")); /* that waits for a commit */
+    put(state, CONFIG_NOTHING, "commit-c", "{\"tasks\":1}");
+    assert_null(config_state_find(state, "c"));
+    put(state, CONFIG_UPDATED, "connector-c", P("1"));
+    put(state, CONFIG_NOTHING, "task-c-0", P("a"));
+    put(state, CONFIG_TASKS, "commit-c", "{\"tasks\":1}");
+    assert_int_equal(conn_of(state)->generation, 1); /* not that of the one before */
+    config_state_free(&state);
+}
+
 static void only_real_changes_of_the_target_are_told(void **arg)
 {
     struct config_state *state = config_state_new();
@@ -585,6 +610,7 @@ int main(void)
         cmocka_unit_test(a_set_that_is_not_full_empties_the_list_until_the_next),
         cmocka_unit_test(a_commit_of_nothing_counts_only_behind_tasks),
         cmocka_unit_test(deletion_takes_tasks_and_leaves_target_and_fencing),
+        cmocka_unit_test(a_name_of_which_nothing_is_left_is_forgotten),
         cmocka_unit_test(only_real_changes_of_the_target_are_told),
         cmocka_unit_test(odd_records_between_good_ones_hurt_nobody),
         cmocka_unit_test(session_keys_restarts_and_loggers_are_told),
