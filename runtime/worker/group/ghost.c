@@ -68,7 +68,14 @@ static int replace(const char *path, const char *text, struct mr_error *err)
     if (fd < 0)
         return err_errno(err, "cannot write %s", beside);
     wrote = write(fd, text, len);
-    if (close(fd) != 0 || wrote != (ssize_t)len || rename(beside, path) != 0)
+    if (wrote >= 0 && wrote < (ssize_t)len)
+        errno = ENOSPC; /* what a further write would say, most likely */
+    if (wrote != (ssize_t)len) {
+        err_errno(err, "cannot write %s", beside);
+        close(fd);
+        return MR_ERR_IO;
+    }
+    if (close(fd) != 0 || rename(beside, path) != 0)
         return err_errno(err, "cannot write %s", path);
     return 0;
 }

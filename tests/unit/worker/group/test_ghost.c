@@ -5,11 +5,14 @@
 #include "base/buf.h"
 #include "base/file.h"
 
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -49,6 +52,29 @@ static void what_was_written_is_read_until_it_is_removed(void **state)
     assert_false(ghost_read(path, "g", id, 4)); /* does not fit: none */
     ghost_remove(path);
     assert_false(ghost_read(path, "g", id, sizeof(id)));
+}
+
+/* A full disk takes part of it. */
+static void a_record_that_was_written_in_part_says_why_and_replaces_nothing(void **state)
+{
+    struct rlimit before, ten;
+    struct mr_error err = {0};
+    char id[GHOST_ID_MAX], beside[160];
+
+    (void)state;
+    assert_int_equal(ghost_write(path, "g", "me-1", NULL), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    ten = (struct rlimit){10, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    errno = 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &ten), 0);
+    assert_int_equal(ghost_write(path, "g", "me-2", &err), MR_ERR_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_non_null(strstr(err.text, "No space left on device"));
+    assert_true(ghost_read(path, "g", id, sizeof(id)));
+    assert_string_equal(id, "me-1");
+    snprintf(beside, sizeof(beside), "%s.tmp", path);
+    unlink(beside);
 }
 
 /* Who holds the folder's lock is its writer's successor, also when the machine was started meanwhile. */
@@ -96,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(what_was_written_is_read_until_it_is_removed),
         T(a_record_of_before_the_machine_started_counts),
+        T(a_record_that_was_written_in_part_says_why_and_replaces_nothing),
         T(odd_files_are_none),
         T(a_folder_that_is_not_there_is_an_error_in_words),
     };
