@@ -2,7 +2,8 @@
 /* Tokens of an OIDC endpoint, for all connections of one conf.
  *
  *   NONE ──get──► ASKING ──► VALID ──due, tend──► VALID and ASKING ──► VALID …
- *                   └─failed─► NONE: waits hear why       └─failed─► VALID: asked again in 10 s, while it lasts
+ *                   └─failed─► NONE: waits hear why       └─failed─► VALID, while it lasts
+ * After a failure the endpoint is not asked for 10 s, however often somebody logs in: who does hears the same again.
  *
  * broker_login.c gets the token for each login, and waits for it where there is none; broker_conn.c tends it with every
  * request that it sends, so a group's heartbeats keep it fresh. Everything stands under one lock, which is never held while
@@ -22,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define AGAIN_MS 10000 /* after a failure while the old one lasts; as Java */
+#define AGAIN_MS 10000 /* after a failure; as Java */
 
 struct wire_token_wait {
     struct wire_token *token;
@@ -65,6 +66,7 @@ static void take(struct wire_token *t, struct oidc_token *token)
 
     oidc_token_deinit(&t->token);
     t->token = *token;
+    t->failure = (struct mr_error){0};
     t->number++;
     t->due_ms = clock_boot_ms() + oidc_refresh_ms(t->oidc, token->life_ms, random);
     t->dies_ms = clock_boot_ms() + token->life_ms;
@@ -114,6 +116,8 @@ static int ask(struct wire_token *t, struct mr_error *err)
 
     if (t->asking || (valid(t) && clock_boot_ms() < t->due_ms))
         return 0;
+    if (t->failure.code != 0 && clock_boot_ms() < t->due_ms)
+        return mr_fail(err, t->failure.code, "%s", t->failure.text);
     if (t->begun)
         pthread_join(t->thread, NULL);
     sigfillset(&all);
@@ -187,8 +191,10 @@ static void rung(void *arg, uint32_t events)
     loop_fd_events(wait->watch, 0);
     pthread_mutex_lock(&t->lock);
     got = valid(t);
-    if (!got)
+    if (!got && t->failure.code != 0)
         err = t->failure;
+    else if (!got)
+        mr_fail(&err, MR_ERR_IO, "the token that came was over before it could be used");
     pthread_mutex_unlock(&t->lock);
     wait->fn(wait->arg, got ? NULL : &err);
 }

@@ -20,7 +20,7 @@ void wire_token_free(struct wire_token **t);
 void wire_token_tend(struct wire_token *t);
 
 /* A token that has not ended; *text malloc'ed, *number tells it from others. MR_AGAIN: it is being fetched, wait for it.
- * MR_ERR_IO: no thread to fetch with. */
+ * MR_ERR_IO: no thread to fetch with; or, as MR_ERR_FATAL, why the last fetch failed, which was just now. */
 int wire_token_get(struct wire_token *t, char **text, uint64_t *number, struct mr_error *err);
 
 /* fn is told once, on the loop, never from inside this call, when the fetch that runs is over: err NULL: get one;

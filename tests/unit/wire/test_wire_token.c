@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "wire/broker_conn.h"
+#include "wire/wire_private.h"
 
 #include <pthread.h>
 
@@ -296,6 +297,59 @@ static void everything_may_end_while_a_token_is_fetched(void **state)
     assert_true(clock_ms() - from < 20000);
 }
 
+/* --- beside a connection --------------------------------------------------------------------------------------------- */
+
+static int told_count;
+static struct mr_error told;
+
+static void on_told(void *arg, const struct mr_error *err)
+{
+    told_count++;
+    told = err != NULL ? *err : (struct mr_error){0};
+}
+
+static bool is_told(void *arg)
+{
+    return told_count > 0;
+}
+
+static void a_token_that_is_over_before_it_is_heard_of_says_so(void **state)
+{
+    struct wire_token *token = oauth_conf(TOKEN_ENDPOINT_SECRET, NULL, NULL)->token;
+    struct wire_token_wait *wait;
+    struct mr_error err = {0};
+    char *text = NULL;
+    uint64_t number = 0;
+
+    told_count = 0;
+    token_endpoint_hang(endpoint, true);
+    assert_int_equal(wire_token_get(token, &text, &number, &err), MR_AGAIN);
+    wait = wire_token_wait_new(token, rig_loop, on_told, NULL, &err);
+    token_endpoint_hang(endpoint, false);
+    for (int64_t end = clock_ms() + 5000; clock_ms() < end && text == NULL;)
+        wire_token_get(token, &text, &number, &err);
+    wire_token_refused(token, number); /* as if its time were over */
+    rig_run_until(is_told, NULL, "the wait is told");
+    assert_int_equal(told.code, MR_ERR_IO);
+    rig_has(told.text, "before it could be used");
+    wire_token_wait_free(&wait);
+    free(text);
+}
+
+static void an_endpoint_that_refused_is_not_asked_at_every_login(void **state)
+{
+    const struct wire_conf *conf = oauth_conf("hunter2", NULL, NULL);
+
+    for (int i = 0; i < 3; i++) {
+        open_to(conf);
+        rig_run_until(is_up, NULL, "ready or closed");
+        assert_int_equal(closed_err.code, MR_ERR_FATAL);
+        rig_has(closed_err.text, "invalid_client");
+        broker_conn_free(&conn);
+    }
+    assert_int_equal(token_endpoint_asked(endpoint), 1);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -309,6 +363,8 @@ int main(void)
         test(a_silent_endpoint_holds_up_nothing_while_a_token_lasts),
         test(a_token_that_a_broker_took_before_may_be_refused_once),
         test(a_first_token_that_is_refused_is_fatal),
+        test(a_token_that_is_over_before_it_is_heard_of_says_so),
+        test(an_endpoint_that_refused_is_not_asked_at_every_login),
         test(everything_may_end_while_a_token_is_fetched),
     };
 
