@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SAY_MS 10000
@@ -94,14 +95,21 @@ static void heard_round(struct distributed *d, const struct word *word)
         distributed_rejoin(d, "another worker wants a round");
 }
 
-/* A leader has told it already. */
+/* A leader has told it already. Once for each: one that was set right and comes back has another id. */
 static void tell_twin(struct distributed *d, const char *other)
 {
-    if (!d->twin_told && !d->leads)
+    char *twin;
+
+    if (strcmp(d->twin, other) == 0)
+        return;
+    if (!d->leads)
         log_error("another live worker of the group %s, %s, advertises %s as this one does: set "
                   "rest.advertised.host.name and rest.advertised.port of one of them",
                   d->parts.config->cluster.group_id, other, d->url);
-    d->twin_told = true;
+    twin = strdup(other);
+    mr_assert(twin != NULL);
+    free(d->twin);
+    d->twin = twin;
 }
 
 static void heard_twins(struct distributed *d, const struct word *word)

@@ -613,6 +613,7 @@ static void on_free(struct conn_source *source)
     map_free(&d->conns, free_conn);
     map_free(&d->leavers, NULL);
     free(d->member_id);
+    free(d->twin);
     free(d->url);
     free(d);
 }
@@ -717,7 +718,8 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
     d->pace.offset = -1;
     d->member_id = strdup("");
     d->leader_url = strdup("");
-    mr_assert(d->leader_url != NULL && d->member_id != NULL &&
+    d->twin = strdup("");
+    mr_assert(d->leader_url != NULL && d->twin != NULL && d->member_id != NULL &&
               asprintf(&d->url, "http://%s/", parts->config->worker_id) > 0);
     d->peer = peer_new(parts->loop, err);
     if (d->peer != NULL)

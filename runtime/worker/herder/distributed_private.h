@@ -77,7 +77,7 @@ struct distributed {
         *leavers;     /* those that the last snapshot named and that are no members: → anything */
     bool word_missed; /* a goodbye came after that snapshot */
     bool twins_told;  /* by us as the leader */
-    bool twin_told;   /* that we have one */
+    char *twin; /* who advertises what we do, and was named for it last; "" nobody */
     bool leaving;
     struct loop_timer goodbye_timer;
     /* key_keeper.c */

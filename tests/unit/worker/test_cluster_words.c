@@ -304,6 +304,41 @@ static void a_leader_tells_twins_once(void **state)
            "settled 5:\n");
 }
 
+static int twins_named;
+
+static void on_line(const char *line, size_t len)
+{
+    static const char text[] = "another live worker of the group g";
+
+    twins_named += memmem(line, len, text, sizeof(text) - 1) != NULL;
+}
+
+static void twins_are(const char *a, const char *b)
+{
+    hear((struct word){.kind = WORD_TWINS,
+                       .member = text(a),
+                       .other = text(b),
+                       .url = text("http://me:8083/")},
+         true);
+}
+
+static void each_twin_is_named_once(void **state)
+{
+    (void)state;
+    joined(NULL, false);
+    cluster.member.identity(cluster.member_arg, "m2");
+    twins_named = 0;
+    log_set_level(LOG_ERROR);
+    log_witness(on_line);
+    twins_are("m3", "m2");
+    twins_are("m3", "m2"); /* of another leader */
+    assert_int_equal(twins_named, 1);
+    twins_are("m4", "m2"); /* set right, and wrong again */
+    log_witness(NULL);
+    log_set_level(LOG_OFF);
+    assert_int_equal(twins_named, 2);
+}
+
 /* --- storms ---------------------------------------------------------------------------------------------------------------- */
 
 static size_t rounds_asked_for(void)
@@ -435,6 +470,7 @@ int main(void)
         test(what_was_revoked_has_stopped_and_everybody_is_told),
         test(a_round_is_joined_for_another_only_if_it_is_this_one),
         test(a_leader_tells_twins_once),
+        test(each_twin_is_named_once),
         test(many_creates_make_few_rounds),
         test(a_change_in_an_open_round_asks_for_none_if_that_round_knows_it),
         test(deleted_connectors_are_forgotten),
