@@ -265,13 +265,16 @@ static int class_step(struct syntax *s, struct level *c, bool *done)
     return ch == '[' ? nested_class(s, c) : member(s, c);
 }
 
-/* Up to the closing bracket. */
+/* Up to the closing bracket. Each && goes as deep as a bracket. */
 static int members(struct syntax *s, bool negated, struct buf *out)
 {
     struct level c = {.singles = true};
     bool done = false;
     int rc = 0;
 
+    if (s->depth == SYNTAX_DEPTH_MAX)
+        return syntax_refuse(s, "more than 100 brackets in brackets, or intersections");
+    s->depth++;
     buf_init(&c.simple, CLASS_MAX);
     buf_init(&c.nested, CLASS_MAX);
     while (rc == 0 && !done)
@@ -282,6 +285,7 @@ static int members(struct syntax *s, bool negated, struct buf *out)
         rc = syntax_refuse(s, "so long a class");
     buf_deinit(&c.simple);
     buf_deinit(&c.nested);
+    s->depth--;
     return rc;
 }
 
@@ -291,15 +295,11 @@ static int bracket(struct syntax *s, struct buf *out)
     bool negated = syntax_next(s) == '^' && s->chars[s->at - 1] == '[';
     int rc;
 
-    if (s->depth == SYNTAX_DEPTH_MAX)
-        return syntax_refuse(s, "more than 100 brackets in brackets");
-    s->depth++;
     if (negated)
         syntax_next(s);
     rc = members(s, negated, out);
     if (rc == 0)
         syntax_next(s);
-    s->depth--;
     return rc;
 }
 

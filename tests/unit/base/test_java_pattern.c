@@ -58,6 +58,12 @@ static void size_and_depth_are_bounded(void **state)
     refused(deep, "groups in groups");
     memset(deep, '[', 15000);
     refused(deep, "brackets in brackets");
+    memset(deep, 'a', 15000);
+    deep[0] = '[';
+    for (int i = 2; i < 14000; i += 3)
+        memcpy(deep + i, "&&", 2);
+    deep[14999] = ']';
+    refused(deep, "or intersections");
     memset(deep, 'a', 16385);
     refused(deep, "longer than 16384 bytes");
     free(deep);
