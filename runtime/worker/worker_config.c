@@ -16,6 +16,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#define CLUSTER_KILL_MS 1000 /* that a host has beyond its graceful time */
+
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
@@ -357,6 +359,22 @@ static void check_keys(struct worker_cluster *cluster, struct problems *problems
             cluster->key_bits);
 }
 
+/* Both are legal, as in Java: the group only waits no longer than that for what stops. */
+static void warn_of_overlap(const struct worker_config *config)
+{
+    int64_t waited_ms = config->cluster.rebalance_ms / 2;
+    char where[512];
+
+    if (config->graceful_ms + CLUSTER_KILL_MS <= waited_ms)
+        return;
+    worker_config_where(config, "task.shutdown.graceful.timeout.ms", where, sizeof(where));
+    log_warn("%stask.shutdown.graceful.timeout.ms (%lld) + %d ms is more than half of "
+             "rebalance.timeout.ms (%lld): a task that takes so long to stop may run beside its "
+             "successor on another worker; raise rebalance.timeout.ms, or lower it",
+             where, (long long)config->graceful_ms, CLUSTER_KILL_MS,
+             (long long)config->cluster.rebalance_ms);
+}
+
 static void check_cluster(struct worker_config *config, struct problems *problems)
 {
     struct worker_cluster *cluster = &config->cluster;
@@ -373,6 +391,7 @@ static void check_cluster(struct worker_config *config, struct problems *problem
         worker_keys_problem(problems, "heartbeat.interval.ms",
                             "Heartbeat must be set lower than the session timeout");
     check_keys(cluster, problems);
+    warn_of_overlap(config);
 }
 
 /* Workers of one cluster on one machine differ by where they listen. */

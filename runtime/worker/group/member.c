@@ -128,7 +128,7 @@ struct command {
     int64_t number; /* ask or settled */
     int64_t offset;
     bool has_held;
-    bool stopping;
+    char *stopping;
     struct work_list held;
     char *rejoin;
     struct lead_snapshot *snapshot;
@@ -139,6 +139,7 @@ static void command_free(struct command *command)
     work_list_deinit(&command->held);
     lead_snapshot_free(&command->snapshot);
     free(command->rejoin);
+    free(command->stopping);
     free(command);
 }
 
@@ -190,9 +191,11 @@ static void run_report(struct member *m, struct command *command)
     m->offset = command->offset;
     if (command->number >= 0 && command->number == m->unsettled)
         m->unsettled = -1;
-    if (command->stopping && !m->stopping)
+    if (command->stopping != NULL && m->stopping == NULL)
         m->held_long_enough = false;
+    free(m->stopping);
     m->stopping = command->stopping;
+    command->stopping = NULL;
     if (m->state == MEMBER_OUT || m->state == MEMBER_LEAVING || m->state == MEMBER_FAILED)
         return;
     if (command->rejoin != NULL)
@@ -255,13 +258,14 @@ int member_report(struct member *member, const struct member_word *word)
     }
     if (rc == 0 && word->rejoin != NULL && (command->rejoin = strdup(word->rejoin)) == NULL)
         rc = MR_ERR_NOMEM;
+    if (rc == 0 && word->stopping != NULL && (command->stopping = strdup(word->stopping)) == NULL)
+        rc = MR_ERR_NOMEM;
     if (rc != 0) {
         if (command != NULL)
             command_free(command);
         return rc;
     }
     command->offset = word->offset;
-    command->stopping = word->stopping;
     return post(member, command);
 }
 
@@ -330,6 +334,7 @@ static void free_parts(struct member *m)
     free(m->ghost);
     free(m->leader);
     free(m->leader_url);
+    free(m->stopping);
     if (m->ear != NULL)
         ear_close(&m->ear);
     free(m);

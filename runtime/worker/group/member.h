@@ -101,14 +101,14 @@ void member_free(struct member **member);
  * offset      of the config topic: last record read + 1, -1 none
  * settled     generation whose assignment was acted upon, -1 none
  * rejoin      a round is wanted, why (for the log); NULL none. Several while one is open or about to be make one more
- * stopping    something that others are to begin still stops here: no round is joined until a word says otherwise (but not for
- *             longer than half of rebalance_ms) */
+ * stopping    a connector of which something that others are to begin still stops here: no round is joined until a word says
+ *             NULL (but not for longer than half of rebalance_ms) */
 struct member_word {
     const struct work_list *allocation;
     int64_t offset;
     int64_t settled;
     const char *rejoin;
-    bool stopping;
+    const char *stopping;
 };
 
 /* All of these: from the worker's loop, never blocking; MR_ERR_NOMEM. Words that came too late for what they answer are

@@ -42,7 +42,12 @@ static void waited_long_enough(void *arg)
 {
     struct member *m = arg;
 
-    log_warn("joining the next round although the last one was not acted upon yet");
+    if (m->stopping != NULL)
+        log_warn("joining the next round although a task of %s still stops here: what replaces it "
+                 "may start elsewhere beside it",
+                 m->stopping);
+    else
+        log_warn("joining the next round although the last one was not acted upon yet");
     m->held_long_enough = true;
     member_try_join(m);
 }
@@ -481,7 +486,7 @@ void member_try_join(struct member *m)
     m->state = MEMBER_WAITING;
     if (m->retry.slot != 0)
         return;
-    if ((m->unsettled >= 0 || m->stopping) && !m->held_long_enough) {
+    if ((m->unsettled >= 0 || m->stopping != NULL) && !m->held_long_enough) {
         if (m->settle.slot == 0)
             loop_timer_start(m->loop, &m->settle, m->rebalance_ms / 2, waited_long_enough, m);
         return;

@@ -69,7 +69,7 @@ struct member {
     bool wants_round;
     bool open_told;    /* `rebalancing` was posted */
     int64_t unsettled; /* generation the herder is acting upon, -1 none */
-    bool stopping;     /* the herder's word */
+    char *stopping;    /* the herder's word; NULL nothing */
     bool held_long_enough;
     int failures;          /* on end, until STABLE */
     int mismatches;        /* rounds on end */

@@ -177,14 +177,15 @@ static int on_who(const struct conn_source *source, enum source_deed deed, const
     return 0;
 }
 
-bool distributed_stopping(const struct distributed *d)
+const char *distributed_stopping(const struct distributed *d)
 {
+    const char *name;
     void *value;
 
-    for (size_t i = 0; map_next(d->conns, &i, NULL, &value);)
+    for (size_t i = 0; map_next(d->conns, &i, &name, &value);)
         if (((struct dist_conn *)value)->stopping)
-            return true;
-    return false;
+            return name;
+    return NULL;
 }
 
 /* rejoin: NULL none. */

@@ -77,7 +77,7 @@ struct distributed {
         *leavers;     /* those that the last snapshot named and that are no members: → anything */
     bool word_missed; /* a goodbye came after that snapshot */
     bool twins_told;  /* by us as the leader */
-    char *twin; /* who advertises what we do, and was named for it last; "" nobody */
+    char *twin;       /* who advertises what we do, and was named for it last; "" nobody */
     bool leaving;
     struct loop_timer goodbye_timer;
     /* key_keeper.c */
@@ -89,8 +89,8 @@ struct distributed {
 
 struct dist_conn *distributed_conn(const struct distributed *d, const char *name);
 const struct config_state *distributed_config(const struct distributed *d);
-/* Does something still stop here that others may begin after the next round? */
-bool distributed_stopping(const struct distributed *d);
+/* A connector of which something still stops here that others may begin after the next round; NULL none. */
+const char *distributed_stopping(const struct distributed *d);
 /* Let go of deleted connectors of which nothing is under way any more. */
 void distributed_forget(struct distributed *d);
 /* Ask the group for another round, now. */

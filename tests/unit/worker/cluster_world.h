@@ -233,9 +233,9 @@ static void note_list(const struct work_list *list)
 int member_report(struct member *member, const struct member_word *word)
 {
     static bool stopping;
-    bool changed = stopping != word->stopping;
+    bool changed = stopping != (word->stopping != NULL);
 
-    stopping = word->stopping;
+    stopping = word->stopping != NULL;
     if (word->allocation != NULL)
         assert_int_equal(work_list_copy(&cluster.held, word->allocation), 0);
     if (word->settled < 0 && word->rejoin == NULL && word->allocation == NULL) {

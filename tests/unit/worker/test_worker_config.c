@@ -633,6 +633,19 @@ static void each_kind_of_worker_warns_about_the_other_s_keys(void **state)
         logged(f, "status.storage.min.insync.replicas is a setting of distributed workers"));
 }
 
+static void a_graceful_end_that_the_group_does_not_wait_for_is_warned_about(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cluster = true;
+    assert_int_equal(load(f, CLUSTER "task.shutdown.graceful.timeout.ms=29000\n"), 0);
+    assert_false(logged(f, "may run beside its successor"));
+    assert_int_equal(load(f, CLUSTER "task.shutdown.graceful.timeout.ms=29001\n"), 0);
+    assert_true(logged(f, "task.shutdown.graceful.timeout.ms (29001) + 1000 ms is more than half "
+                          "of rebalance.timeout.ms (60000)"));
+    assert_true(logged(f, "may run beside its successor"));
+}
+
 static void a_cluster_s_worker_without_listeners_is_open_and_says_so(void **state)
 {
     struct fixture *f = *state;
@@ -677,6 +690,7 @@ int main(void)
         config_test(a_cluster_s_worker_has_connects_defaults),
         config_test(a_cluster_s_worker_is_told_what_is_missing_or_wrong),
         config_test(each_kind_of_worker_warns_about_the_other_s_keys),
+        config_test(a_graceful_end_that_the_group_does_not_wait_for_is_warned_about),
         config_test(a_cluster_s_worker_without_listeners_is_open_and_says_so),
     };
 

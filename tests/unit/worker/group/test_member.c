@@ -85,7 +85,7 @@ static void on_led(void *arg, int64_t generation, const struct lead *lead)
 
 static void report(struct rig *rig, int64_t settled, const char *rejoin)
 {
-    struct member_word word = {&rig->held, 7, settled, rejoin, false};
+    struct member_word word = {&rig->held, 7, settled, rejoin, NULL};
 
     assert_int_equal(member_report(rig->member, &word), 0);
 }
@@ -774,7 +774,7 @@ static void a_silent_coordinator_is_given_up_after_the_session(void **state)
 static void no_round_is_joined_while_the_last_one_is_acted_upon(void **state)
 {
     struct rig *rig = *state;
-    struct member_word word = {NULL, 9, 1, NULL, false};
+    struct member_word word = {NULL, 9, 1, NULL, NULL};
 
     rig->settles = false;
     stable(rig);
@@ -791,13 +791,13 @@ static void no_round_is_joined_while_the_last_one_is_acted_upon(void **state)
 static void no_round_is_joined_while_something_stops(void **state)
 {
     struct rig *rig = *state;
-    struct member_word word = {NULL, 9, -1, "tasks were configured", true};
+    struct member_word word = {NULL, 9, -1, "tasks were configured", "c"};
 
     stable(rig);
     assert_int_equal(member_report(rig->member, &word), 0);
     answer_code(next_call(rig, REQUEST_HEARTBEAT), 27); /* others join already */
     assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 40));
-    word = (struct member_word){NULL, 9, -1, NULL, false};
+    word = (struct member_word){NULL, 9, -1, NULL, NULL};
     assert_int_equal(member_report(rig->member, &word), 0);
     assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
 }
@@ -813,6 +813,34 @@ static void a_herder_that_is_stuck_is_not_waited_for_for_ever(void **state)
     answer_code(next_call(rig, REQUEST_HEARTBEAT), 27);
     assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 30));
     assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
+}
+
+static bool was_named;
+
+static void on_line(const char *line, size_t len)
+{
+    static const char text[] = "a task of slow still stops here";
+
+    if (memmem(line, len, text, sizeof(text) - 1) != NULL)
+        was_named = true;
+}
+
+static void what_is_not_waited_for_any_longer_is_named(void **state)
+{
+    struct rig *rig = *state;
+    struct member_options options = options_of(rig);
+
+    options.rebalance_ms = 100;
+    log_set_level(LOG_WARN);
+    log_witness(on_line);
+    become_stable(rig, &options);
+    assert_int_equal(member_report(rig->member, &(struct member_word){NULL, 9, -1, "test", "slow"}),
+                     0);
+    assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
+    member_free(&rig->member);
+    log_witness(NULL);
+    log_set_level(LOG_OFF);
+    assert_true(was_named);
 }
 
 static void the_scheduled_delay_ends_in_a_round(void **state)
@@ -878,7 +906,7 @@ static void having_read_on_ends_the_pause(void **state)
 {
     struct rig *rig = *state;
     struct member_options options = options_of(rig);
-    struct member_word word = {NULL, 6, -1, NULL, false};
+    struct member_word word = {NULL, 6, -1, NULL, NULL};
 
     rig->settles = false;
     options.retry_backoff_ms = 100000;
@@ -1201,6 +1229,7 @@ int main(void)
         T(no_round_is_joined_while_the_last_one_is_acted_upon),
         T(no_round_is_joined_while_something_stops),
         T(a_herder_that_is_stuck_is_not_waited_for_for_ever),
+        T(what_is_not_waited_for_any_longer_is_named),
         T(the_scheduled_delay_ends_in_a_round),
         T(a_config_mismatch_is_no_storm),
         T(others_do_not_hurry_us_after_a_mismatch),
