@@ -302,9 +302,9 @@ size_t topic_log_unconfirmed(const struct topic_log *log)
     return log->waiting;
 }
 
-void topic_log_purge(struct topic_log *log)
+void topic_log_purge(const struct topic_log *log)
 {
-    if (log->producer != NULL && log->waiting > 0)
+    if (log->producer != NULL)
         producer_purge(log->producer);
 }
 

@@ -79,7 +79,7 @@ int topic_log_append(struct topic_log *log, const struct topic_log_append *rec,
                      struct mr_error *err);
 size_t topic_log_unconfirmed(const struct topic_log *log); /* records */
 /* Nothing that was appended is sent any more but what a broker has been sent already: `done` runs for all of it, in the next serve,
- * with an error. Blocks for a moment. */
-void topic_log_purge(struct topic_log *log);
+ * with an error. Blocks for a moment. Any thread. */
+void topic_log_purge(const struct topic_log *log);
 
 #endif

@@ -16,6 +16,7 @@
 
 #define LOGGER "worker.store"
 #include "base/log.h"
+#include "base/map.h"
 
 #include <sys/epoll.h>
 
@@ -168,8 +169,7 @@ static int write_records(struct store_job *job, struct mr_error *err)
     return rc;
 }
 
-/* ms that are left of the lease; -1: it has no end. */
-static int64_t lease_left(const struct store_log *log)
+int64_t store_log_lease_left(const struct store_log *log)
 {
     int64_t end = log->lease_ms != NULL ? atomic_load(log->lease_ms) : 0;
     int64_t left = end - LEASE_MARGIN_MS - clock_boot_ms();
@@ -227,7 +227,7 @@ static void begin_step(struct store_job *job)
         complete(job);
         return;
     }
-    if (job->req->task == STORE_OFFSETS_PUT && lease_left(job->log) == 0) {
+    if (job->req->task == STORE_OFFSETS_PUT && store_log_lease_left(job->log) == 0) {
         finish(job, &lapsed);
         return;
     }
@@ -250,22 +250,22 @@ static void end_step(struct store_job *job)
 
 /* --- turns -------------------------------------------------------------------------------------------------------- */
 
-static bool my_turn(const struct store_job *job)
+/* Is it the oldest about its subject? busy: subjects of those before it, and then of this one too. */
+static bool my_turn(const struct store_job *job, struct map *busy)
 {
-    if (job->req->subject == NULL)
-        return true;
-    for (const struct store_job *other = job->log->first; other != job; other = other->next)
-        if (other->req != NULL && other->req->subject != NULL &&
-            strcmp(other->req->subject, job->req->subject) == 0)
-            return false;
-    return true;
+    const char *subject = job->req->subject;
+
+    return subject == NULL || map_set(busy, subject, busy) == NULL;
 }
 
 static void written(struct store_job *job)
 {
     if (job->unconfirmed > 0)
         return;
-    if (job->err.code != 0)
+    if (job->err.code != 0 && job->req->task == STORE_OFFSETS_PUT &&
+        store_log_lease_left(job->log) == 0)
+        finish(job, &lapsed); /* and was cut short for that */
+    else if (job->err.code != 0)
         finish(job, &job->err);
     else if (job->req->steps[job->step].read_back)
         job->state = MARKING;
@@ -333,10 +333,13 @@ static void ask_ends(struct store_log *log)
 static void look(struct store_log *log)
 {
     static const struct mr_error closed = {.code = MR_ERR_CLOSED, .text = "the worker is stopping"};
+    struct map *busy = map_new();
     struct store_job *next;
 
     log->full = false;
     for (struct store_job *job = log->first; job != NULL; job = next) {
+        bool turn = job->req != NULL && my_turn(job, busy);
+
         next = job->next;
         if (job->req == NULL) {
             if (job->unconfirmed == 0)
@@ -347,7 +350,7 @@ static void look(struct store_log *log)
             finish(job, &closed);
         } else if (clock_ms() >= job->req->deadline_ms) {
             expire(job);
-        } else if (job->state == WAITING && !log->full && my_turn(job)) {
+        } else if (job->state == WAITING && !log->full && turn) {
             begin_step(job);
         } else if (job->state == WRITING) {
             written(job);
@@ -355,6 +358,7 @@ static void look(struct store_log *log)
             end_step(job);
         }
     }
+    map_free(&busy, NULL);
     if (log->lost.code == 0)
         ask_ends(log);
 }
@@ -534,7 +538,7 @@ void store_log_ask(struct store_log *log, struct store_request *req)
 
 int64_t store_log_look_at_lease(struct store_log *log)
 {
-    int64_t left = lease_left(log);
+    int64_t left = store_log_lease_left(log);
     struct store_job *next;
     size_t dropped = 0;
 
@@ -551,6 +555,12 @@ int64_t store_log_look_at_lease(struct store_log *log)
         topic_log_purge(log->log);
     }
     return left;
+}
+
+void store_log_cut(const struct store_log *log)
+{
+    if (log->log != NULL)
+        topic_log_purge(log->log);
 }
 
 bool store_log_end(struct store_log *log)

@@ -150,8 +150,12 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
 /* Follow it on the loop from now on. */
 int store_log_start(struct store_log *log, struct mr_error *err);
 void store_log_ask(struct store_log *log, struct store_request *req);
+/* ms until offsets are not written any more, 0 since then, -1 no end. Any thread. */
+int64_t store_log_lease_left(const struct store_log *log);
 /* The lease may have ended: offsets that wait are given up then. Gives the ms until it ends, 0 once it has, -1 no end. */
 int64_t store_log_look_at_lease(struct store_log *log);
+/* What was appended and is not sent yet is not sent any more. Any thread, while it is open. */
+void store_log_cut(const struct store_log *log);
 /* Nothing is read for anybody any more. true: all that was to be written is confirmed, or never will be. */
 bool store_log_end(struct store_log *log);
 void store_log_close(struct store_log *log);

@@ -23,8 +23,9 @@
 #define PERMITS 64
 #define BATCH_BYTES ((size_t)1 << 20)
 #define OFFSETS_MAX ((size_t)4000000)
-#define ODD_MAX 1000         /* lines about odd records, a topic */
-#define WORDS_MS 3000        /* to open their topic; the others wait that long at most */
+#define ODD_MAX 1000 /* lines about odd records, a topic */
+#define WORDS_MS \
+    3000 /* to find or make their topic, and a little; then it is read. The others wait for that */
 #define WORDS_AGAIN_MS 60000 /* after it could not be opened, or was lost */
 
 /* Outlives the thread until all that it posted has run. */
@@ -56,6 +57,8 @@ struct store_thread {
     struct mr_error failure;
     atomic_llong lease_ms;
     struct loop_timer lease_timer;
+    bool ready;                  /* loop side: topics are open */
+    struct loop_timer cut_timer; /* on the worker's loop */
     int64_t end_deadline_ms;
     struct loop_timer end_timer;
 };
@@ -116,6 +119,7 @@ static void deliver_to(struct store_thread *thread, struct posted *posted)
         thread->events.batch(thread->arg, posted->batch);
         break;
     case POSTED_READY:
+        thread->ready = err == NULL;
         thread->events.ready(thread->arg, err);
         break;
     case POSTED_LOST:
@@ -362,11 +366,15 @@ static void words_failed(struct store_thread *thread, const struct mr_error *err
     thread->words_failure = *err;
     thread->words_failure.code = MR_ERR_UNSUPPORTED;
     if (!thread->words_told && err->code != MR_ERR_CLOSED)
-        log_warn("topic %s can't be used (%s). Until it can, this worker does as Java's: the work "
-                 "of a worker that was stopped in order waits "
-                 "scheduled.rebalance.max.delay.ms, as after a crash. The "
-                 "worker's principal needs the ACLs Create, Read, Write and Describe on it",
-                 thread->topics.topics[TOPIC_WORDS].name, err->text);
+        log_warn(
+            "topic %s can't be used (%s). Until it can, this worker does as Java's: the work "
+            "of a worker that was stopped in order waits "
+            "scheduled.rebalance.max.delay.ms, as after a crash%s",
+            thread->topics.topics[TOPIC_WORDS].name, err->text,
+            err->code == MR_ERR_UNSUPPORTED
+                ? ". The worker's principal needs the ACLs Create, Read, Write and Describe on "
+                  "it"
+                : "");
     thread->words_told = true;
     loop_timer_start(thread->own, &thread->words_timer, WORDS_AGAIN_MS, open_words, thread);
 }
@@ -542,9 +550,25 @@ void store_thread_ask(struct store_thread *thread, struct store_request *req)
     mr_assert(loop_post(thread->own, on_ask, req) == 0);
 }
 
+static void on_cut(void *arg)
+{
+    struct store_thread *thread = arg;
+
+    if (thread->ready)
+        store_log_cut(&thread->logs[TOPIC_OFFSETS]);
+}
+
+/* The thread may be waiting for a broker when the lease ends: what its client has is cut from here. */
 void store_thread_lease(struct store_thread *thread, int64_t hard_ms)
 {
+    int64_t left;
+
     atomic_store(&thread->lease_ms, hard_ms);
+    left = store_log_lease_left(&thread->logs[TOPIC_OFFSETS]);
+    if (left >= 0)
+        loop_timer_start(thread->loop, &thread->cut_timer, left, on_cut, thread);
+    else
+        loop_timer_cancel(&thread->cut_timer);
     mr_assert(loop_post(thread->own, on_lease, thread) == 0);
 }
 
@@ -553,6 +577,7 @@ void store_thread_end(struct store_thread **threadp, int64_t deadline_ms)
     struct store_thread *thread = *threadp;
 
     *threadp = NULL;
+    loop_timer_cancel(&thread->cut_timer);
     thread->tie->thread = NULL;
     thread->end_deadline_ms = deadline_ms;
     atomic_store(&thread->ending, true);
