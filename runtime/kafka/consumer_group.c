@@ -464,8 +464,7 @@ static void keep_lost(struct consumer *c, const struct consumer_partition *parts
 {
     struct consumer_partition *all = realloc(c->lost, (c->lost_count + count + 1) * sizeof(*all));
 
-    if (all == NULL)
-        return;
+    mr_assert(all != NULL); /* an owner that is not told would go on with them */
     memcpy(all + c->lost_count, parts, count * sizeof(*all));
     c->lost = all;
     c->lost_count += count;
