@@ -62,7 +62,7 @@ static struct {
 
 static void report(struct node *node, int64_t settled, const char *rejoin)
 {
-    struct member_word word = {&node->held, node->offset, settled, rejoin, false};
+    struct member_word word = {&node->held, node->offset, settled, rejoin, NULL};
 
     assert_int_equal(member_report(node->member, &word), 0);
 }
