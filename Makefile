@@ -215,6 +215,7 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
 endef
 $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
+$(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/kafka/test_consumer_group: TEST_LINK = -Wl,--wrap=rd_kafka_new
 
 # A fuzzer links the rooms whose headers it includes, and the plugin that has the file it is named after. With FUZZING=1

@@ -411,6 +411,7 @@ int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int6
         count = take(c, out, max, (int)wait_ms);
         if (count > 0)
             return (int)count;
+        consumer_stall_serve(c);
         if (c->change == CHANGE_NONE && c->trouble_code != 0)
             return return_trouble(c, err);
         if (atomic_exchange(&c->woken, false))
@@ -423,7 +424,7 @@ int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int6
                                                            : wait_ms;
         if (c->seeks_due && wait_ms > SEEK_RETRY_MS)
             wait_ms = SEEK_RETRY_MS;
-        wait_ms = consumer_gone_wait_ms(&c->gone, wait_ms);
+        wait_ms = consumer_stall_wait_ms(c, consumer_gone_wait_ms(&c->gone, wait_ms));
     }
 }
 

@@ -154,9 +154,12 @@ struct consumer_part {
     int32_t number;
     int64_t
         next; /* where the owner goes on: asked for, or behind the last message handed out; -1 unknown */
-    bool placed;   /* in librdkafka's assignment */
-    bool seek_due; /* librdkafka has not confirmed the position: whatever comes is dropped */
-    bool held;     /* by consumer_hold: whatever comes is dropped */
+    bool placed;        /* in librdkafka's assignment */
+    bool seek_due;      /* librdkafka has not confirmed the position: whatever comes is dropped */
+    bool held;          /* by consumer_hold: whatever comes is dropped */
+    int64_t stall_next; /* see consumer_stall.c: where it stood, since when, and how long it may */
+    int64_t stall_ms;
+    int64_t stall_wait_ms;
 };
 
 /* Partitions that are assigned now, in order of assignment. */
@@ -188,6 +191,7 @@ struct consumer {
     void *arg;
     struct consumer_parts parts;
     struct consumer_gone gone;
+    int64_t stall_due_ms; /* see consumer_stall.c */
     struct consumer_partition
         *lost; /* taken away while lent: the owner hears of it in its next poll */
     size_t lost_count;
@@ -255,6 +259,10 @@ void consumer_gone_serve(struct consumer *c); /* ask, when it is time */
 int64_t consumer_gone_wait_ms(const struct consumer_gone *g,
                               int64_t wait_ms);     /* no longer than until then */
 void consumer_gone_deinit(struct consumer_gone *g); /* before the client is destroyed */
+
+/* consumer_stall.c */
+void consumer_stall_serve(struct consumer *c); /* none came: look, when it is time */
+int64_t consumer_stall_wait_ms(const struct consumer *c, int64_t wait_ms); /* no longer than that */
 
 /* consumer_parts.c */
 int consumer_parts_init(struct consumer_parts *p);
