@@ -22,6 +22,7 @@
 #include "host/thread_guard.h"
 #include "link/chan.h"
 #include "link/inherit.h"
+#include "model/conn_config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,11 +40,11 @@
 
 #define EXIT_USAGE 1
 #define EXIT_INTERNAL 70
-#define ORPHAN_MS 2000       /* an orphan is gone by then, whatever its plugins do */
-#define ORPHAN_GROUP_MS 1800 /* its whole process group a little earlier */
-#define CONNECTOR_END_MS 500 /* a connector thread has no state worth more waiting */
-#define FAREWELL_MS 1000     /* for the last frame to be read */
-#define TASK_MAX 1000000     /* numbers of tasks, tasks.max */
+#define ORPHAN_MS 2000                 /* an orphan is gone by then, whatever its plugins do */
+#define ORPHAN_GROUP_MS 1800           /* its whole process group a little earlier */
+#define CONNECTOR_END_MS 500           /* a connector thread has no state worth more waiting */
+#define FAREWELL_MS 1000               /* for the last frame to be read */
+#define TASK_MAX CONN_CONFIG_TASKS_MAX /* numbers of tasks, tasks.max */
 
 enum phase { PHASE_HELLO, PHASE_OPEN, PHASE_DRAINING, PHASE_ORPHAN, PHASE_FAREWELL };
 

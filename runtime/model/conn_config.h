@@ -6,6 +6,9 @@
 
 #include "model/config_def.h"
 
+#define CONN_CONFIG_KEYS_MAX 4096     /* keys of one configuration */
+#define CONN_CONFIG_TASKS_MAX 1000000 /* whatever tasks.max says */
+
 /* The framework's keys, ended by a zeroed entry, in Connect's order (reference: connector-config.md 1 and 10). */
 extern const struct mr_config_key conn_config_common[];
 extern const struct mr_config_key conn_config_sink[];   /* appended for sinks */

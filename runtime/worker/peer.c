@@ -198,6 +198,7 @@ static void begin(struct peer *peer, struct request *req)
     }
     req->easy = easy;
     curl_easy_setopt(easy, CURLOPT_URL, req->url);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* a connector may be called ".." */
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, req->method);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, req->headers);

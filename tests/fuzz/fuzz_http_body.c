@@ -4,6 +4,7 @@
  * that is taken has no NUL inside, and an answer made of either is JSON. */
 #include "base/utf8.h"
 #include "worker/rest/entities.h"
+#include "model/conn_config.h"
 #include "worker/rest/request_json.h"
 #include "worker/rest/router.h"
 
@@ -80,7 +81,7 @@ static void route(char *line[LINES])
 
 static void check_config(const struct props *config)
 {
-    must(config->count <= REQUEST_JSON_KEYS_MAX);
+    must(config->count <= CONN_CONFIG_KEYS_MAX);
     for (size_t i = 0; i < config->count; i++) {
         const struct props_entry *e = &config->entries[i];
 

@@ -12,6 +12,7 @@
 #include "worker/herder/herder.h"
 
 #include "base/log.h"
+#include "model/conn_config.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/offset_desk.h"
 #include "worker/herder/conn_source.h"
@@ -256,7 +257,11 @@ void herder_patch(struct herder *herder, const char *conn, const struct props *c
     mr_assert(props_copy(&merged, stored.config) == 0);
     merge(&merged, changes);
     put.config = &merged;
-    herder_put(herder, &put, done, arg);
+    if (merged.count > CONN_CONFIG_KEYS_MAX)
+        refuse(done, arg, MR_ERR_CONFIG, "A connector's configuration may have at most %d keys",
+               CONN_CONFIG_KEYS_MAX);
+    else
+        herder_put(herder, &put, done, arg);
     props_deinit(&merged);
 }
 

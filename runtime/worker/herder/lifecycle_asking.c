@@ -17,7 +17,9 @@ static int tasks_max(const struct lifecycle *lc)
 {
     struct config_value value;
 
-    return conn_config_get("tasks.max", &lc->config, &value, NULL) == 0 ? (int)value.i : 1;
+    if (conn_config_get("tasks.max", &lc->config, &value, NULL) != 0)
+        return 1;
+    return value.i < CONN_CONFIG_TASKS_MAX ? (int)value.i : CONN_CONFIG_TASKS_MAX;
 }
 
 void lifecycle_asking_begin(struct lifecycle *lc)

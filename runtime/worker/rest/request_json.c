@@ -6,6 +6,8 @@
  * threads with bytes of clients. Pure. */
 #include "worker/rest/request_json.h"
 
+#include "model/conn_config.h"
+
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "worker/rest/rest_text.h"
@@ -314,10 +316,10 @@ static int config_member(struct cursor *c, void *arg)
         return rc;
     if (!is_null && strlen(c->text.data) != c->text.len)
         return mr_fail(c->err, MR_ERR_PROTOCOL, "%s may not hold the character U+0000", what);
-    if (config->count >= REQUEST_JSON_KEYS_MAX)
+    if (config->count >= CONN_CONFIG_KEYS_MAX)
         return mr_fail(c->err, MR_ERR_PROTOCOL,
                        "A connector's configuration may have at most %d keys",
-                       REQUEST_JSON_KEYS_MAX);
+                       CONN_CONFIG_KEYS_MAX);
     return props_set(config, c->key.data, is_null ? NULL : c->text.data) == 0 ? 0 : no_memory(c);
 }
 

@@ -8,8 +8,6 @@
 #include "base/props.h"
 #include "model/state.h"
 
-#define REQUEST_JSON_KEYS_MAX 4096 /* keys of one configuration */
-
 /* {"name": …, "config": {…}, "initial_state": …}; all members may be absent or null. */
 struct request_create {
     char *name; /* "" when absent or null; trimmed as Java's String.trim does */

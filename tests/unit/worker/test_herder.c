@@ -2,6 +2,7 @@
 /* The herder over a supervisor, a loop, a store and a catalog that herder_world.h plays: every path of the state machine, every
  * answer exactly once, the restart policy on a clock that the test turns. What the supervisor is told is a journal. */
 #define LOGGER "test"
+#include "model/conn_config.h"
 #include "base/log.h"
 #include "herder_world.h"
 #include "worker/herder/herder.h"
@@ -631,6 +632,36 @@ static void a_patch_merges_and_null_removes(void **state)
     assert_answered(f, 1, MR_ERR_NOT_FOUND);
     assert_string_equal(f->last.text, "Connector x not found");
     props_deinit(&changes);
+}
+
+static void patches_do_not_add_up_to_more_keys_than_a_request_may_have(void **state)
+{
+    struct fixture *f = *state;
+    struct props changes;
+    char key[32];
+
+    run_source(f, "c", 1);
+    props_init(&changes);
+    for (int i = 0; i < CONN_CONFIG_KEYS_MAX; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        assert_int_equal(props_set(&changes, key, "v"), 0);
+    }
+    herder_patch(f->herder, "c", &changes, on_answer, &f->last);
+    assert_answered(f, 1, MR_ERR_CONFIG);
+    assert_string_equal(f->last.text, "A connector's configuration may have at most 4096 keys");
+    props_deinit(&changes);
+}
+
+/* The host takes no larger number, and would end at one. */
+static void a_host_is_asked_for_no_more_tasks_than_it_can_count(void **state)
+{
+    struct fixture *f = *state;
+
+    put_to(f, &f->last, "c", TARGET_STARTED, true, "connector.class", "Src", "topic", "t",
+           "tasks.max", "2147483647", NULL);
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    expect("start c Src STARTED\nask c 1000000\n");
 }
 
 /* --- pause, resume, stop, delete -------------------------------------------------------------------------------------------------- */
@@ -1652,6 +1683,8 @@ int main(void)
         herder_test(an_update_whose_start_fails_keeps_the_new_configuration),
         herder_test(an_update_while_paused_leaves_the_tasks_for_the_resume),
         herder_test(a_patch_merges_and_null_removes),
+        herder_test(patches_do_not_add_up_to_more_keys_than_a_request_may_have),
+        herder_test(a_host_is_asked_for_no_more_tasks_than_it_can_count),
         herder_test(pause_and_resume_are_answered_at_once),
         herder_test(configurations_that_changed_while_paused_take_effect_on_resume),
         herder_test(stop_ends_the_process_and_forgets_the_tasks),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* request_json: numbers keep their text, null stays null, and everything that is no JSON or of a wrong shape says where. */
 #include "base/buf.h"
+#include "model/conn_config.h"
 #include "worker/rest/request_json.h"
 
 #include <setjmp.h>
@@ -152,7 +153,7 @@ static void a_configuration_has_a_bounded_number_of_keys(void **state)
     struct buf many;
 
     buf_init(&many, 1 << 20);
-    for (int i = 0; i <= REQUEST_JSON_KEYS_MAX; i++)
+    for (int i = 0; i <= CONN_CONFIG_KEYS_MAX; i++)
         buf_printf(&many, "%s\"k%d\":%d", i == 0 ? "{" : ",", i, i);
     buf_putc(&many, '}');
     assert_string_equal(config_of(many.data),
