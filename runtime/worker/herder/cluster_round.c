@@ -52,7 +52,9 @@ static void reshare_all(struct distributed *d, const struct work_list *list)
 static void free_owners(struct distributed *d)
 {
     map_free(&d->owners, free);
+    map_free(&d->members, NULL);
     d->owners = map_new();
+    d->members = map_new();
 }
 
 static bool still_ending(const struct distributed *d)
@@ -464,7 +466,10 @@ static void on_led(void *arg, int64_t generation, const struct lead *lead)
     for (size_t m = 0; m < lead->count; m++) {
         const struct lead_member *member = &lead->members[m];
 
-        if (!member->readable || member->share == NULL || member->metadata.url == NULL)
+        if (!member->readable || member->metadata.url == NULL)
+            continue;
+        map_set(d->members, member->metadata.url, d);
+        if (member->share == NULL)
             continue;
         for (size_t i = 0; i < member->share->owned.count; i++)
             for (size_t t = 0; t < member->share->owned.entries[i].count; t++)
@@ -530,6 +535,8 @@ const struct member_events cluster_round_events = {
 void cluster_round_deinit(struct distributed *d)
 {
     map_free(&d->owners, free);
+    map_free(&d->members, NULL);
+    free(d->stranger);
     free(d->leader_url);
     work_list_deinit(&d->allocation);
     work_list_deinit(&d->assigned);

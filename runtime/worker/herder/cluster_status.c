@@ -7,6 +7,9 @@
 
 #include "base/log.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* A state that a later owner may have overtaken. */
 static bool is_late_word(enum state state)
 {
@@ -125,4 +128,39 @@ void cluster_status_tidy(struct distributed *d)
         else if (!config->inconsistent)
             remove_tasks(d, conn, config->task_count);
     }
+}
+
+/* --- two clusters, one topic ------------------------------------------------------------------------------------------- */
+
+static bool is_member(const struct distributed *d, const char *worker_id)
+{
+    char url[1024];
+
+    snprintf(url, sizeof(url), "http://%s/", worker_id);
+    if (map_get(d->members, url) != NULL)
+        return true;
+    snprintf(url, sizeof(url), "https://%s/", worker_id);
+    return map_get(d->members, url) != NULL;
+}
+
+/* Only the leader knows all members, and only between rounds. Whoever left has said UNASSIGNED, so RUNNING is said by those that run. */
+void cluster_status_read(struct distributed *d, const char *conn, int task)
+{
+    const struct status_state *all = cluster_store_status(d->store);
+    const struct status *status =
+        task < 0 ? status_state_connector(all, conn) : status_state_task(all, conn, task);
+
+    if (!d->leads || d->rebalancing || d->step != DIST_IDLE || d->closing || status == NULL ||
+        status->state != STATE_RUNNING || status->worker_id == NULL ||
+        is_member(d, status->worker_id) || strcmp(d->stranger, status->worker_id) == 0)
+        return;
+    free(d->stranger);
+    d->stranger = strdup(status->worker_id);
+    mr_assert(d->stranger != NULL);
+    log_error("worker %s says in the topic %s that connector %s runs there, but it is no member of "
+              "group %s: it was cut off from the group, or another cluster uses the same topics, "
+              "which destroys the work of both: give each its own "
+              "config.storage.topic, offset.storage.topic and status.storage.topic",
+              status->worker_id, props_get(&d->parts.config->props, "status.storage.topic"), conn,
+              d->parts.config->cluster.group_id);
 }

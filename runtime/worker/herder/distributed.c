@@ -511,9 +511,7 @@ static void on_config(void *arg, const struct config_change *change)
 
 static void on_status(void *arg, const char *conn, int task)
 {
-    (void)arg;
-    (void)conn;
-    (void)task;
+    cluster_status_read(arg, conn, task);
 }
 
 /* What runs goes on, from memory, and so does the group, as long as all stand where we do: after a topic was deleted that is worth
@@ -715,13 +713,15 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
     d->rebalancing = true;
     d->conns = map_new();
     d->owners = map_new();
+    d->members = map_new();
+    d->stranger = strdup("");
     d->leavers = map_new();
     d->pace.offset = -1;
     d->member_id = strdup("");
     d->leader_url = strdup("");
     d->twin = strdup("");
     mr_assert(d->leader_url != NULL && d->twin != NULL && d->member_id != NULL &&
-              asprintf(&d->url, "http://%s/", parts->config->worker_id) > 0);
+              d->stranger != NULL && asprintf(&d->url, "http://%s/", parts->config->worker_id) > 0);
     d->peer = peer_new(parts->loop, err);
     if (d->peer != NULL)
         d->member = open_member(d, err);

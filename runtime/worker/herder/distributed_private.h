@@ -58,6 +58,8 @@ struct distributed {
     char *leader_url;            /* "" unknown */
     int64_t lease_ms;            /* when ours ends, by clock_boot_ms; 0: never */
     struct map *owners;          /* "TASK CONN" → URL, of a leader */
+    struct map *members;         /* URLs of the group's members, of a leader: → anything */
+    char *stranger;              /* who was named last as none of them; "" nobody */
     struct work_list allocation; /* what is to run here */
     enum dist_step step;
     uint64_t round;  /* number of the round being acted upon: answers to earlier ones are dropped */
@@ -124,6 +126,8 @@ void cluster_status_told(struct distributed *d, const char *conn, int task, enum
 void cluster_status_missing(struct distributed *d, struct dist_conn *conn,
                             const char *class_name); /* its class is not installed here */
 void cluster_status_tidy(struct distributed *d);     /* the leader's: of what is no more */
+void cluster_status_read(struct distributed *d, const char *conn,
+                         int task); /* a state in the topic has changed */
 
 /* --- task_writer.c ---------------------------------------------------------------------------------------------------- */
 

@@ -339,6 +339,52 @@ static void each_twin_is_named_once(void **state)
     assert_int_equal(twins_named, 2);
 }
 
+/* --- two clusters, one topic ------------------------------------------------------------------------------------------------- */
+
+static int strangers_named;
+
+static void on_stranger_line(const char *line, size_t len)
+{
+    static const char text[] = "it is no member of group g";
+
+    strangers_named += memmem(line, len, text, sizeof(text) - 1) != NULL;
+}
+
+static void status_says(const char *worker, enum state state)
+{
+    struct status_record rec = {
+        .kind = STATUS_TASK,
+        .conn = text("c"),
+        .task = 0,
+        .status = {.state = state, .generation = 1, .worker_id = text(worker)}};
+
+    status_state_apply(cluster.status, &rec);
+    status_record_deinit(&rec);
+    cluster.store.status(cluster.store_arg, "c", 0);
+}
+
+static void a_worker_of_another_cluster_is_named_once(void **state)
+{
+    (void)state;
+    joined(NULL, true);
+    leads("m1=http://x:1/ m2=https://me:8083/");
+    strangers_named = 0;
+    log_set_level(LOG_ERROR);
+    log_witness(on_stranger_line);
+    status_says("x:1", STATE_RUNNING);
+    status_says("me:8083", STATE_RUNNING);
+    status_says("y:1", STATE_UNASSIGNED); /* the last word of one that left */
+    assert_int_equal(strangers_named, 0);
+    status_says("y:1", STATE_RUNNING);
+    status_says("y:1", STATE_RUNNING);
+    assert_int_equal(strangers_named, 1);
+    leads("m2=https://me:8083/ m3=http://y:1/");
+    status_says("y:1", STATE_RUNNING);
+    log_witness(NULL);
+    log_set_level(LOG_OFF);
+    assert_int_equal(strangers_named, 1);
+}
+
 /* --- storms ---------------------------------------------------------------------------------------------------------------- */
 
 static size_t rounds_asked_for(void)
@@ -471,6 +517,7 @@ int main(void)
         test(a_round_is_joined_for_another_only_if_it_is_this_one),
         test(a_leader_tells_twins_once),
         test(each_twin_is_named_once),
+        test(a_worker_of_another_cluster_is_named_once),
         test(many_creates_make_few_rounds),
         test(a_change_in_an_open_round_asks_for_none_if_that_round_knows_it),
         test(deleted_connectors_are_forgotten),
