@@ -152,8 +152,10 @@ static struct mr_partition_list list_of(const struct consumer_partition *parts, 
 
     mr_assert(own != NULL);
     for (size_t i = 0; i < count; i++)
-        own[i] = (struct mr_partition){parts[i].topic, parts[i].partition, parts[i].offset};
-    return (struct mr_partition_list){&host_api_table, (char *)own, sizeof(*own), count};
+        own[i] = (struct mr_partition){
+            .topic = parts[i].topic, .partition = parts[i].partition, .offset = parts[i].offset};
+    return (struct mr_partition_list){
+        .host = &host_api_table, .parts = (char *)own, .part_size = sizeof(*own), .count = count};
 }
 
 /* Without a lease no code of the plugin's runs: it hears of these when there is one again. The consumer, whose names they bear, may be
