@@ -134,6 +134,7 @@ static int teardown(void **state)
 
 static void make(struct fixture *f)
 {
+    json_decref(f->plugins);
     f->plugins = rig_places(&f->connector, &f->worker);
     f->p = pipeline_new(&(struct pipeline_spec){.connector = &f->connector,
                                                 .worker = &f->worker,
