@@ -174,8 +174,10 @@ static int put_part(struct sink_task *s, struct batch *batch, size_t from, size_
     batch->pub.count = count;
     batch_clear_rejects(batch);
     rc = call_put(s, batch, err);
-    if (rc >= 0)
+    if (rc >= 0) {
         rc = take_rejects(s, batch, err);
+        s->cut = rc == MR_ERR_CLOSED;
+    }
     batch->pub.records = whole.records;
     batch->pub.count = whole.count;
     return rc;
@@ -199,14 +201,15 @@ static int put_parts(struct sink_task *s, struct batch *batch, size_t from, size
 
         err_clear(err);
         rc = pipeline_reject(s->pipeline, batch_at(batch, from), why.text, err);
+        s->cut = rc == MR_ERR_CLOSED;
     }
     if (rc >= 0)
         *done = from + count;
     return rc;
 }
 
-/* The plugin has it, or the dead-letter topic. MR_ERR_CLOSED by settle: the task ends, or its lease does, and nothing is accepted. */
-static int put_all(struct sink_task *s, struct batch *batch, bool *cut, struct mr_error *err)
+/* The plugin has it, or the dead-letter topic. */
+static int put_all(struct sink_task *s, struct batch *batch, struct mr_error *err)
 {
     size_t done = 0;
     int rc = MR_OK;
@@ -221,18 +224,19 @@ static int put_all(struct sink_task *s, struct batch *batch, bool *cut, struct m
     if (rc < 0)
         return rc;
     rc = pipeline_settle(s->pipeline, err);
-    *cut = rc == MR_ERR_CLOSED;
+    s->cut = rc == MR_ERR_CLOSED;
     return rc;
 }
 
 bool sink_task_put(struct sink_task *s, struct batch *batch)
 {
     struct mr_error err = {0};
-    bool lent, moved, cut = false;
+    bool lent, moved;
     int rc;
 
+    s->cut = false;
     sink_consumer_offer(s);
-    rc = put_all(s, batch, &cut, &err);
+    rc = put_all(s, batch, &err);
     lent = sink_consumer_end_offer(s);
     if (rc >= 0)
         ledger_accept(s->ledger);
@@ -245,8 +249,8 @@ bool sink_task_put(struct sink_task *s, struct batch *batch)
     }
     if (rc < 0)
         ledger_reject(s->ledger);
-    s->read_again = s->read_again || cut;
-    if (rc < 0 && !cut)
+    s->read_again = s->read_again || s->cut;
+    if (rc < 0 && !s->cut)
         sink_task_fail(s, &err, s->task->where);
     sink_task_batch_done(s, batch);
     return rc >= 0 && !lent && !moved;

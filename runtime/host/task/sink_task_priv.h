@@ -40,6 +40,7 @@ struct sink_task {
 
     struct batch *held; /* to be put again; staged in the ledger; NULL none */
     int64_t put_again_ms;
+    bool cut; /* the task ends, or its lease does, before a put's dead letters are delivered */
     bool empty_put;     /* put is called with nothing in hand */
     int64_t put_due_ms; /* with whatever there is by then; INT64_MAX: no such wish */
     struct sink_wish *wishes;

@@ -251,7 +251,7 @@ static void convert_and_send(struct source_task *s, struct batch *batch)
     task_left(s->task);
     batch->pub.count = ready; /* what precedes a bad record is sent, and its offset stored */
     sender_begin(&s->sender, batch);
-    if (rc != MR_OK && !task_stopping(s->task))
+    if (rc != MR_OK && (rc != MR_ERR_CLOSED || !task_stopping(s->task)))
         task_fail(s->task, &err, NULL);
 }
 

@@ -2,9 +2,12 @@
 /* Records that can't be processed, against librdkafka's mock cluster: what put refuses, what fails a put, what no converter reads, and
  * what the dead-letter topic says of them. The sink is a struct of the test: Picky refuses and fails on numbers of the test's choice. */
 #include "base/clock.h"
+#define LOGGER "test"
+#include "base/log.h"
 #include "keep_sink.h"
 #include "support/unit/side_by_side.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -452,6 +455,53 @@ static void a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back(v
     assert_int_equal(rig_stored(rig, "{\"name\":\"p\"}", "at"), -1);
 }
 
+static int keep_task(void *self, struct mr_task *task, struct mr_error *err)
+{
+    *(struct mr_task **)self = task;
+    return MR_OK;
+}
+
+static int bad_at_the_end(void *self, struct mr_batch *out, struct mr_error *err)
+{
+    struct pollfd stop = {.fd = mr_stop_fd(*(struct mr_task **)self), .events = POLLIN};
+
+    while (poll(&stop, 1, -1) < 1)
+        ;
+    mr_record_value(mr_batch_add(out, "out"), mr_str("bad"));
+    return MR_OK;
+}
+
+static atomic_int failures_told;
+
+static void on_log_line(const char *line, size_t len)
+{
+    static const char text[] = "the task failed";
+
+    failures_told += memmem(line, len, text, sizeof(text) - 1) != NULL;
+}
+
+/* A task that was stopped is UNASSIGNED, but the log says what went wrong. */
+static void a_bad_record_of_the_last_poll_is_told(void **state)
+{
+    static const struct plugin last = {.kind = MR_PLUGIN_SOURCE,
+                                       .name = "Last",
+                                       .version = "1.0",
+                                       .library = "test",
+                                       .aliases = aliases,
+                                       .keys = keys,
+                                       .state_size = sizeof(struct mr_task *),
+                                       .source = {.start = keep_task, .poll = bad_at_the_end}};
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &last, TARGET_STARTED);
+    rig_wait_state(rig, STATE_RUNNING);
+    log_witness(on_log_line);
+    rig_stop(rig);
+    log_witness(NULL);
+    assert_int_equal(failures_told, 1);
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -465,6 +515,7 @@ int main(int argc, char **argv)
         T(a_letter_has_all_that_was_read_and_what_went_wrong),
         T(a_letter_from_a_batch_that_waited_says_the_same),
         T(a_letter_that_can_not_be_written_fails_the_task_and_nothing_is_committed),
+        T(a_bad_record_of_the_last_poll_is_told),
         T(a_letter_above_buffer_memory_fails_the_task),
         T(a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back),
         T(a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_it),
