@@ -104,6 +104,11 @@ static bool is_up(void *arg)
     return ready_count > 0 || closed_count > 0;
 }
 
+static bool both_are_up(void *arg)
+{
+    return ready_count + closed_count >= 2;
+}
+
 static bool is_asked(void *arg)
 {
     return token_endpoint_asked(endpoint) >= *(int *)arg;
@@ -196,8 +201,8 @@ static void one_fetch_serves_all_that_wait(void **state)
     open_to(conf);
     rig_run_for(50);
     token_endpoint_hang(endpoint, false);
-    while (ready_count < 2)
-        rig_run_until(is_up, NULL, "ready");
+    rig_run_until(both_are_up, NULL, "both are ready");
+    assert_int_equal(closed_count, 0);
     assert_int_equal(token_endpoint_asked(endpoint), 1);
     broker_conn_free(&first);
 }
