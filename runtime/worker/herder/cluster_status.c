@@ -103,14 +103,24 @@ static void remove_tasks(struct distributed *d, const char *conn, int from)
         cluster_store_remove_status(d->store, conn, t);
 }
 
+/* The connector's own state goes once its tasks' states have gone: whoever sees it gone may use the name again, and sees no task
+ * of before. */
+static void remove_state(struct distributed *d, const char *conn)
+{
+    const struct status_state *states = cluster_store_status(d->store);
+
+    if (status_state_next_task(states, conn, -1) < 0 &&
+        status_state_connector(states, conn) != NULL)
+        cluster_store_remove_status(d->store, conn, -1);
+}
+
 static void remove_all(struct distributed *d, const char *conn)
 {
     const struct status_state *states = cluster_store_status(d->store);
     const char *topic;
 
     remove_tasks(d, conn, 0);
-    if (status_state_connector(states, conn) != NULL)
-        cluster_store_remove_status(d->store, conn, -1);
+    remove_state(d, conn);
     for (size_t i = 0; (topic = status_state_next_topic(states, conn, &i)) != NULL;)
         cluster_store_remove_topic(d->store, conn, topic);
 }
@@ -144,7 +154,7 @@ static bool is_member(const struct distributed *d, const char *worker_id)
 }
 
 /* Only the leader knows all members, and only between rounds. Whoever left has said UNASSIGNED, so RUNNING is said by those that run. */
-void cluster_status_read(struct distributed *d, const char *conn, int task)
+static void look_for_strangers(struct distributed *d, const char *conn, int task)
 {
     const struct status_state *all = cluster_store_status(d->store);
     const struct status *status =
@@ -163,4 +173,12 @@ void cluster_status_read(struct distributed *d, const char *conn, int task)
               "config.storage.topic, offset.storage.topic and status.storage.topic",
               status->worker_id, props_get(&d->parts.config->props, "status.storage.topic"), conn,
               d->parts.config->cluster.group_id);
+}
+
+void cluster_status_read(struct distributed *d, const char *conn, int task)
+{
+    if (d->leads && task >= 0 && config_state_conn(distributed_config(d), conn) == NULL &&
+        status_state_task(cluster_store_status(d->store), conn, task) == NULL)
+        remove_state(d, conn);
+    look_for_strangers(d, conn, task);
 }

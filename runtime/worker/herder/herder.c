@@ -285,7 +285,8 @@ void herder_set_target(struct herder *herder, const char *conn, enum target_stat
                                pending_new(herder, conn, done, arg));
 }
 
-/* The state of a connector with those parts of it that a restart means shown as RESTARTING. */
+/* The state of a connector with those parts of it that a restart means shown as RESTARTING. A deleted one has its state until that
+ * is removed too: who waits for its end may use the name again then. */
 static json_t *marked_status(const struct herder *herder, const char *conn,
                              const struct connectors_plan *plan)
 {
@@ -293,9 +294,10 @@ static json_t *marked_status(const struct herder *herder, const char *conn,
     struct source_state state;
     json_t *status;
 
-    if (!herder->source->find(herder->source, conn, &stored) ||
-        !herder->source->state(herder->source, conn, -1, &state))
+    if (!herder->source->state(herder->source, conn, -1, &state))
         return NULL;
+    if (!herder->source->find(herder->source, conn, &stored))
+        stored.plugin = NULL;
     if (plan->connector && (!plan->only_failed || state.state == STATE_FAILED))
         state.state = STATE_RESTARTING;
     status = view_status(conn, &state, stored.plugin);

@@ -55,7 +55,7 @@ void herder_shutdown(struct herder *herder, loop_fn fn, void *arg);
 void herder_started(struct herder *herder);
 
 /* Reads: from memory, at once. New references; NULL when the connector (or task) is unknown or has no status yet. */
-json_t *herder_root(struct herder *herder); /* {"version","commit","kafka_cluster_id","millrace"} */
+json_t *herder_root(struct herder *herder); /* {"version","commit","kafka_cluster_id"} */
 bool herder_readable(const struct herder *herder);
 bool herder_ready(const struct herder *herder); /* for /health: start-up is over */
 const char *

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET / and GET /health. Run on the worker's loop, answered at once.
+/* GET /, GET /health, and what of us Connect has no place for. Run on the worker's loop, answered at once.
  * Spec: org.apache.kafka.connect.runtime.rest.resources.RootResource, KIP-1017. */
 #include "worker/rest/rest_private.h"
 
 void res_root_info(struct call *call)
 {
     call_reply_json(call, 200, herder_root(call_herder(call)));
+}
+
+void res_root_version(struct call *call)
+{
+    call_reply_json(call, 200, json_pack("{s:s}", "version", MILLRACE_VERSION));
 }
 
 void res_root_health(struct call *call)

@@ -4,6 +4,7 @@
 #include "worker/rest/rest_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void res_tasks_list(struct call *call)
 {
@@ -72,7 +73,8 @@ static void put_tasks(struct call *call)
     free(configs);
 }
 
-void res_tasks_put(struct call *call)
+/* May this call be believed? false: answered. */
+static bool is_signed(struct call *call)
 {
     const struct exchange *exchange = call_exchange(call);
     struct herder_claim claim = {.signature = exchange->signature,
@@ -84,8 +86,41 @@ void res_tasks_put(struct call *call)
 
     if (status != 0)
         call_reply_error(call, status, "%s", err.text);
-    else
+    return status == 0;
+}
+
+void res_tasks_put(struct call *call)
+{
+    if (is_signed(call))
         put_tasks(call);
+}
+
+/* Without exactly-once sources this worker has no tasks to fence, whatever a worker that has them may ask. */
+static void fence(struct call *call)
+{
+    json_t *info = herder_info(call_herder(call), call_var(call, 0));
+    const char *type = "";
+
+    if (info == NULL)
+        call_reply_error(call, 404, "Connector %s not found", call_var(call, 0));
+    else if (!json_get_text(info, "type", &type) || strcmp(type, "source") != 0)
+        call_reply_error(call, 400, "Connector %s is not a source connector", call_var(call, 0));
+    else
+        call_reply_error(call, 500,
+                         "This worker does not have exactly-once source support enabled: it can't "
+                         "fence the tasks of connector %s",
+                         call_var(call, 0));
+    json_decref(info);
+}
+
+void res_tasks_fence(struct call *call)
+{
+    if (herder_peer(call_herder(call)) == NULL)
+        call_reply_error(
+            call, 500,
+            "Kafka Connect in standalone mode does not support exactly-once source connectors.");
+    else if (is_signed(call))
+        fence(call);
 }
 
 static void restarted(void *arg, const struct herder_answer *answer)

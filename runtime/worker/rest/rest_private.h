@@ -88,6 +88,7 @@ extern const struct route routes[];
 extern const size_t routes_count;
 
 void res_root_info(struct call *call);
+void res_root_version(struct call *call);
 void res_root_health(struct call *call);
 void res_plugins_list(struct call *call);
 void res_plugins_config(struct call *call);
@@ -108,5 +109,6 @@ void res_tasks_list(struct call *call);
 void res_tasks_status(struct call *call);
 void res_tasks_restart(struct call *call);
 void res_tasks_put(struct call *call);
+void res_tasks_fence(struct call *call);
 
 #endif

@@ -10,6 +10,7 @@
 
 const struct route routes[] = {
     {"GET", "/", ROUTE_ANY_TYPE, ROUTE_NO_BODY, REQUEST_MS, res_root_info},
+    {"GET", "/millrace/version", ROUTE_ANY_TYPE, ROUTE_NO_BODY, REQUEST_MS, res_root_version},
     {"GET", "/health", ROUTE_ANY_TYPE | ROUTE_ALWAYS, ROUTE_NO_BODY, HEALTH_MS, res_root_health},
     {"GET", "/connectors", 0, ROUTE_NO_BODY, REQUEST_MS, res_connectors_list},
     {"POST", "/connectors", CHANGE, ROUTE_CREATE, REQUEST_MS, res_connectors_create},
@@ -27,6 +28,8 @@ const struct route routes[] = {
     {"GET", "/connectors/{c}/tasks", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_list},
     {"POST", "/connectors/{c}/tasks", CHANGE | ROUTE_ANY_TYPE, ROUTE_RAW, REQUEST_MS,
      res_tasks_put},
+    {"PUT", "/connectors/{c}/fence", CHANGE | ROUTE_ANY_TYPE, ROUTE_RAW, REQUEST_MS,
+     res_tasks_fence},
     {"GET", "/connectors/{c}/tasks/{t}/status", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_status},
     {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS,
      res_tasks_restart},

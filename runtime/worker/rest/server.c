@@ -117,6 +117,13 @@ static void refuse(struct request *req, int status)
         entities_http_error(answer_of(req), status);
 }
 
+/* As Jersey refuses what no method was found for: its error says not of what type it is. */
+static void refuse_unmatched(struct request *req, int status)
+{
+    refuse(req, status);
+    answer_of(req)->type = NULL;
+}
+
 static void refuse_with(struct request *req, const struct mr_error *err)
 {
     if (!answered(req))
@@ -224,9 +231,12 @@ static void check_route(struct request *req)
     if (match->status == 200)
         entities_options(answer_of(req), match->allow, accepts(req, "text", "plain"));
     else if (match->status != 0)
-        refuse(req, match->status);
+        refuse_unmatched(req, match->status);
     else if ((status = router_check(match, accepts(req, "application", "json"),
-                                    router_type(header(req, "Content-Type")))) != 0)
+                                    router_type(header(req, "Content-Type")))) == 406 ||
+             status == 415)
+        refuse_unmatched(req, status);
+    else if (status != 0)
         refuse(req, status);
 }
 

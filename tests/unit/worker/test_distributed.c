@@ -452,6 +452,43 @@ static void a_leader_tidies_states_of_what_is_no_more(void **state)
     expect("settled 2:\nstatus gone 1 gone\nwrite key of 32 bytes\n");
 }
 
+static void a_state_comes(int task, bool gone)
+{
+    struct status_record rec = {.kind = task < 0 ? STATUS_CONNECTOR : STATUS_TASK,
+                                .tombstone = gone,
+                                .conn = strdup("c"),
+                                .task = task,
+                                .status = {.state = STATE_RUNNING, .worker_id = strdup("me:1")}};
+
+    status_state_apply(cluster.status, &rec);
+    status_record_deinit(&rec);
+    cluster.store.status(cluster.store_arg, "c", task);
+}
+
+static void a_deleted_connector_keeps_its_state_until_its_tasks_have_none(void **state)
+{
+    struct fixture *f = *state;
+    json_t *status;
+
+    join(NULL, true);
+    for (int task = -1; task < 2; task++)
+        a_state_comes(task, false);
+    round_ends(&(struct round){.leads = true});
+    assert_non_null(strstr(world.journal, "status c 0 gone\nstatus c 1 gone\n"));
+    assert_null(strstr(world.journal, "status c -1 gone"));
+    forget();
+    a_state_comes(0, true);
+    expect("");
+    status = herder_status(f->herder, "c");
+    assert_string_equal(json_string_value(json_object_get(status, "type")), "unknown");
+    json_decref(status);
+    a_state_comes(1, true);
+    expect("status c -1 gone\n");
+    a_state_comes(-1, true);
+    expect("");
+    assert_null(herder_status(f->herder, "c"));
+}
+
 /* --- sets of tasks ---------------------------------------------------------------------------------------------------------------- */
 
 static void the_leader_writes_what_is_new_and_nothing_else(void **state)
@@ -722,6 +759,7 @@ int main(void)
         test(a_class_that_is_not_here_is_failed_and_nothing_else_is_written),
         test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),
         test(a_leader_tidies_states_of_what_is_no_more),
+        test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),
         test(the_leader_writes_what_is_new_and_nothing_else),
         test(a_follower_sends_them_signed_and_again_until_they_are_taken),
         test(a_set_that_another_worker_made_is_the_leaders_to_write),

@@ -1472,7 +1472,6 @@ static void readiness_waits_for_the_command_line_and_for_kafka(void **state)
 
     assert_string_equal(json_string_value(json_object_get(root, "version")), "4.3.1");
     assert_true(json_is_null(json_object_get(root, "kafka_cluster_id")));
-    assert_true(json_is_string(json_object_get(json_object_get(root, "millrace"), "version")));
     json_decref(root);
     assert_false(herder_ready(f->herder));
     assert_string_equal(herder_stage(f->herder), "creating the connectors of the command line");
