@@ -2,7 +2,7 @@
 /* The log. A line is built on the stack and handed to the kernel in one write of at most PIPE_BUF bytes, so lines do not mix.
  * It is written only when the descriptor says that it can take it: a reader that has stalled costs whoever logs at most
  * WAIT_MS once, then lines are dropped and counted, and the first one that goes through again is preceded by their number.
- * The level, the descriptor, the counts and the lock around poll-and-write are the only globals of the runtime besides the
+ * The levels (log_levels.c), the descriptor, the counts and the lock around poll-and-write are the only globals of the runtime besides the
  * signal pipe.
  *
  * Worker form:  2026-11-29T14:03:07.123Z INFO  worker.herder [src|0] message
@@ -11,6 +11,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/log_levels.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -24,7 +25,6 @@
 #define RELAY_MARK '\x01'
 #define WAIT_MS 10 /* how long a full pipe or terminal may hold up a line, once */
 
-static atomic_int log_level = LOG_INFO;
 static atomic_int relay_fd = -1;
 static atomic_ullong dropped;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,8 +36,9 @@ static _Thread_local int context_task = -1;
 typedef size_t (*log_head_fn)(char *line, size_t size, enum log_level level, const char *logger,
                               const char *connector, int task);
 
-static const char *const level_names[] = {"TRACE", "DEBUG", "INFO", "WARN",
-                                          "ERROR", "FATAL", "OFF"};
+/* From LOG_ALL on. */
+static const char *const level_names[] = {"ALL",  "TRACE", "DEBUG", "INFO",
+                                          "WARN", "ERROR", "FATAL", "OFF"};
 
 void log_relay_to(int fd)
 {
@@ -51,18 +52,13 @@ void log_witness(void (*fn)(const char *line, size_t len))
 
 void log_set_level(enum log_level level)
 {
-    atomic_store(&log_level, level);
-}
-
-enum log_level log_get_level(void)
-{
-    return (enum log_level)atomic_load(&log_level);
+    log_levels_reset(level);
 }
 
 bool log_level_from(const char *name, enum log_level *out)
 {
-    for (int i = 0; i <= LOG_OFF; i++)
-        if (strcasecmp(name, level_names[i]) == 0) {
+    for (int i = LOG_ALL; i <= LOG_OFF; i++)
+        if (strcasecmp(name, level_names[i - LOG_ALL]) == 0) {
             *out = (enum log_level)i;
             return true;
         }
@@ -71,7 +67,7 @@ bool log_level_from(const char *name, enum log_level *out)
 
 const char *log_level_name(enum log_level level)
 {
-    return level <= LOG_OFF ? level_names[level] : "OFF";
+    return level >= LOG_ALL && level <= LOG_OFF ? level_names[level - LOG_ALL] : "OFF";
 }
 
 uint64_t log_dropped(void)
@@ -200,7 +196,7 @@ void log_write(enum log_level level, const char *logger, const char *fmt, ...)
     char message[LINE_MAX_BYTES];
     va_list args;
 
-    if ((int)level < atomic_load(&log_level))
+    if (!log_levels_admit(level, logger, context_connector))
         return;
     va_start(args, fmt);
     vsnprintf(message, sizeof(message), fmt, args);
@@ -214,7 +210,7 @@ void log_write_for(enum log_level level, const char *logger, const char *connect
     char message[LINE_MAX_BYTES];
     va_list args;
 
-    if ((int)level < atomic_load(&log_level))
+    if (!log_levels_admit(level, logger, connector != NULL ? connector : context_connector))
         return;
     va_start(args, fmt);
     vsnprintf(message, sizeof(message), fmt, args);

@@ -10,7 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum log_level { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_FATAL, LOG_OFF };
+enum log_level {
+    LOG_ALL = -1,
+    LOG_TRACE,
+    LOG_DEBUG,
+    LOG_INFO,
+    LOG_WARN,
+    LOG_ERROR,
+    LOG_FATAL,
+    LOG_OFF
+};
 
 /* Where lines go. Worker: stderr as text. Host: log_relay_to(fd) writes lines that log_parse_relayed understands. */
 void log_relay_to(int fd);
@@ -19,8 +28,8 @@ void log_relay_to(int fd);
  * that logs; fn must neither block nor log. Once, before other threads exist. */
 void log_witness(void (*fn)(const char *line, size_t len));
 
-void log_set_level(enum log_level level); /* lines below it are not written; at first INFO */
-enum log_level log_get_level(void);
+void log_set_level(
+    enum log_level level); /* of all loggers; lines below it are not written; at first INFO */
 bool log_level_from(const char *name, enum log_level *out); /* any case */
 const char *log_level_name(enum log_level level);
 uint64_t log_dropped(void); /* lines lost so far */

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
+#include "base/log_levels.h"
 #include "base/loop.h"
 #include "host/hosted.h"
 #include "host/kill_timer.h"
@@ -275,10 +275,31 @@ static int take_lock(struct host *host, const char *path, struct mr_error *err)
     return rc;
 }
 
+/* What is no level is left out. */
+static void take_levels(const json_t *body)
+{
+    const char *name;
+    const json_t *value;
+    enum log_level level;
+
+    json_object_foreach(json_object_get(body, "loggers"), name, value)
+    {
+        if (json_is_string(value) && log_level_from(json_string_value(value), &level))
+            log_levels_give(name, level);
+    }
+}
+
+static int on_log_levels(struct host *host, const json_t *body, struct mr_error *err)
+{
+    (void)host;
+    (void)err;
+    take_levels(body);
+    return 0;
+}
+
 static int on_welcome(struct host *host, const json_t *body, struct mr_error *err)
 {
-    const char *lock, *level_name;
-    enum log_level level;
+    const char *lock;
     int64_t version;
     int rc;
 
@@ -286,8 +307,7 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
         return mr_fail(err, MR_ERR_PROTOCOL,
                        "the worker speaks another version of the link than this host's %d",
                        INHERIT_LINK_VERSION);
-    if (json_get_text(body, "log_level", &level_name) && log_level_from(level_name, &level))
-        log_set_level(level);
+    take_levels(body);
     rc = get_text(body, "lock", &lock, err);
     if (rc == 0)
         rc = get_props(body, "worker", &host->worker, err);
@@ -520,6 +540,7 @@ static const frame_fn frame_table[MSG_KIND_END] = {
     [MSG_START_CHECKED] = on_answer,
     [MSG_FENCED] = on_answer,
     [MSG_LEASE] = on_lease,
+    [MSG_LOG_LEVELS] = on_log_levels,
     [MSG_DRAIN] = on_drain,
     [MSG_PING] = on_ping,
 };

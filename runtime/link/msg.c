@@ -40,6 +40,7 @@ static const struct msg_rule rules[MSG_KIND_END] = {
     [MSG_START_CHECKED] = {"START_CHECKED", false, SMALL, OPEN | DRAINING},
     [MSG_FENCED] = {"FENCED", false, SMALL, OPEN | DRAINING},
     [MSG_LEASE] = {"LEASE", false, SMALL, OPEN | DRAINING},
+    [MSG_LOG_LEVELS] = {"LOG_LEVELS", false, LARGE, OPEN | DRAINING},
     [MSG_DRAIN] = {"DRAIN", false, SMALL, OPEN | DRAINING},
     [MSG_PING] = {"PING", false, SMALL, OPEN | DRAINING},
 };

@@ -21,8 +21,8 @@ enum msg_kind {
     MSG_PONG,        /* id */
     MSG_DRAINED,     /* every task has stopped; the host exits with 0 */
     /* worker → host */
-    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, log_level?: answer to
-     * HELLO */
+    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, loggers?: {name: level}:
+     * answer to HELLO */
     MSG_WELCOME,
     /* conn, library: path, class: name of a descriptor in it, config: {}, target, plugins: {property: {library,
      * class}}: those besides itself that its configuration names (host/plugin_places.h); object?: false = for tasks alone: the library is
@@ -38,6 +38,7 @@ enum msg_kind {
     MSG_START_CHECKED,  /* id, ok */
     MSG_FENCED,         /* id, error? */
     MSG_LEASE,          /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
+    MSG_LOG_LEVELS,     /* loggers: {name: level} */
     MSG_DRAIN,          /* stop all tasks and the connector, commit, exit: answered by DRAINED */
     MSG_PING,           /* id */
     MSG_KIND_END

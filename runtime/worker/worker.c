@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "model/logger_names.h"
 #include "worker/herder/connector_file.h"
 #include "worker/herder/distributed.h"
 #include "worker/herder/herder.h"
@@ -312,6 +313,8 @@ static void tell_plugins(const struct catalog *catalog)
         log_debug("plugin %s %s, %s, is in %s", plugin->name, version, plugin->java_class,
                   plugin->library);
     }
+    for (size_t i = 0; i < count; i++)
+        logger_names_plugin(catalog_at(catalog, i)->name, catalog_at(catalog, i)->java_class);
     log_info("plugins found: %zu (%s%s)", count, names.len > 0 ? names.data : "see plugin.path",
              named < count ? ", ..." : "");
     buf_deinit(&names);
@@ -357,6 +360,7 @@ static int load(struct worker *worker, const char *path, struct mr_error *err)
 
     if (rc == 0 && log_level_from(worker->config.log_level, &level))
         log_set_level(level);
+    logger_names_declare();
     return rc;
 }
 

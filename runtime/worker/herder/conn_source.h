@@ -68,6 +68,7 @@ struct source_parts {
  *            nothing left behind
  * tasks      task configurations that another worker's connector made, for the leader to store. NULL: not taken
  * is_signed  may an internal call be believed? 0, or an HTTP status and why. NULL with `tasks`
+ * logger     have every worker set a logger's level. NULL: there is no other worker
  * made       a connector made the configurations of its tasks: answered by connectors_run or connectors_keep, now or later
  * told, share, shared
  *            as in connectors.h; NULL where nothing is shared
@@ -99,6 +100,8 @@ struct conn_source {
                   size_t count, connectors_done done, void *arg);
     int (*is_signed)(const struct conn_source *source, const struct herder_claim *claim,
                      struct mr_error *err);
+    void (*logger)(struct conn_source *source, const char *name, const char *level,
+                   connectors_done done, void *arg);
     void (*made)(struct conn_source *source, const char *conn, struct props *configs, size_t count);
     void (*told)(struct conn_source *source, const char *conn, int task, enum state state,
                  const char *trace);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "kafka/client_conf.h"
 #include "worker/herder/distributed_private.h"
+#include "worker/herder/log_control.h"
 #include "worker/herder/signature.h"
 
 #include <stdlib.h>
@@ -324,6 +325,14 @@ static void on_tasks(struct conn_source *source, const char *name, const struct 
         writing_new(source, name, "Error writing task configurations to Kafka", done, arg));
 }
 
+static void on_logger(struct conn_source *source, const char *name, const char *level,
+                      connectors_done done, void *arg)
+{
+    cluster_store_put_logger(
+        self_of(source)->store, name, level, on_written,
+        writing_new(source, name, "Error writing logger level to Kafka", done, arg));
+}
+
 static int on_signed(const struct conn_source *source, const struct herder_claim *claim,
                      struct mr_error *err)
 {
@@ -489,16 +498,18 @@ static void on_keyed(struct distributed *d, const struct config_change *change)
     key_keeper_look(d);
 }
 
+static void on_logging(struct distributed *d, const struct config_change *change)
+{
+    log_control_heard(d->parts.sup, change->name, change->level);
+}
+
 static void on_config(void *arg, const struct config_change *change)
 {
     static void (*const acts[])(struct distributed *, const struct config_change *) = {
-        [CONFIG_UPDATED] = on_updated,
-        [CONFIG_REMOVED] = on_removed,
-        [CONFIG_TASKS] = on_committed,
-        [CONFIG_TARGETED] = on_targeted,
-        [CONFIG_RESTARTING] = on_restarting,
-        [CONFIG_KEYED] = on_keyed,
-        [CONFIG_FENCED] = NULL,
+        [CONFIG_UPDATED] = on_updated,       [CONFIG_REMOVED] = on_removed,
+        [CONFIG_TASKS] = on_committed,       [CONFIG_TARGETED] = on_targeted,
+        [CONFIG_RESTARTING] = on_restarting, [CONFIG_KEYED] = on_keyed,
+        [CONFIG_LOGGING] = on_logging,       [CONFIG_FENCED] = NULL,
     };
     struct distributed *d = arg;
 
@@ -684,6 +695,7 @@ static const struct conn_source table = {
     .restart_task = on_restart_task,
     .tasks = on_tasks,
     .is_signed = on_signed,
+    .logger = on_logger,
     .made = on_made,
     .told = on_told,
     .share = on_share,

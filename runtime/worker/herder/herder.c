@@ -17,6 +17,7 @@
 #include "worker/herder/offset_desk.h"
 #include "worker/herder/conn_source.h"
 #include "worker/herder/judge.h"
+#include "worker/herder/log_control.h"
 #include "worker/herder/view.h"
 
 #define MESSAGE_MAX ((size_t)16 << 20)
@@ -559,6 +560,49 @@ json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char
 bool herder_knows(struct herder *herder, const char *conn)
 {
     return known(herder, conn);
+}
+
+/* --- loggers ---------------------------------------------------------------------------------------------------------- */
+
+json_t *herder_loggers(struct herder *herder)
+{
+    (void)herder;
+    return log_control_list();
+}
+
+json_t *herder_logger(struct herder *herder, const char *name)
+{
+    (void)herder;
+    return log_control_get(name);
+}
+
+static void set_here(struct herder *herder, const char *name, enum log_level level,
+                     herder_done done, void *arg)
+{
+    struct mr_error err = {0};
+    json_t *changed = log_control_set(herder->sup, name, level, &err);
+    struct herder_answer answer = {.body = changed};
+
+    if (changed == NULL)
+        refuse_with(done, arg, &err, NULL);
+    else
+        done(arg, &answer);
+    json_decref(changed);
+}
+
+bool herder_set_logger(struct herder *herder, const char *name, const char *level,
+                       bool whole_cluster, herder_done done, void *arg)
+{
+    enum log_level parsed;
+
+    if (!log_control_level(level, &parsed))
+        return false;
+    if (whole_cluster && herder->source->logger != NULL)
+        herder->source->logger(herder->source, name, log_level_name(parsed), on_done,
+                               pending_new(herder, name, done, arg));
+    else
+        set_here(herder, name, parsed, done, arg);
+    return true;
 }
 
 /* --- events ----------------------------------------------------------------------------------------------------------- */

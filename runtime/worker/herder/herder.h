@@ -77,6 +77,14 @@ json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char
                            struct mr_error *err);
 bool herder_knows(struct herder *herder, const char *conn);
 
+/* Loggers: {name: {"level","last_modified"}}, or one of these (NULL: unknown). */
+json_t *herder_loggers(struct herder *herder);
+json_t *herder_logger(struct herder *herder, const char *name);
+/* Set the level of a logger and of those below it, here (body: names that changed), or on all workers. false: there is no such level,
+ * and done is not called. */
+bool herder_set_logger(struct herder *herder, const char *name, const char *level,
+                       bool whole_cluster, herder_done done, void *arg);
+
 /* Changes: validate, then act; done is called exactly once, perhaps before the call returns.
  * Standalone answers create and update after the connector started and its tasks were made; a failed start is
  * MR_ERR_FATAL. Deadlines are the caller's. */

@@ -37,6 +37,9 @@ const struct route routes[] = {
     {"GET", "/connector-plugins/{c}/config", 0, ROUTE_NO_BODY, REQUEST_MS, res_plugins_config},
     {"PUT", "/connector-plugins/{c}/config/validate", 0, ROUTE_CONFIG, REQUEST_MS,
      res_plugins_validate},
+    {"GET", "/admin/loggers", 0, ROUTE_NO_BODY, REQUEST_MS, res_loggers_list},
+    {"GET", "/admin/loggers/{c}", 0, ROUTE_NO_BODY, REQUEST_MS, res_loggers_get},
+    {"PUT", "/admin/loggers/{c}", CHANGE, ROUTE_CONFIG, REQUEST_MS, res_loggers_set},
 };
 
 const size_t routes_count = sizeof(routes) / sizeof(*routes);

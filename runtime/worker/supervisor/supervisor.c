@@ -12,7 +12,7 @@
 #include "worker/supervisor/supervisor.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_levels.h"
 #include "base/map.h"
 #include "link/inherit.h"
 #include "worker/supervisor/catalog.h"
@@ -71,13 +71,24 @@ static void on_strays(void *arg)
 
 /* --- what tenant.c asks -------------------------------------------------------------------------------------------------- */
 
+static json_t *make_levels(void)
+{
+    size_t count = 0;
+    struct log_logger *list = log_levels_list(&count);
+    json_t *levels = json_object();
+
+    for (size_t i = 0; i < count; i++)
+        json_object_set_new(levels, list[i].name, json_string(log_level_name(list[i].level)));
+    free(list);
+    return levels;
+}
+
 static json_t *make_welcome(void *arg, const char *lock_path)
 {
     struct supervisor *sup = arg;
 
-    return json_pack("{s:i, s:O, s:s, s:s}", "version", INHERIT_LINK_VERSION, "worker",
-                     sup->worker_props, "lock", lock_path, "log_level",
-                     log_level_name(log_get_level()));
+    return json_pack("{s:i, s:O, s:s, s:o}", "version", INHERIT_LINK_VERSION, "worker",
+                     sup->worker_props, "lock", lock_path, "loggers", make_levels());
 }
 
 static json_t *make_lease(void *arg)
@@ -264,6 +275,17 @@ void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms)
     for (size_t i = 0; map_next(sup->hosts, &i, NULL, &value);)
         if (child_greeted(tenant_child(value)))
             child_send_take(tenant_child(value), MSG_LEASE, make_lease(sup));
+}
+
+void supervisor_log_levels(struct supervisor *sup)
+{
+    void *value;
+
+    loop_assert_owner(sup->loop);
+    for (size_t i = 0; map_next(sup->hosts, &i, NULL, &value);)
+        if (child_greeted(tenant_child(value)))
+            child_send_take(tenant_child(value), MSG_LOG_LEVELS,
+                            json_pack("{s:o}", "loggers", make_levels()));
 }
 
 bool supervisor_leased(const struct supervisor *sup)

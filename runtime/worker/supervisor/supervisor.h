@@ -103,6 +103,9 @@ void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms);
 /* It lasts, or none is needed. What hosts asked for while it did may be of tasks that run elsewhere by now. */
 bool supervisor_leased(const struct supervisor *sup);
 
+/* Levels of loggers have changed: tell every host. */
+void supervisor_log_levels(struct supervisor *sup);
+
 /* Before the first start: end hosts that an earlier worker of this run_dir left behind: wait up to 3 s for their locks,
  * then kill the holders. MR_ERR_CLOSED: cancel_fd (-1 none) became readable before. Blocks; any thread. */
 int supervisor_bury_orphans(const char *run_dir, int cancel_fd, struct mr_error *err);

@@ -177,6 +177,28 @@ json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char
     return NULL;
 }
 
+json_t *herder_loggers(struct herder *herder)
+{
+    return json_pack("{s:{s:s}}", "root", "level", "INFO");
+}
+
+json_t *herder_logger(struct herder *herder, const char *name)
+{
+    return strcmp(name, "root") == 0 ? json_pack("{s:s}", "level", "INFO") : NULL;
+}
+
+bool herder_set_logger(struct herder *herder, const char *name, const char *level,
+                       bool whole_cluster, herder_done done, void *arg)
+{
+    struct herder_answer answer = {.body = whole_cluster ? NULL : json_pack("[s]", name)};
+
+    if (strcmp(level, "LOUD") == 0)
+        return false;
+    done(arg, &answer);
+    json_decref((json_t *)(uintptr_t)answer.body);
+    return true;
+}
+
 bool herder_knows(struct herder *herder, const char *conn)
 {
     return herder_fake_has(conn);

@@ -3,6 +3,8 @@
 #define LOGGER "test"
 #include "cluster_world.h"
 
+#include "base/log_levels.h"
+
 static void on_answer(void *arg, const struct herder_answer *got)
 {
     struct fixture *f = arg;
@@ -369,6 +371,23 @@ static void targets_and_restarts_reach_what_is_here(void **state)
     record("restart-connector-c", "{\"include-tasks\":true,\"only-failed\":false}");
     expect("status c 1 RESTARTING 1\nstop_task c 1\n");
     record("restart-connector-elsewhere", "{\"include-tasks\":true,\"only-failed\":false}");
+    expect("");
+}
+
+static void levels_of_loggers_go_through_the_topic_to_every_worker(void **state)
+{
+    struct fixture *f = *state;
+    struct log_logger logger = {0};
+
+    join(NULL, false);
+    assert_true(herder_set_logger(f->herder, "test.level", " warn ", true, on_answer, f));
+    expect("write level test.level WARN\n");
+    assert_false(log_levels_get("test.level", &logger));
+    record("logger-cluster-test.level", "{\"level\":\"WARN\"}");
+    record("logger-cluster-test.level", "{\"level\":\"LOUD\"}");
+    assert_true(log_levels_get("test.level", &logger));
+    assert_int_equal(logger.level, LOG_WARN);
+    assert_false(herder_set_logger(f->herder, "test.level", "LOUD", true, on_answer, f));
     expect("");
 }
 
@@ -755,6 +774,7 @@ int main(void)
         test(a_set_that_this_round_does_not_know_goes_on_waiting),
         test(a_deleted_connector_stops_at_once_and_writes_no_more_states),
         test(targets_and_restarts_reach_what_is_here),
+        test(levels_of_loggers_go_through_the_topic_to_every_worker),
         test(restarts_are_told_as_connect_tells_them),
         test(a_class_that_is_not_here_is_failed_and_nothing_else_is_written),
         test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),

@@ -379,6 +379,24 @@ static void plugins_tell_their_keys_and_judge_configurations(void **state)
                  "The request body must be a JSON object");
 }
 
+static void loggers_are_read_and_set(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(ask(f, "GET", "/admin/loggers/", NULL), 200, "{\"root\":{\"level\":\"INFO\"}}");
+    expect(ask(f, "GET", "/admin/loggers/root", NULL), 200, "{\"level\":\"INFO\"}");
+    expect_error(ask(f, "GET", "/admin/loggers/a.b", NULL), 404, "Logger a.b not found.");
+    expect(ask(f, "PUT", "/admin/loggers/a.b", "{\"level\":\"debug\"}"), 200, "[\"a.b\"]");
+    expect(ask(f, "PUT", "/admin/loggers/a.b?scope=no", "{\"level\":\"debug\"}"), 200, "[\"a.b\"]");
+    expect(ask(f, "PUT", "/admin/loggers/a.b?scope=CLUSTER", "{\"level\":\"debug\"}"), 204, "");
+    expect_error(ask(f, "PUT", "/admin/loggers/a.b", "{\"level\":\"LOUD\"}"), 404,
+                 "invalid log level 'LOUD'.");
+    for (size_t i = 0; i < 3; i++)
+        expect_error(
+            ask(f, "PUT", "/admin/loggers/a.b", (const char *[]){"{}", "{\"level\":null}", ""}[i]),
+            400, "Desired 'level' parameter was not specified in request.");
+}
+
 static void reads_of_unknown_connectors_are_404(void **state)
 {
     struct fixture *f = *state;
@@ -1355,6 +1373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         REST_TEST(reads_answer_from_the_herder),
         REST_TEST(plugins_tell_their_keys_and_judge_configurations),
+        REST_TEST(loggers_are_read_and_set),
         REST_TEST(reads_of_unknown_connectors_are_404),
         REST_TEST(lists_are_expanded),
         REST_TEST(connectors_are_created),
