@@ -373,6 +373,14 @@ static int on_task_configs(struct host *host, const json_t *body, struct mr_erro
     return rc != 0 ? rc : hosted_connector_task_configs(host->hosted, conn, (int)max, err);
 }
 
+static int on_topics_forget(struct host *host, const json_t *body, struct mr_error *err)
+{
+    const char *conn;
+    int rc = get_text(body, "conn", &conn, err);
+
+    return rc != 0 ? rc : hosted_connector_forget_topics(host->hosted, conn, err);
+}
+
 static int on_task_start(struct host *host, const json_t *body, struct mr_error *err)
 {
     struct hosted_task spec = {0};
@@ -539,6 +547,7 @@ static const frame_fn frame_table[MSG_KIND_END] = {
     [MSG_OFFSETS_STORED] = on_answer,
     [MSG_START_CHECKED] = on_answer,
     [MSG_FENCED] = on_answer,
+    [MSG_TOPICS_FORGET] = on_topics_forget,
     [MSG_LEASE] = on_lease,
     [MSG_LOG_LEVELS] = on_log_levels,
     [MSG_DRAIN] = on_drain,

@@ -53,6 +53,8 @@ int hosted_connector_target(struct hosted *h, const char *conn, enum target_stat
                             struct mr_error *err);
 int hosted_connector_task_configs(struct hosted *h, const char *conn, int max,
                                   struct mr_error *err);
+/* Tell the worker of topics anew, as they are used from now on. */
+int hosted_connector_forget_topics(struct hosted *h, const char *conn, struct mr_error *err);
 /* A task that is still there under this number is stopped first, and this one started when it has ended. */
 int hosted_task_start(struct hosted *h, const struct hosted_task *spec, struct mr_error *err);
 int hosted_task_target(struct hosted *h, const char *conn, int number, enum target_state target,

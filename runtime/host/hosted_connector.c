@@ -4,6 +4,7 @@
 #include "host/hosted_private.h"
 
 #include "base/log.h"
+#include "model/topic_tracking.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,10 +166,33 @@ void hosted_connector_free(void *arg)
 
     hosted_slot_give(conn->hosted, conn->slot);
     json_decref(conn->plugins);
+    map_free(&conn->topics, NULL);
     props_deinit(&conn->config);
     free(conn->refused);
     free(conn->name);
     free(conn);
+}
+
+/* Several tasks may use one topic: the worker hears of it once. */
+void hosted_connector_topic(struct conn *conn, int task, const char *topic)
+{
+    if (map_get(conn->topics, topic) != NULL || map_count(conn->topics) >= TOPIC_TRACKING_MAX)
+        return;
+    map_set(conn->topics, topic, conn);
+    hosted_send(conn->hosted, MSG_TOPIC_USED,
+                json_pack("{s:s, s:i, s:s}", "conn", conn->name, "task", task, "topic", topic));
+}
+
+int hosted_connector_forget_topics(struct hosted *h, const char *name, struct mr_error *err)
+{
+    struct conn *conn = hosted_find(h, name, err);
+
+    if (conn == NULL)
+        return MR_ERR_PROTOCOL;
+    map_free(&conn->topics, NULL);
+    conn->topics = map_new();
+    hosted_task_forget_topics(conn);
+    return 0;
 }
 
 static struct conn *conn_new(struct hosted *h, const struct hosted_connector *spec)
@@ -182,6 +206,7 @@ static struct conn *conn_new(struct hosted *h, const struct hosted_connector *sp
     conn->plugins = spec->plugins == NULL ? json_object() : json_deep_copy(spec->plugins);
     mr_assert(conn->plugins != NULL);
     conn->slot = hosted_slot_take(h);
+    conn->topics = map_new();
     return conn;
 }
 

@@ -39,6 +39,7 @@ struct conn {
     char *refused; /* why it can't be opened: trace for its tasks; NULL = not refused */
     size_t slot;
     struct tenant *tenants;
+    struct map *topics; /* that the worker was told of: → anything */
 };
 
 struct question {
@@ -79,10 +80,12 @@ void hosted_task_launch_waiting(struct conn *conn); /* the library is open, or w
 void hosted_task_stop_all(struct conn *conn);
 void hosted_task_lease_all(struct conn *conn); /* lost or renewed, as hosted says */
 bool hosted_task_quiet_all(const struct conn *conn);
+void hosted_task_forget_topics(struct conn *conn); /* tasks tell of them anew */
 
 /* --- hosted_connector.c -------------------------------------------------------------------------------------------------------- */
 
 void hosted_connector_free(void *conn); /* nothing of it runs any more */
+void hosted_connector_topic(struct conn *conn, int task, const char *topic); /* a task uses it */
 
 /* --- hosted_question.c --------------------------------------------------------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ struct task_note {
     struct tenant *tenant;
     void (*read)(struct task_note *note);
     enum state state;
-    char *trace;
+    char *trace; /* or a topic */
     enum msg_kind kind;
     int64_t id;
     json_t *body;
@@ -250,6 +250,21 @@ static void read_quiet(struct task_note *note)
     h->opt.ended(h->opt.arg);
 }
 
+static void read_topic(struct task_note *note)
+{
+    hosted_connector_topic(note->tenant->conn, note->tenant->number, note->trace);
+}
+
+static void on_topic_used(void *arg, struct task *task, const char *topic)
+{
+    struct task_note *note = note_new(arg, read_topic);
+
+    (void)task;
+    note->trace = strdup(topic);
+    mr_assert(note->trace != NULL);
+    note_post(note);
+}
+
 static void on_quiet(void *arg, struct task *task)
 {
     (void)task;
@@ -261,6 +276,7 @@ static const struct task_events task_events = {
     .ask_offsets = on_ask_offsets,
     .put_offsets = on_put_offsets,
     .ask_start = on_ask_start,
+    .topic_used = on_topic_used,
     .quiet = on_quiet,
     .ended = on_ended,
 };
@@ -456,4 +472,11 @@ bool hosted_task_quiet_all(const struct conn *conn)
         if (t->task != NULL && (t->stopper || (!t->ended && !task_lease_quiet(t->task))))
             return false;
     return true;
+}
+
+void hosted_task_forget_topics(struct conn *conn)
+{
+    for (struct tenant *t = conn->tenants; t != NULL; t = t->next)
+        if (t->task != NULL)
+            task_topics_forget(t->task);
 }

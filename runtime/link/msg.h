@@ -18,8 +18,9 @@ enum msg_kind {
     MSG_OFFSETS_PUT,        /* id, conn, entries: [[partition object, offset object | null]] */
     MSG_START_CHECK, /* id, conn, task, generation (of TASK_START): is this task still to run here? */
     MSG_FENCE,       /* id, conn: fence the producers of earlier generations */
-    MSG_PONG,        /* id */
-    MSG_DRAINED,     /* every task has stopped; the host exits with 0 */
+    MSG_TOPIC_USED, /* conn, task, topic: records went there, or came from there; once a topic and life of the host */
+    MSG_PONG,    /* id */
+    MSG_DRAINED, /* every task has stopped; the host exits with 0 */
     /* worker → host */
     /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, loggers?: {name: level}:
      * answer to HELLO */
@@ -37,6 +38,7 @@ enum msg_kind {
     MSG_OFFSETS_STORED, /* id, error?: answer to OFFSETS_PUT, after the store has them for good */
     MSG_START_CHECKED,  /* id, ok */
     MSG_FENCED,         /* id, error? */
+    MSG_TOPICS_FORGET,  /* conn: tell of topics anew that are used from now on */
     MSG_LEASE,          /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
     MSG_LOG_LEVELS,     /* loggers: {name: level} */
     MSG_DRAIN,          /* stop all tasks and the connector, commit, exit: answered by DRAINED */

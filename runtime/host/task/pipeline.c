@@ -40,6 +40,7 @@ struct pipeline {
     struct transform_chain *chain;
     bool transforms; /* there are any */
     bool (*wait)(void *arg, int64_t ms);
+    void (*seen)(void *arg, const char *topic);
     void *arg;
     struct dead_letters *dead; /* NULL: none */
     struct tolerance tolerance;
@@ -139,6 +140,7 @@ struct pipeline *pipeline_new(const struct pipeline_spec *spec, struct mr_error 
         return NULL;
     }
     p->wait = spec->wait;
+    p->seen = spec->seen;
     p->arg = spec->arg;
     rc = tolerance_init(&p->tolerance, spec->connector, err);
     p->tolerance.connector = spec->owner.connector;
@@ -468,7 +470,9 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
         batch_remove_last(batch);
         return rc;
     }
-    if (rc == MR_OK && p->transforms)
+    if (p->seen != NULL)
+        p->seen(p->arg, msg->topic);
+    if (p->transforms)
         rc = transform(p, rec, err);
     if (rc != MR_OK)
         batch_remove_last(batch);

@@ -21,7 +21,8 @@ struct pipeline;
  * plugins    where the plugins are that these name (plugin_places.h)
  * owner      for the plugins' handles
  * source     of records: false for a sink's
- * wait       sleep that long, on the task's thread, between two tries of a stage; 0: only look. false: the task ends */
+ * wait       sleep that long, on the task's thread, between two tries of a stage; 0: only look. false: the task ends
+ * seen       a message of this topic was converted, whatever transforms make of it; for each one. NULL: nobody wants to know */
 struct pipeline_spec {
     const struct props *connector;
     const struct props *worker;
@@ -29,6 +30,7 @@ struct pipeline_spec {
     struct stage_owner owner;
     bool source;
     bool (*wait)(void *arg, int64_t ms);
+    void (*seen)(void *arg, const char *topic);
     void *arg;
 };
 

@@ -66,12 +66,14 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
     struct sender *s = arg;
     struct record *rec = opaque;
 
-    if (code == MR_OK)
+    if (code == MR_OK) {
+        task_topics_use(s->task, rec->pub.topic);
         ack_window_settle(rec);
-    else if (code == MR_ERR_TOO_LARGE)
-        s->too_large++;             /* judged by isolate, which may find another one guilty */
-    else if (code != MR_ERR_CLOSED) /* purged: it stays unsettled */
+    } else if (code == MR_ERR_TOO_LARGE) {
+        s->too_large++;                 /* judged by isolate, which may find another one guilty */
+    } else if (code != MR_ERR_CLOSED) { /* purged: it stays unsettled */
         record_lost(s, rec, text);
+    }
 }
 
 void sender_walk_reports(struct sender *s)

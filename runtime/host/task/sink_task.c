@@ -254,6 +254,11 @@ static bool wait_between(void *task, int64_t ms)
     return task_lease_sleep(task, ms, false);
 }
 
+static void on_seen(void *task, const char *topic)
+{
+    task_topics_use(task, topic);
+}
+
 static int open_pipeline(struct sink_task *s, struct mr_error *err)
 {
     struct task *task = s->task;
@@ -263,6 +268,7 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
         .plugins = task->plugins,
         .owner = {task->connector, task->number, task->stop_fd},
         .wait = wait_between,
+        .seen = task->topics != NULL ? on_seen : NULL,
         .arg = task,
     };
 

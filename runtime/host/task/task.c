@@ -140,6 +140,7 @@ static void destroy(struct task *task)
     pthread_mutex_destroy(&task->serve_lock);
     props_deinit(&task->config);
     props_deinit(&task->connector_config);
+    task_topics_deinit(task);
     free(task->connector);
     free(task);
 }
@@ -168,6 +169,7 @@ static int fill(struct task *task, const struct task_spec *spec, struct mr_error
     task->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     task->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     task->command_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    task_topics_init(task);
     if (task->stop_fd < 0 || task->wake_fd < 0 || task->command_fd < 0)
         return err_errno(err, "no descriptors for task %s-%d", spec->connector, spec->number);
     return MR_OK;

@@ -31,6 +31,8 @@ struct task_events {
                            json_t *partitions); /* taken; gives the id */
     int64_t (*put_offsets)(void *arg, struct task *task, json_t *entries);
     int64_t (*ask_start)(void *arg, struct task *task);
+    /* Records were delivered to this topic, or came from it: once each, until task_topics_forget. NULL: nobody keeps that. */
+    void (*topic_used)(void *arg, struct task *task, const char *topic);
     /* The lease is lost, and nothing is under way any more: ask task_lease_quiet. */
     void (*quiet)(void *arg, struct task *task);
     void (*ended)(void *arg,
@@ -63,6 +65,7 @@ void task_set_target(struct task *task,
  * on a thread made for that. */
 void task_stop(struct task *task);
 void task_nudge(struct task *task);
+void task_topics_forget(struct task *task); /* tell of topics anew, as they are used from now on */
 void task_answer_take(struct task *task,
                       struct task_answer *answer); /* malloc'ed; any order of ids */
 void task_serve(

@@ -3,6 +3,7 @@
 #ifndef HOST_TASK_PRIV_H
 #define HOST_TASK_PRIV_H
 
+#include "base/map.h"
 #include "base/queue.h"
 #include "host/host_api.h"
 #include "host/task/task.h"
@@ -47,7 +48,8 @@ struct task {
     /* call_lock is held by control while it is inside the plugin's interrupt, so that interrupt never overlaps stop. */
     pthread_mutex_t call_lock;
     bool interruptible;
-    atomic_bool nudgeable; /* the thread is in a call that a signal may end */
+    atomic_bool nudgeable;    /* the thread is in a call that a signal may end */
+    atomic_bool topics_stale; /* control wants to hear of them anew */
 
     /* serve_lock is held by control while it serves a consumer that is lent. */
     pthread_mutex_t serve_lock;
@@ -63,6 +65,8 @@ struct task {
     int64_t failed_ms; /* when, monotonic */
     struct mr_error failure;
     char where[256];
+    struct map *topics;     /* that were told: name → a copy of it; NULL: nobody wants to know */
+    const char *topic_last; /* such a copy */
     struct task_answer *kept[TASK_KEPT]; /* came while another one was waited for */
     size_t kept_count;
 };
@@ -121,6 +125,13 @@ bool task_lease_act(struct task *task);
  * lost. */
 bool task_lease_sleep(struct task *task, int64_t ms, bool through);
 void task_lease_end(struct task *task); /* the plugin's stop is called, lease or not */
+
+/* --- task_topics.c --------------------------------------------------------------------------------------------------- */
+
+void task_topics_init(struct task *task);
+void task_topics_deinit(struct task *task);
+/* A record was delivered to this topic, or came from it; for each record. The task's thread. */
+void task_topics_use(struct task *task, const char *topic);
 
 void task_client_warning(void *task, const char *key,
                          const char *text); /* client_conf_warn: logs it */

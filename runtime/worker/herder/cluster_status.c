@@ -114,15 +114,20 @@ static void remove_state(struct distributed *d, const char *conn)
         cluster_store_remove_status(d->store, conn, -1);
 }
 
-static void remove_all(struct distributed *d, const char *conn)
+void cluster_status_forget_topics(struct distributed *d, const char *conn)
 {
     const struct status_state *states = cluster_store_status(d->store);
     const char *topic;
 
-    remove_tasks(d, conn, 0);
-    remove_state(d, conn);
     for (size_t i = 0; (topic = status_state_next_topic(states, conn, &i)) != NULL;)
         cluster_store_remove_topic(d->store, conn, topic);
+}
+
+static void remove_all(struct distributed *d, const char *conn)
+{
+    remove_tasks(d, conn, 0);
+    remove_state(d, conn);
+    cluster_status_forget_topics(d, conn);
 }
 
 void cluster_status_tidy(struct distributed *d)

@@ -75,6 +75,10 @@ struct source_parts {
  * may_start  is this task, started with this generation, still to run here?
  * readable   does it know what there is? NULL: always. Until then parts->readable is to come
  * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it serves, as does a NULL function
+ * topic_used a task here sent records to this topic, or was given some of it: kept, unless it is known
+ * next_topic for (size_t i = 0; (topic = next_topic(source, name, &i)) != NULL;): the topics that a connector has used
+ * forget_topics
+ *            none of them is known any more, until it is used again
  * shutdown   connectors have ended: let go of what is held outside; then fn. NULL: nothing is
  * marks      after a restart that was asked for by parts `state` shows these as RESTARTING at once */
 struct conn_source {
@@ -111,6 +115,9 @@ struct conn_source {
                       int64_t generation);
     bool (*readable)(const struct conn_source *source);
     const char *(*stage)(const struct conn_source *source);
+    void (*topic_used)(struct conn_source *source, const char *conn, int task, const char *topic);
+    const char *(*next_topic)(const struct conn_source *source, const char *name, size_t *cursor);
+    void (*forget_topics)(struct conn_source *source, const char *name);
     void (*shutdown)(struct conn_source *source, loop_fn fn, void *arg);
     void (*free)(struct conn_source *source);
     struct offset_store offsets; /* of hosts */

@@ -572,6 +572,35 @@ static void on_ready(void *arg, const struct mr_error *err)
 
 /* --- life ------------------------------------------------------------------------------------------------------------- */
 
+/* The topic says what is used, on every worker: a host here tells of it once, and again after it was taken off the list. */
+static void on_topic_used(struct conn_source *source, const char *conn, int task, const char *topic)
+{
+    struct distributed *d = self_of(source);
+
+    if (config_state_conn(distributed_config(d), conn) != NULL &&
+        !status_state_uses(cluster_store_status(d->store), conn, topic))
+        cluster_store_put_topic(d->store, conn, topic, task);
+}
+
+static const char *on_next_topic(const struct conn_source *source, const char *name, size_t *cursor)
+{
+    return status_state_next_topic(cluster_store_status(self_in(source)->store), name, cursor);
+}
+
+static void on_forget_topics(struct conn_source *source, const char *name)
+{
+    cluster_status_forget_topics(self_of(source), name);
+}
+
+static void on_topic(void *arg, const char *conn, const char *topic, bool gone)
+{
+    struct distributed *d = arg;
+
+    (void)topic;
+    if (gone && !d->closing)
+        (void)supervisor_forget_topics(d->parts.sup, conn);
+}
+
 static const char *on_stage(const struct conn_source *source)
 {
     const struct distributed *d = self_in(source);
@@ -703,6 +732,9 @@ static const struct conn_source table = {
     .may_start = on_may_start,
     .readable = on_readable,
     .stage = on_stage,
+    .topic_used = on_topic_used,
+    .next_topic = on_next_topic,
+    .forget_topics = on_forget_topics,
     .shutdown = on_shutdown,
     .free = on_free,
 };
@@ -712,6 +744,7 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
     static const struct cluster_store_events events = {.ready = on_ready,
                                                        .config = on_config,
                                                        .status = on_status,
+                                                       .topic = on_topic,
                                                        .word = on_word,
                                                        .lost = on_lost};
     struct distributed *d = calloc(1, sizeof(*d));

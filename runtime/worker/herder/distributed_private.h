@@ -126,6 +126,7 @@ void cluster_status_told(struct distributed *d, const char *conn, int task, enum
 void cluster_status_missing(struct distributed *d, struct dist_conn *conn,
                             const char *class_name); /* its class is not installed here */
 void cluster_status_tidy(struct distributed *d);     /* the leader's: of what is no more */
+void cluster_status_forget_topics(struct distributed *d, const char *conn);
 void cluster_status_read(struct distributed *d, const char *conn,
                          int task); /* a state in the topic has changed */
 

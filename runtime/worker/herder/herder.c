@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "model/conn_config.h"
+#include "model/topic_tracking.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/offset_desk.h"
 #include "worker/herder/conn_source.h"
@@ -512,6 +513,31 @@ json_t *herder_plugins(struct herder *herder, bool connectors_only)
     return view_plugins(herder->catalog, connectors_only);
 }
 
+json_t *herder_topics(struct herder *herder, const char *conn, struct mr_error *err)
+{
+    json_t *topics;
+    const char *topic;
+
+    if (!topic_tracking_wanted(&herder->config->props)) {
+        mr_fail(err, MR_ERR_UNSUPPORTED, "Topic tracking is disabled.");
+        return NULL;
+    }
+    topics = json_array();
+    for (size_t i = 0; (topic = herder->source->next_topic(herder->source, conn, &i)) != NULL;)
+        json_array_append_new(topics, json_string(topic));
+    return json_pack("{s:{s:o}}", conn, "topics", topics);
+}
+
+int herder_reset_topics(struct herder *herder, const char *conn, struct mr_error *err)
+{
+    if (!topic_tracking_wanted(&herder->config->props))
+        return mr_fail(err, MR_ERR_UNSUPPORTED, "Topic tracking is disabled.");
+    if (!topic_tracking_resets(&herder->config->props))
+        return mr_fail(err, MR_ERR_UNSUPPORTED, "Topic tracking reset is disabled.");
+    herder->source->forget_topics(herder->source, conn);
+    return 0;
+}
+
 /* A validation that waits for plugin code. */
 struct validation_asked {
     herder_done done;
@@ -661,6 +687,14 @@ static void on_offsets_put(void *arg, const char *conn, int64_t id, const json_t
     offset_desk_put(&((struct herder *)arg)->desk, conn, id, entries);
 }
 
+static void on_topic_used(void *arg, const char *conn, int task, const char *topic)
+{
+    struct herder *herder = arg;
+
+    if (topic_tracking_wanted(&herder->config->props))
+        herder->source->topic_used(herder->source, conn, task, topic);
+}
+
 static void on_start_check(void *arg, const char *conn, int64_t id, int task, int64_t generation)
 {
     struct herder *herder = arg;
@@ -688,6 +722,7 @@ static const struct supervisor_events supervisor_events = {
     .offsets_put = on_offsets_put,
     .start_check = on_start_check,
     .fence = on_fence,
+    .topic_used = on_topic_used,
     .died = on_died,
 };
 

@@ -67,6 +67,11 @@ json_t *herder_status(struct herder *herder, const char *conn);
 json_t *herder_tasks(struct herder *herder, const char *conn);
 json_t *herder_task_status(struct herder *herder, const char *conn, int task);
 json_t *herder_plugins(struct herder *herder, bool connectors_only);
+/* Topics that a connector has used: {"c": {"topics": […]}}, also of an unknown one. NULL with err, MR_ERR_UNSUPPORTED: the worker keeps
+ * none. */
+json_t *herder_topics(struct herder *herder, const char *conn, struct mr_error *err);
+/* Forget them, soon. MR_ERR_UNSUPPORTED: the worker keeps none, or forgets none when asked. */
+int herder_reset_topics(struct herder *herder, const char *conn, struct mr_error *err);
 /* A configuration judged, nothing done: the body of validate. MR_ERR_CONFIG: no class, or an unknown one. done is called exactly
  * once, perhaps before the call returns; config is copied. */
 void herder_validate(struct herder *herder, const struct props *config, herder_done done,

@@ -7,8 +7,10 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "model/topic_tracking.h"
 #include "worker/herder/task_config.h"
 #include "worker/store/local_store.h"
+#include "worker/supervisor/supervisor.h"
 
 #define say(name, ...) log_write_for(LOG_INFO, LOGGER, name, -1, __VA_ARGS__)
 
@@ -21,12 +23,14 @@ struct stored {
     uint64_t serial;
     struct props *tasks;
     size_t task_count;
+    struct map *topics; /* that it has used: → anything */
 };
 
 struct standalone {
     struct conn_source source;
     const struct worker_config *config;
     struct local_store *store;
+    struct supervisor *sup;
     struct map *conns;
     uint64_t serial;
     struct connectors *connectors;
@@ -56,6 +60,7 @@ static void free_conn(void *value)
 
     forget_tasks(conn);
     props_deinit(&conn->config);
+    map_free(&conn->topics, NULL);
     free(conn->name);
     free(conn);
 }
@@ -73,6 +78,7 @@ static struct stored *add(struct standalone *sa, const char *name)
     conn->name = strdup(name);
     mr_assert(conn->name != NULL);
     props_init(&conn->config);
+    conn->topics = map_new();
     map_set(sa->conns, name, conn);
     return conn;
 }
@@ -302,6 +308,36 @@ static bool may_start(const struct conn_source *source, const char *name, int ta
     return connectors_may_start(((const struct standalone *)source)->connectors, name, task);
 }
 
+static void on_topic_used(struct conn_source *source, const char *name, int task, const char *topic)
+{
+    struct stored *conn = map_get(self_of(source)->conns, name);
+
+    (void)task;
+    if (conn != NULL && map_count(conn->topics) < TOPIC_TRACKING_MAX)
+        map_set(conn->topics, topic, conn);
+}
+
+static const char *next_topic(const struct conn_source *source, const char *name, size_t *cursor)
+{
+    const struct stored *conn = map_get(((const struct standalone *)source)->conns, name);
+    const char *topic;
+    void *value;
+
+    return conn != NULL && map_next(conn->topics, cursor, &topic, &value) ? topic : NULL;
+}
+
+static void forget_topics(struct conn_source *source, const char *name)
+{
+    struct standalone *sa = self_of(source);
+    struct stored *conn = map_get(sa->conns, name);
+
+    if (conn == NULL)
+        return;
+    map_free(&conn->topics, NULL);
+    conn->topics = map_new();
+    (void)supervisor_forget_topics(sa->sup, name); /* whose host is gone has none to tell of */
+}
+
 static void run_on(struct conn_source *source, struct connectors *connectors)
 {
     self_of(source)->connectors = connectors;
@@ -334,9 +370,13 @@ struct conn_source *standalone_open(const struct source_parts *parts, struct mr_
                                       .restart_task = on_restart_task,
                                       .made = on_made,
                                       .may_start = may_start,
+                                      .topic_used = on_topic_used,
+                                      .next_topic = next_topic,
+                                      .forget_topics = forget_topics,
                                       .free = on_free,
                                       .marks = true};
     sa->config = parts->config;
+    sa->sup = parts->sup;
     sa->conns = map_new();
     sa->store = local_store_open(parts->config->offset_file, parts->loop, err);
     if (sa->store == NULL) {

@@ -113,5 +113,7 @@ void res_tasks_status(struct call *call);
 void res_tasks_restart(struct call *call);
 void res_tasks_put(struct call *call);
 void res_tasks_fence(struct call *call);
+void res_topics_list(struct call *call);
+void res_topics_reset(struct call *call);
 
 #endif

@@ -33,6 +33,8 @@ const struct route routes[] = {
     {"GET", "/connectors/{c}/tasks/{t}/status", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_status},
     {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS,
      res_tasks_restart},
+    {"GET", "/connectors/{c}/topics", 0, ROUTE_NO_BODY, REQUEST_MS, res_topics_list},
+    {"PUT", "/connectors/{c}/topics/reset", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_topics_reset},
     {"GET", "/connector-plugins", 0, ROUTE_NO_BODY, REQUEST_MS, res_plugins_list},
     {"GET", "/connector-plugins/{c}/config", 0, ROUTE_NO_BODY, REQUEST_MS, res_plugins_config},
     {"PUT", "/connector-plugins/{c}/config/validate", 0, ROUTE_CONFIG, REQUEST_MS,

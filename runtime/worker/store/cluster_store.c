@@ -58,7 +58,11 @@ static void take_status(struct cluster_store *store, struct store_item *item)
 {
     struct status_record *rec = &item->rec.status;
 
-    if (status_state_apply(store->status, rec) && store->ready && rec->kind != STATUS_TOPIC)
+    if (!status_state_apply(store->status, rec) || !store->ready)
+        return;
+    if (rec->kind == STATUS_TOPIC)
+        store->events.topic(store->arg, rec->conn, rec->topic, rec->tombstone);
+    else
         store->events.status(store->arg, rec->conn, rec->kind == STATUS_TASK ? rec->task : -1);
 }
 

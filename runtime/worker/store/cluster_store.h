@@ -31,6 +31,8 @@ struct cluster_store_events {
     void (*config)(void *arg, const struct config_change *change);
     /* Status of a connector (task -1) or task changed. After `ready`. */
     void (*status)(void *arg, const char *conn, int task);
+    /* A topic was taken off the list of those that a connector uses, or came to it. After `ready`. */
+    void (*topic)(void *arg, const char *conn, const char *topic, bool gone);
     /* Another worker said this just now: not read in a replay. After `ready`. */
     void (*word)(void *arg, const struct word *word);
     /* One of Connect's topics is gone for good (deleted, made anew without compaction, damaged): memory goes on to answer, all that needs it
@@ -97,7 +99,7 @@ void cluster_store_put_logger(struct cluster_store *store, const char *logger, c
 void cluster_store_put_status(struct cluster_store *store, const char *conn, int task /* -1 */,
                               const struct status *status, bool safe);
 void cluster_store_remove_status(struct cluster_store *store, const char *conn, int task /* -1 */);
-/* Topics a connector uses. */
+/* Topics a connector uses; as status is written. */
 void cluster_store_put_topic(struct cluster_store *store, const char *conn, const char *topic,
                              int task);
 void cluster_store_remove_topic(struct cluster_store *store, const char *conn, const char *topic);

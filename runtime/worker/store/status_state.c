@@ -239,6 +239,13 @@ const char *status_state_next_topic(const struct status_state *state, const char
                : NULL;
 }
 
+bool status_state_uses(const struct status_state *state, const char *conn, const char *topic)
+{
+    const struct conn *found = map_get(state->conns, conn);
+
+    return found != NULL && found->topics != NULL && map_get(found->topics, topic) != NULL;
+}
+
 bool status_state_may_put(const struct status_state *state, const struct status_record *mine)
 {
     struct conn *conn = map_get(state->conns, mine->conn);

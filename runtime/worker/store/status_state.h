@@ -27,6 +27,8 @@ const char *status_state_next_conn(const struct status_state *state, size_t *cur
 const char *status_state_next_topic(const struct status_state *state, const char *conn,
                                     size_t *cursor);
 
+bool status_state_uses(const struct status_state *state, const char *conn, const char *topic);
+
 /* May a worker write this, or would it overwrite a newer owner's? (Java's putSafe.) mine: its id and generation. */
 bool status_state_may_put(const struct status_state *state, const struct status_record *mine);
 

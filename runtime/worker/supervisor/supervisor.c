@@ -213,6 +213,13 @@ int supervisor_task_target(struct supervisor *sup, const char *conn, int task,
                                target_state_name(target)));
 }
 
+int supervisor_forget_topics(struct supervisor *sup, const char *conn)
+{
+    struct tenant *tenant = find_host(sup, conn);
+
+    return tenant == NULL ? MR_ERR_CLOSED : tenant_forget_topics(tenant);
+}
+
 int supervisor_stop_task(struct supervisor *sup, const char *conn, int task)
 {
     struct tenant *tenant = find_host(sup, conn);

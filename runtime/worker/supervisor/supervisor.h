@@ -39,6 +39,8 @@ struct supervisor_events {
     void (*start_check)(void *arg, const char *conn, int64_t id, int task, int64_t generation);
     /* Fence the producers of the connector's earlier generations. Answered by supervisor_fenced. */
     void (*fence)(void *arg, const char *conn, int64_t id);
+    /* Records of this task went to the topic, or came from it. Once a topic and host, until supervisor_forget_topics. */
+    void (*topic_used)(void *arg, const char *conn, int task, const char *topic);
     void (*died)(void *arg, const char *conn, const struct supervisor_death *death);
 };
 
@@ -80,6 +82,9 @@ int supervisor_start_task(struct supervisor *sup, const char *conn, int task,
                           const struct props *config, enum target_state target, int64_t generation);
 int supervisor_task_target(struct supervisor *sup, const char *conn, int task,
                            enum target_state target);
+
+/* Have its host tell of topics anew, as they are used from now on. */
+int supervisor_forget_topics(struct supervisor *sup, const char *conn);
 
 /* Stop one task: task_status UNASSIGNED within the graceful timeout. Else its siblings are drained for at most a second,
  * the host's group gets SIGTERM, then SIGKILL, and `died` names the culprit: all within the graceful timeout + 1 s. */

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "link/printable.h"
+#include "model/topic_tracking.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ struct tenant {
     struct question *questions;
     size_t question_count;
     struct loop_timer stops; /* the next stop that is due */
+    size_t topics;           /* told since they were forgotten */
     int culprit;             /* the task whose stop took the host down, -1 none */
     bool expected;           /* tenant_drain was called */
 };
@@ -394,6 +396,19 @@ static int on_fence(struct tenant *tenant, const json_t *body, struct mr_error *
     return rc;
 }
 
+static int on_topic_used(struct tenant *tenant, const json_t *body, struct mr_error *err)
+{
+    const char *topic = NULL;
+    struct tenant_task *t;
+    int rc = get_task(tenant, body, &t, err);
+
+    if (rc == 0 && (!json_get_text(body, "topic", &topic) || !topic_tracking_is_topic(topic)))
+        rc = mr_fail(err, MR_ERR_PROTOCOL, "no topic's name");
+    if (rc == 0 && tenant->topics++ < TOPIC_TRACKING_MAX)
+        tenant->owner->events->topic_used(tenant->owner->events_arg, tenant->conn, t->task, topic);
+    return rc;
+}
+
 typedef int (*frame_fn)(struct tenant *tenant, const json_t *body, struct mr_error *err);
 
 static const frame_fn frame_table[MSG_KIND_END] = {
@@ -404,6 +419,7 @@ static const frame_fn frame_table[MSG_KIND_END] = {
     [MSG_OFFSETS_PUT] = on_offsets_put,
     [MSG_START_CHECK] = on_start_check,
     [MSG_FENCE] = on_fence,
+    [MSG_TOPIC_USED] = on_topic_used,
 };
 
 static void on_frame(void *arg, enum msg_kind kind, const json_t *body)
@@ -518,6 +534,12 @@ int tenant_stop_task(struct tenant *tenant, int task)
     }
     arm_stops(tenant);
     return rc;
+}
+
+int tenant_forget_topics(struct tenant *tenant)
+{
+    tenant->topics = 0;
+    return tenant_send_take(tenant, MSG_TOPICS_FORGET, json_pack("{s:s}", "conn", tenant->conn));
 }
 
 void tenant_drain(struct tenant *tenant)

@@ -240,11 +240,24 @@ void rig_answer_held(struct rig *rig)
     answer(rig->task, id, NULL, true, "");
 }
 
+static void on_topic_used(void *arg, struct task *task, const char *topic)
+{
+    struct rig *rig = arg;
+    size_t len;
+
+    pthread_mutex_lock(&rig->lock);
+    len = strlen(rig->topics);
+    snprintf(rig->topics + len, sizeof(rig->topics) - len, "%s ", topic);
+    pthread_cond_broadcast(&rig->changed);
+    pthread_mutex_unlock(&rig->lock);
+}
+
 static const struct task_events events = {
     .status = on_status,
     .ask_offsets = ask_offsets,
     .put_offsets = put_offsets,
     .ask_start = ask_start,
+    .topic_used = on_topic_used,
     .quiet = on_quiet,
     .ended = on_ended,
 };
@@ -440,6 +453,17 @@ void rig_lose_lease(struct rig *rig, int64_t hard_in_ms)
 {
     task_lease_lost(rig->task, clock_boot_ms() + hard_in_ms);
     rig_wait_true(rig, is_quiet, 0);
+}
+
+void rig_topics_are(struct rig *rig, const char *topics)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+
+    pthread_mutex_lock(&rig->lock);
+    while (strcmp(rig->topics, topics) != 0 && wait_changed(rig, until))
+        ;
+    assert_string_equal(rig->topics, topics);
+    pthread_mutex_unlock(&rig->lock);
 }
 
 void rig_wait_end(struct rig *rig)

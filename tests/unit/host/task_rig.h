@@ -38,6 +38,7 @@ struct rig {
     json_t *held_entries;
     bool not_ours;    /* START_CHECK answers no */
     bool lease_lost;  /* rig_start begins without a lease */
+    char topics[256]; /* that it told of, "a b " */
     size_t quiets;    /* how often it said that it is quiet */
     pthread_t ticker; /* control's timer: serve each 20 ms, nudge while stopping */
     bool ticking;
@@ -57,6 +58,7 @@ void rig_lose_lease(struct rig *rig, int64_t hard_in_ms); /* and waits until the
 void rig_wait_end(struct rig *rig);                       /* the task ends by itself; frees it */
 size_t rig_puts(struct rig *rig);                         /* requests to store offsets so far */
 void rig_refuse_puts(struct rig *rig, bool refuse);
+void rig_topics_are(struct rig *rig, const char *topics); /* told so far, in a bounded time */
 bool rig_saw(struct rig *rig, enum state state);
 int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* -1: nothing */
 void rig_answer_held(struct rig *rig); /* hold_puts ends: what is held is stored and answered */

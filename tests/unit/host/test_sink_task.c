@@ -83,6 +83,20 @@ static void a_batch_that_waits_lives_in_memory_of_its_own(void **state)
     check_got(300, 1);
 }
 
+static void topics_are_told_once_a_record_of_theirs_was_converted(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in,other", "errors.tolerance", "all", QUICK, NULL);
+    rig_write_topic(rig, "other", 1, 0, 10);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, accepted_is, 10);
+    rig_topics_are(rig, "other ");
+    rig_write_topic(rig, "in", 1, 0, 300);
+    rig_wait_true(rig, accepted_is, 310);
+    rig_topics_are(rig, "other in ");
+}
+
 static void offsets_of_a_batch_that_waits_are_not_committed(void **state)
 {
     struct rig *rig = *state;
@@ -404,6 +418,7 @@ int main(int argc, char **argv)
         T(a_put_that_asks_for_a_retry_gets_the_same_batch_again),
         T(a_batch_that_waits_lives_in_memory_of_its_own),
         T(offsets_of_a_batch_that_waits_are_not_committed),
+        T(topics_are_told_once_a_record_of_theirs_was_converted),
         T(a_put_that_fails_ends_the_task_and_commits_only_what_came_before),
         T(a_flush_that_asks_for_a_retry_keeps_the_offsets_back),
         T(a_flush_that_fails_ends_the_task_and_commits_nothing),

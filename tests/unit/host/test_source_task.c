@@ -76,6 +76,38 @@ static void offsets_wait_for_the_delivery_report(void **state)
     rig_wait_true(rig, stored_is, 1000);
 }
 
+static void a_topic_is_told_once_it_was_delivered_to_and_again_when_forgotten(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.limit = 500;
+    counter_script.again_ms = 20;
+    rig_init(rig, 1, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 700);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 10);
+    rig_topics_are(rig, "");
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    rig_wait_true(rig, stored_is, 500);
+    rig_topics_are(rig, "numbers ");
+    task_topics_forget(rig->task);
+    counter_script.limit = 1000;
+    rig_wait_true(rig, stored_is, 1000);
+    rig_topics_are(rig, "numbers numbers ");
+}
+
+static void no_topic_is_told_where_the_worker_keeps_none(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "worker:topic.tracking.enable", "false", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_topics_are(rig, "");
+}
+
 static void offsets_that_could_not_be_stored_are_stored_later(void **state)
 {
     struct rig *rig = *state;
@@ -660,6 +692,8 @@ int main(int argc, char **argv)
         T(a_task_goes_on_where_the_stored_offset_stands),
         T(a_stop_under_load_loses_nothing_and_stores_what_was_delivered),
         T(offsets_wait_for_the_delivery_report),
+        T(a_topic_is_told_once_it_was_delivered_to_and_again_when_forgotten),
+        T(no_topic_is_told_where_the_worker_keeps_none),
         T(offsets_that_could_not_be_stored_are_stored_later),
         T(a_busy_source_stores_at_each_interval_and_hears_of_it),
         T(a_broker_that_goes_and_comes_loses_nothing),

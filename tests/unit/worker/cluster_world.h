@@ -199,6 +199,12 @@ void cluster_store_remove_status(struct cluster_store *store, const char *conn, 
     note("status %s %d gone\n", conn, task);
 }
 
+void cluster_store_put_topic(struct cluster_store *store, const char *conn, const char *topic,
+                             int task)
+{
+    note("topic %s %s of task %d\n", conn, topic, task);
+}
+
 void cluster_store_remove_topic(struct cluster_store *store, const char *conn, const char *topic)
 {
     note("topic %s %s gone\n", conn, topic);

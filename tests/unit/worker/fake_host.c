@@ -364,6 +364,14 @@ static void wrong_state(void)
     forever();
 }
 
+static void wrong_topic(void)
+{
+    open_link();
+    say_take(MSG_TOPIC_USED,
+             json_pack("{s:s, s:i, s:s}", "conn", host.name, "task", 0, "topic", "a/b"));
+    forever();
+}
+
 static void closer(void)
 {
     open_link();
@@ -536,6 +544,7 @@ static const struct {
     {"impostor", impostor},
     {"confused", confused},
     {"wrong-state", wrong_state},
+    {"wrong-topic", wrong_topic},
     {"closer", closer},
     {"last-status", last_status},
     {"pong-flood", pong_flood},

@@ -199,6 +199,22 @@ bool herder_set_logger(struct herder *herder, const char *name, const char *leve
     return true;
 }
 
+json_t *herder_topics(struct herder *herder, const char *conn, struct mr_error *err)
+{
+    if (strcmp(conn, "b") != 0)
+        return json_pack("{s:{s:[s]}}", conn, "topics", "t");
+    mr_fail(err, MR_ERR_UNSUPPORTED, "Topic tracking is disabled.");
+    return NULL;
+}
+
+int herder_reset_topics(struct herder *herder, const char *conn, struct mr_error *err)
+{
+    herder_fake_note(herder, "forget topics of %s; ", conn);
+    return strcmp(conn, "b") != 0
+               ? 0
+               : mr_fail(err, MR_ERR_UNSUPPORTED, "Topic tracking reset is disabled.");
+}
+
 bool herder_knows(struct herder *herder, const char *conn)
 {
     return herder_fake_has(conn);

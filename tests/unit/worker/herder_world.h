@@ -285,6 +285,12 @@ int supervisor_stop_task(struct supervisor *sup, const char *conn, int task)
     return 0;
 }
 
+int supervisor_forget_topics(struct supervisor *sup, const char *conn)
+{
+    note("forget topics %s\n", conn);
+    return serving(conn) != NULL ? 0 : MR_ERR_CLOSED;
+}
+
 int supervisor_drain(struct supervisor *sup, const char *conn)
 {
     note("drain %s\n", conn);

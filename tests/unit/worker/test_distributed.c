@@ -508,6 +508,70 @@ static void a_deleted_connector_keeps_its_state_until_its_tasks_have_none(void *
     assert_null(herder_status(f->herder, "c"));
 }
 
+/* --- topics ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A record of the status topic about a topic that c uses was read. */
+static void topic_record(const char *topic, bool gone)
+{
+    struct status_record rec = {
+        .kind = STATUS_TOPIC, .conn = strdup("c"), .topic = strdup(topic), .tombstone = gone};
+
+    if (status_state_apply(cluster.status, &rec))
+        cluster.store.topic(cluster.store_arg, "c", topic, gone);
+    status_record_deinit(&rec);
+}
+
+static void assert_topics(struct fixture *f, const char *conn, const char *want)
+{
+    struct mr_error err = {0};
+    json_t *topics = herder_topics(f->herder, conn, &err);
+    char *text = json_text(topics);
+
+    assert_string_equal(text, want);
+    free(text);
+    json_decref(topics);
+}
+
+static void a_topic_is_written_once_and_told_anew_after_a_reset(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+
+    create("c");
+    commit("c", 2);
+    join("c:-1 c:0 c:1", false);
+    world.events.topic_used(world.arg, "c", 1, "t");
+    expect("topic c t of task 1\n");
+    assert_topics(f, "c", "{\"c\":{\"topics\":[]}}"); /* not before it is in the topic */
+    topic_record("t", false);
+    assert_topics(f, "c", "{\"c\":{\"topics\":[\"t\"]}}");
+    world.events.topic_used(world.arg, "c", 0, "t");
+    expect("");
+    assert_int_equal(herder_reset_topics(f->herder, "c", &err), 0);
+    expect("topic c t gone\n");
+    topic_record("t", true);
+    expect("forget topics c\n");
+    assert_topics(f, "c", "{\"c\":{\"topics\":[]}}");
+    world.events.topic_used(world.arg, "c", 0, "t");
+    expect("topic c t of task 0\n");
+}
+
+static void topics_of_what_is_deleted_are_not_written(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+
+    create("c");
+    join("c:-1", false);
+    record("connector-c", NULL);
+    forget();
+    world.events.topic_used(world.arg, "c", 0, "t");
+    expect("");
+    assert_topics(f, "nobody", "{\"nobody\":{\"topics\":[]}}");
+    assert_int_equal(herder_reset_topics(f->herder, "nobody", &err), 0);
+    expect("");
+}
+
 /* --- sets of tasks ---------------------------------------------------------------------------------------------------------------- */
 
 static void the_leader_writes_what_is_new_and_nothing_else(void **state)
@@ -780,6 +844,8 @@ int main(void)
         test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),
         test(a_leader_tidies_states_of_what_is_no_more),
         test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),
+        test(a_topic_is_written_once_and_told_anew_after_a_reset),
+        test(topics_of_what_is_deleted_are_not_written),
         test(the_leader_writes_what_is_new_and_nothing_else),
         test(a_follower_sends_them_signed_and_again_until_they_are_taken),
         test(a_set_that_another_worker_made_is_the_leaders_to_write),

@@ -1658,6 +1658,59 @@ static void any_order_of_requests_and_events_answers_each_request_once(void **st
     }
 }
 
+/* --- topics ------------------------------------------------------------------------------------------------------------------ */
+
+static void assert_topics(struct fixture *f, const char *want)
+{
+    struct mr_error err = {0};
+    json_t *topics = herder_topics(f->herder, "c", &err);
+    char *text = json_text(topics);
+
+    assert_string_equal(text, want);
+    free(text);
+    json_decref(topics);
+}
+
+static void topics_that_are_used_are_known_until_they_are_reset_or_the_connector_goes(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+
+    run_source(f, "c", 1);
+    world.events.topic_used(world.arg, "c", 0, "t");
+    world.events.topic_used(world.arg, "c", 0, "u");
+    world.events.topic_used(world.arg, "nobody", 0, "v");
+    assert_topics(f, "{\"c\":{\"topics\":[\"t\",\"u\"]}}");
+    assert_int_equal(herder_reset_topics(f->herder, "c", &err), 0);
+    expect("forget topics c\n");
+    assert_topics(f, "{\"c\":{\"topics\":[]}}");
+    world.events.topic_used(world.arg, "c", 0, "u");
+    assert_topics(f, "{\"c\":{\"topics\":[\"u\"]}}");
+    herder_delete(f->herder, "c", on_answer, &f->last);
+    assert_topics(f, "{\"c\":{\"topics\":[]}}");
+}
+
+static void topics_are_not_kept_and_not_reset_where_the_worker_says_so(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+
+    run_source(f, "c", 1);
+    assert_int_equal(props_set(&f->config.props, "topic.tracking.allow.reset", "false"), 0);
+    world.events.topic_used(world.arg, "c", 0, "t");
+    assert_int_equal(herder_reset_topics(f->herder, "c", &err), MR_ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "Topic tracking reset is disabled.");
+    assert_topics(f, "{\"c\":{\"topics\":[\"t\"]}}");
+    assert_int_equal(props_set(&f->config.props, "topic.tracking.enable", "FALSE"), 0);
+    err_clear(&err);
+    assert_int_equal(herder_reset_topics(f->herder, "c", &err), MR_ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "Topic tracking is disabled.");
+    err_clear(&err);
+    assert_null(herder_topics(f->herder, "c", &err));
+    assert_string_equal(err.text, "Topic tracking is disabled.");
+    props_deinit(&f->config.props);
+}
+
 #define herder_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -1726,6 +1779,8 @@ int main(void)
         herder_test(readiness_waits_for_the_command_line_and_for_kafka),
         herder_test(plugins_are_listed_in_connects_order),
         herder_test(a_trace_of_any_bytes_can_be_shown),
+        herder_test(topics_that_are_used_are_known_until_they_are_reset_or_the_connector_goes),
+        herder_test(topics_are_not_kept_and_not_reset_where_the_worker_says_so),
         cmocka_unit_test_setup_teardown(without_restarts_a_crash_fails_at_once,
                                         set_up_without_restarts, tear_down),
         cmocka_unit_test(any_order_of_requests_and_events_answers_each_request_once),

@@ -351,6 +351,17 @@ static void reads_answer_from_the_herder(void **state)
            "[{\"class\":\"converter\"}]");
 }
 
+static void topics_are_listed_and_reset_unless_the_worker_keeps_none(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(ask(f, "GET", "/connectors/a/topics", NULL), 200, "{\"a\":{\"topics\":[\"t\"]}}");
+    expect_error(ask(f, "GET", "/connectors/b/topics", NULL), 403, "Topic tracking is disabled.");
+    expect(ask(f, "PUT", "/connectors/a/topics/reset", NULL), 202, "");
+    expect_error(ask(f, "PUT", "/connectors/b/topics/reset", NULL), 403,
+                 "Topic tracking reset is disabled.");
+}
+
 static void plugins_tell_their_keys_and_judge_configurations(void **state)
 {
     struct fixture *f = *state;
@@ -1372,6 +1383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         REST_TEST(reads_answer_from_the_herder),
+        REST_TEST(topics_are_listed_and_reset_unless_the_worker_keeps_none),
         REST_TEST(plugins_tell_their_keys_and_judge_configurations),
         REST_TEST(loggers_are_read_and_set),
         REST_TEST(reads_of_unknown_connectors_are_404),

@@ -866,6 +866,12 @@ static void an_unknown_state_ends_the_host(void **state)
     expect_obituary(*state, "wrong-state", "its frame CONNECTOR_STATUS is wrong: no valid state");
 }
 
+static void a_topic_of_an_unknown_task_ends_the_host(void **state)
+{
+    expect_obituary(*state, "wrong-topic",
+                    "its frame TOPIC_USED is wrong: task 0 was never given to it");
+}
+
 static void a_closed_link_ends_the_host(void **state)
 {
     expect_obituary(*state, "closer", "because it closed the link and lived on");
@@ -1243,6 +1249,7 @@ int main(int argc, char **argv)
         TEST(a_frame_about_another_connector_ends_the_host),
         TEST(a_frame_about_an_unknown_task_ends_the_host),
         TEST(an_unknown_state_ends_the_host),
+        TEST(a_topic_of_an_unknown_task_ends_the_host),
         TEST(a_closed_link_ends_the_host),
         TEST(too_many_questions_end_the_host),
         TEST(the_last_status_comes_before_the_death),
