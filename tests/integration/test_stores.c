@@ -527,6 +527,17 @@ static void read_to_end_sees_what_another_writer_wrote(void **state)
     assert_int_equal(rig->updates, 20);
 }
 
+/* Rounds and starts of tasks wait for it. */
+static void read_to_end_waits_for_no_clock(void **state)
+{
+    struct rig *rig = rig_start(kafka_run_servers(), scratch_name("quick"));
+    int64_t since = scratch_now_ms();
+
+    for (int i = 0; i < 50; i++)
+        refresh(rig);
+    assert_true(scratch_since(since) < 9000); /* by a tick of 200 ms each: 10000 */
+}
+
 static void eighty_odd_records_cost_none_of_the_good_ones(void **state)
 {
     static const char *const odd[][2] = {
@@ -1135,6 +1146,7 @@ int main(void)
         scratch_test(more_replicas_than_brokers_is_told_in_kafkas_words),
         scratch_test(what_was_written_is_there_at_the_answer_and_after_a_restart),
         scratch_test(read_to_end_sees_what_another_writer_wrote),
+        scratch_test(read_to_end_waits_for_no_clock),
         scratch_test(eighty_odd_records_cost_none_of_the_good_ones),
         scratch_test(a_configuration_of_five_megabytes),
         scratch_test(offsets_are_found_as_values_and_removed_wherever_they_stand),

@@ -325,8 +325,7 @@ static void ask_ends(struct store_log *log)
         if (job->req != NULL && job->state == MARKING)
             give_mark(job, ends);
     free(ends);
-    if (rc != 0)
-        soon(log, AGAIN_MS);
+    soon(log, rc == 0 ? 0 : AGAIN_MS); /* who is at the end already hears nothing more */
 }
 
 /* Make every move that can be made. A job may be freed by its move, and others not. */
