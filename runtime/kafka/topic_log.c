@@ -4,8 +4,12 @@
  *   brokers ─► librdkafka ─► queue ─► topic_log_serve ─► record()          (reading: one queue for all partitions)
  *   topic_log_append ─► producer.c ─► brokers ─► report ─► serve ─► done()  (writing: acks of all, one request at a time)
  *
- * The reader is librdkafka's simple consumer: partitions are started by hand at their beginnings, so no group and no right for
- * one is needed. Its end-of-partition events carry the next offset to fetch, which also passes transaction markers and aborted
+ * The reader is librdkafka's simple consumer: partitions are started by hand, so no group and no right for one is needed. They
+ * begin at offset 0, or where the log begins if that is gone (auto.offset.reset): to ask for the beginning of a partition whose
+ * leader is not known yet costs librdkafka half a second. In a replay those that hold something begin first: a request for
+ * empty ones alone is answered after fetch.max.wait.ms, and the others would wait for that.
+ *
+ * Its end-of-partition events carry the next offset to fetch, which also passes transaction markers and aborted
  * records: how far a partition was read is the larger of that and the newest record's offset plus one. So a topic that ends in
  * a marker still has a reachable end. Where the end is, is asked of the brokers (topic_admin_ends), open transactions
  * included: everything confirmed before the question stands before the answer.
@@ -33,6 +37,7 @@
 
 struct part {
     int64_t next; /* everything before was handed out */
+    bool started;
 };
 
 struct append {
@@ -50,8 +55,8 @@ struct topic_log {
     rd_kafka_topic_t *rkt;
     rd_kafka_queue_t *queue;
     struct part *parts;
-    int started; /* partitions */
-    int rung;    /* eventfd of the queue, and for "there is more" */
+    bool started; /* all partitions */
+    int rung;     /* eventfd of the queue, and for "there is more" */
     int epoll;
     struct producer *producer;
     struct producer_topic *producer_topic;
@@ -176,15 +181,20 @@ static int open_descriptors(struct topic_log *log, struct mr_error *err)
     return 0;
 }
 
-static int start(struct topic_log *log, struct mr_error *err)
+/* All that are not read yet; or of them those that hold something, by where they end. */
+static int start(struct topic_log *log, const int64_t *ends, struct mr_error *err)
 {
-    while (log->started < log->options.partitions) {
-        if (rd_kafka_consume_start_queue(log->rkt, log->started, RD_KAFKA_OFFSET_BEGINNING,
-                                         log->queue) != 0)
+    for (int i = 0; i < log->options.partitions && !log->started; i++) {
+        struct part *part = &log->parts[i];
+
+        if (part->started || (ends != NULL && ends[i] == 0))
+            continue;
+        if (rd_kafka_consume_start_queue(log->rkt, i, 0, log->queue) != 0)
             return mr_fail(err, MR_ERR_FATAL, "Topic %s can't be read: %s", log->topic,
                            rd_kafka_err2str(rd_kafka_last_error()));
-        log->started++;
+        part->started = true;
     }
+    log->started |= ends == NULL;
     return 0;
 }
 
@@ -206,8 +216,6 @@ struct topic_log *topic_log_open(const struct topic_log_options *options, struct
     }
     if (rc == 0)
         rc = open_descriptors(log, err);
-    if (rc == 0)
-        rc = start(log, err);
     log->options.consumer = log->options.producer = NULL;
     if (rc != 0)
         topic_log_close(&log);
@@ -322,8 +330,9 @@ void topic_log_close(struct topic_log **logp)
         while (log->waiting > 0 && clock_ms() < until)
             producer_reports(log->producer, 100, on_report, log);
     }
-    while (log->started > 0)
-        rd_kafka_consume_stop(log->rkt, --log->started);
+    for (int i = 0; i < log->options.partitions; i++)
+        if (log->parts[i].started)
+            rd_kafka_consume_stop(log->rkt, i);
     if (log->queue != NULL) {
         rd_kafka_queue_io_event_enable(log->queue, -1, NULL, 0);
         rd_kafka_queue_destroy(log->queue);
@@ -454,7 +463,7 @@ static void hear_producer(struct topic_log *log)
         note(log, text);
 }
 
-int topic_log_serve(struct topic_log *log, struct mr_error *err)
+static int serve(struct topic_log *log, struct mr_error *err)
 {
     while (rd_kafka_poll(log->rk, 0) > 0)
         ;
@@ -471,6 +480,13 @@ int topic_log_serve(struct topic_log *log, struct mr_error *err)
         return 0;
     log->troubled = false;
     return mr_fail(err, MR_ERR_RETRY, "%s", log->trouble);
+}
+
+int topic_log_serve(struct topic_log *log, struct mr_error *err)
+{
+    int rc = start(log, NULL, err);
+
+    return rc == 0 ? serve(log, err) : rc;
 }
 
 const char *topic_log_trouble(const struct topic_log *log)
@@ -538,7 +554,7 @@ static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mar
         int64_t left = left_until(deadline_ms);
 
         err_clear(err);
-        rc = topic_log_serve(log, err);
+        rc = serve(log, err);
         if (rc != 0 && rc != MR_ERR_RETRY)
             return rc;
         if (topic_log_reached(log, mark)) {
@@ -567,7 +583,11 @@ int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_
     mr_assert(mark != NULL);
     rc = ask_mark(log, deadline_ms, mark, &own);
     if (rc == 0)
+        rc = start(log, mark, &own);
+    if (rc == 0)
         rc = follow(log, deadline_ms, mark, &own);
+    if (rc == 0)
+        rc = start(log, NULL, &own);
     free(mark);
     return rc == 0 ? 0 : mr_fail(err, rc, "%s", own.text);
 }

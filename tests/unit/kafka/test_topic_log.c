@@ -25,6 +25,7 @@ struct rig {
     int code; /* of the newest answer */
     char text[256];
     char last[64]; /* value of the newest record */
+    const char *fetch_wait_ms;
     int64_t next[PARTITIONS];
     int order[4096]; /* answers, as they came */
 };
@@ -64,8 +65,8 @@ static void open_log(struct rig *rig, const char *key, const char *value)
                                         .events = &events,
                                         .arg = rig};
 
-    mock_kafka_props(&reader, "bootstrap.servers", rig->kafka.bootstrap, "fetch.max.wait.ms", "50",
-                     NULL);
+    mock_kafka_props(&reader, "bootstrap.servers", rig->kafka.bootstrap, "fetch.max.wait.ms",
+                     rig->fetch_wait_ms != NULL ? rig->fetch_wait_ms : "50", NULL);
     mock_kafka_props(&writer, "bootstrap.servers", rig->kafka.bootstrap, "acks", "all",
                      "enable.idempotence", "false", "request.timeout.ms", "1500",
                      "max.in.flight.requests.per.connection", "1", key, value, NULL);
@@ -172,6 +173,26 @@ static void what_is_confirmed_is_read_and_read_again_by_the_next(void **state)
     open_log(rig, NULL, NULL);
     to_end(rig);
     assert_int_equal(rig->records, 500);
+}
+
+/* For leaders that are not known yet librdkafka would wait half a second, for empty partitions until fetch.max.wait.ms. */
+static void a_replay_waits_for_no_clock(void **state)
+{
+    struct rig *rig = *state;
+    int64_t since;
+
+    rig->fetch_wait_ms = "20000";
+    open_log(rig, NULL, NULL);
+    append(rig, "key", "value");
+    serve_until_confirmed(rig);
+    since = clock_ms();
+    for (int i = 0; i < 24; i++) {
+        topic_log_close(&rig->log);
+        open_log(rig, NULL, NULL);
+        to_end(rig);
+        assert_int_equal(rig->records, 1);
+    }
+    assert_true(clock_ms() - since < 11000); /* by half a second each: 12000 */
 }
 
 static void each_confirmed_write_is_seen_by_the_next_read_to_end(void **state)
@@ -328,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_topic_has_an_end),
         TEST(what_is_confirmed_is_read_and_read_again_by_the_next),
+        TEST(a_replay_waits_for_no_clock),
         TEST(each_confirmed_write_is_seen_by_the_next_read_to_end),
         TEST(what_does_not_fit_is_not_taken),
         TEST(a_write_that_nobody_takes_is_given_up_in_time),
