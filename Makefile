@@ -325,6 +325,10 @@ chaos: deps
 bench: deps
 	$(Q)$(MAKE) bench-build
 	$(Q)tests/bench/bench.py $(BUILD)
+	$(Q)tests/bench/bench_cluster.py $(BUILD)
+bench-cluster: deps
+	$(Q)$(MAKE) bench-build
+	$(Q)tests/bench/bench_cluster.py $(BUILD)
 bench-build: all test-plugins $(BENCH) $(BENCH_PLUGINS)
 
 demo: deps
@@ -434,7 +438,7 @@ help:
 	    'make asan ubsan tsan unit and host tests under a sanitizer' \
 	    'make compat          the same REST calls to the Java worker and to ours' \
 	    'make chaos           faults of all kinds on a cluster; T=word SEED=n CHAOS_SECONDS=120' \
-	    'make bench           figures beside raw librdkafka and the Java worker' \
+	    'make bench           figures beside raw librdkafka and the Java worker; bench-cluster: those of a cluster alone' \
 	    'make fuzz            every fuzzer for FUZZ_SECONDS=60; T=word chooses' \
 	    'make lint format-check doors headers     checks of the source; format mends the layout' \
 	    'make install         PREFIX=/usr/local DESTDIR=' \
@@ -442,7 +446,7 @@ help:
 	    'V=1 shows commands; WERROR=1 makes warnings errors; SAN=address|undefined|thread builds that variant'
 
 # Goals that are named together run in that order, each using all cores.
-SERIAL := all deps demo demo-cluster check check-unit check-seeds check-integration check-3.9 asan ubsan tsan fuzz compat bench lint format format-check doors headers install
+SERIAL := all deps demo demo-cluster check check-unit check-seeds check-integration check-3.9 asan ubsan tsan fuzz compat bench bench-cluster lint format format-check doors headers install
 chain = $(if $(word 2,$(1)),$(eval $(word 2,$(1)): | $(word 1,$(1)))$(call chain,$(wordlist 2,$(words $(1)),$(1))))
 $(call chain,$(filter $(SERIAL),$(MAKECMDGOALS)))
 

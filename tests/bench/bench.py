@@ -10,92 +10,14 @@ the creation of the connector and the moment the broker has the last record (sou
 written (sink). Memory is the peak of the summed PSS. Counts are the broker's or the file's, never the mover's.
 BENCH_RECORDS sets the records a run (1000000), BENCH_ROWS chooses rows by a part of their name.
 """
-import json, os, re, shutil, signal, socket, statistics, subprocess, sys, tempfile, threading, time, urllib.error, urllib.request
+import json, os, signal, statistics, subprocess, sys, tempfile, threading, time, urllib.error, urllib.request
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build/release"))
+from bench_kit import *
+
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))
 RECORDS = int(os.environ.get("BENCH_RECORDS", "1000000"))
 ROWS = os.environ.get("BENCH_ROWS", "")
-KAFKA = os.path.join(ROOT, "tests/kafka/kafka.sh")
 LIMIT_S = 240
-TICK = os.sysconf("SC_CLK_TCK")
-work = tempfile.mkdtemp(prefix="millrace-bench-")
-env = dict(os.environ, KAFKA_RUN=os.path.join(work, "kafka"))
-serial = 0
-
-
-def kafka(*args, **more):
-    done = subprocess.run(["bash", KAFKA, *args], env=dict(env, **more), stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        sys.exit(f"bench: kafka.sh {' '.join(args)} failed")
-    return done.stdout.strip()
-
-
-def fresh(prefix):
-    global serial
-    serial += 1
-    return f"{prefix}{serial}"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-# --- processes ------------------------------------------------------------------------------------------------------------
-
-def stat_of(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()
-    except OSError:
-        return None
-
-
-def tree(pid):
-    """The process and all its descendants."""
-    parents = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            fields = stat_of(name)
-            if fields:
-                parents.setdefault(int(fields[1]), []).append(int(name))
-    found, todo = [], [pid]
-    while todo:
-        p = todo.pop()
-        found.append(p)
-        todo += parents.get(p, [])
-    return found
-
-
-def cpu_s(pid):
-    """CPU of the tree, children already reaped included."""
-    total = 0
-    for p in tree(pid):
-        fields = stat_of(p)
-        if fields:
-            total += sum(int(x) for x in fields[11:13])
-            if p == pid:
-                total += sum(int(x) for x in fields[13:15])
-    return total / TICK
-
-
-def pss_mb(pid):
-    total = 0
-    for p in tree(pid):
-        try:
-            with open(f"/proc/{p}/smaps_rollup") as f:
-                total += int(re.search(r"^Pss: *(\d+)", f.read(), re.M).group(1))
-        except (OSError, AttributeError):
-            pass
-    return total / 1024
-
-
-def threads_of(pid):
-    return sum(int(f[17]) for f in map(stat_of, tree(pid)) if f)
 
 
 class Peak(threading.Thread):
@@ -174,8 +96,7 @@ class Java:
             f"plugin.path={java_plugins}\nplugin.discovery=only_scan\noffset.flush.interval.ms=1000\n"
             "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
             "value.converter=org.apache.kafka.connect.storage.StringConverter\n")).splitlines()[-1]
-        with open(os.path.join(env["KAFKA_RUN"], f"{self.name}.pid")) as f:
-            self.pid = int(f.read().split()[0])
+        self.pid = java_pid(self.name)
 
     def stop(self):
         kafka("end", self.name)
@@ -344,7 +265,7 @@ def record_path():
         for _ in range(RUNS):
             got["raw"].append(raw())
             got["ours"].append(job(Millrace))
-            if with_java and os.environ.get("BENCH_JAVA", "1") == "1":
+            if with_java and WITH_JAVA:
                 got["java"].append(job(Java))
         c = {k: median(v, "cpu") for k, v in got.items()}
         cells = [name, settings] + [shown(c[k], "%.2f") for k in ("raw", "ours", "java")]
@@ -374,7 +295,7 @@ def idle_and_latency():
     worker.stop()
     print(f"\nexec → first 200: {statistics.median(ups) * 1000:.0f} ms (median of {len(ups)})")
     print(f"worker idle: {idle:.1f} MB PSS; each of ten idle file sources: {(ten - idle) / 10:.2f} MB PSS")
-    for worker_class in (Millrace, Java) if os.environ.get("BENCH_JAVA", "1") == "1" else (Millrace,):
+    for worker_class in (Millrace, Java) if WITH_JAVA else (Millrace,):
         worker, topic, path = worker_class(), fresh("latency"), os.path.join(work, fresh("latency"))
         with open(path, "w") as f:
             f.write("0\n")
@@ -388,29 +309,12 @@ def idle_and_latency():
               flush=True)
 
 
-def java_classes():
-    """Compile the two Java plugins; with the file connectors' jar they make the Java worker's plugin path."""
-    folder = os.path.join(work, "java-plugins")
-    os.makedirs(os.path.join(folder, "bench"))
-    jars = kafka("libs")
-    classes = os.path.join(work, "classes")
-    subprocess.run(["javac", "-d", classes, "-cp", f"{jars}/*"] + [os.path.join(HERE, "java", f) for f in
-                   ("GeneratorSource.java", "DiscardSink.java")], check=True)
-    subprocess.run(["jar", "cf", os.path.join(folder, "bench", "bench.jar"), "-C", classes, "."], check=True)
-    os.makedirs(os.path.join(folder, "file"))
-    for name in os.listdir(jars):
-        if name.startswith("connect-file"):
-            shutil.copy(os.path.join(jars, name), os.path.join(folder, "file"))
-    return folder
-
-
 try:
-    bootstrap = kafka("start", "1", KAFKA_JAVA_OPTS="-Xms512m -Xmx1g").split("bootstrap.servers=")[1].split()[0]
-    java_plugins = java_classes() if os.environ.get("BENCH_JAVA", "1") == "1" else None
+    bootstrap = start_kafka()
+    java_plugins = java_classes() if WITH_JAVA else None
     prepare()
     record_path()
     if not ROWS or ROWS in "idle":
         idle_and_latency()
 finally:
-    subprocess.run(["bash", KAFKA, "stop"], env=env)
-    shutil.rmtree(work, ignore_errors=True)
+    finish()
