@@ -3,7 +3,8 @@
  *
  * Each expression is compiled twice, since the compiled machine code must know whether the whole text has to match. Where an
  * expression takes too many steps on a text (nested repetitions do), the match ends with an error instead of hanging:
- * ten million tries, a megabyte of stack. Used for topic names by worker, host and consumer, and by plugins through the host's
+ * ten million tries, a megabyte of stack. Machine code does not count all tries, so a process that may not hang asks
+ * java_pattern_matches_once. Used for topic names by worker, host and consumer, and by plugins through the host's
  * table; one thread at a time for each pattern. */
 #include "base/java_pattern.h"
 
@@ -15,6 +16,8 @@
 #include <string.h>
 
 #define STEPS_MAX 10000000
+#define ONCE_STEPS_MAX 100000
+#define ONCE_DEPTH_MAX 10000
 #define HEAP_MAX_KIB 20000
 #define STACK_MIN ((size_t)32 * 1024)
 #define STACK_MAX ((size_t)1024 * 1024)
@@ -48,7 +51,6 @@ static int compile_error(const char *regex, int code, struct mr_error *err)
                    (const char *)why, regex);
 }
 
-/* Without the compiler to machine code (a platform that has none) the library interprets. */
 static int compile(const char *regex, const struct buf *text, uint32_t options, pcre2_code **code,
                    struct mr_error *err)
 {
@@ -60,7 +62,6 @@ static int compile(const char *regex, const struct buf *text, uint32_t options, 
                           &where, NULL);
     if (*code == NULL)
         return compile_error(regex, why, err);
-    pcre2_jit_compile(*code, PCRE2_JIT_COMPLETE);
     return 0;
 }
 
@@ -76,7 +77,13 @@ static int build(struct java_pattern *p, const char *regex, struct mr_error *err
     if (rc == 0)
         rc = compile(regex, &text, PCRE2_ANCHORED | PCRE2_ENDANCHORED, &p->whole, err);
     buf_deinit(&text);
-    return rc;
+    if (rc != 0)
+        return rc;
+    pcre2_jit_compile(
+        p->find,
+        PCRE2_JIT_COMPLETE); /* on a platform that has no such compiler the library interprets */
+    pcre2_jit_compile(p->whole, PCRE2_JIT_COMPLETE);
+    return 0;
 }
 
 static bool prepare(struct java_pattern *p)
@@ -110,19 +117,22 @@ struct java_pattern *java_pattern_make(const char *regex, struct mr_error *err)
     return p;
 }
 
-void java_pattern_free(struct java_pattern **pattern)
+static void deinit(struct java_pattern *p)
 {
-    struct java_pattern *p = *pattern;
-
-    if (p == NULL)
-        return;
     pcre2_code_free(p->find);
     pcre2_code_free(p->whole);
     pcre2_match_data_free(p->found);
     pcre2_match_context_free(p->limits);
     pcre2_jit_stack_free(p->stack);
     java_syntax_deinit(&p->syntax);
-    free(p);
+}
+
+void java_pattern_free(struct java_pattern **pattern)
+{
+    if (*pattern == NULL)
+        return;
+    deinit(*pattern);
+    free(*pattern);
     *pattern = NULL;
 }
 
@@ -183,4 +193,32 @@ int java_pattern_group(const struct java_pattern *pattern, const char *name)
 int java_pattern_matches(struct java_pattern *pattern, const char *text, struct mr_error *err)
 {
     return java_pattern_find(pattern, text, strlen(text), 0, true, err);
+}
+
+/* Not compiled to machine code, which takes longer than one match. */
+int java_pattern_matches_once(const char *regex, const char *text, struct mr_error *err)
+{
+    struct java_pattern p = {0}, *pattern = &p;
+    struct buf out;
+    int rc;
+
+    buf_init(&out, OUT_MAX);
+    rc = java_syntax_translate(regex, &out, &p.syntax, err);
+    if (rc == 0)
+        rc = compile(regex, &out, PCRE2_ANCHORED | PCRE2_ENDANCHORED, &p.whole, err);
+    buf_deinit(&out);
+    if (rc == 0) {
+        p.found = pcre2_match_data_create_from_pattern(p.whole, NULL);
+        p.limits = pcre2_match_context_create(NULL);
+        rc = p.found != NULL && p.limits != NULL
+                 ? 0
+                 : mr_fail(err, MR_ERR_NOMEM, "out of memory for a regular expression");
+    }
+    if (rc == 0) {
+        pcre2_set_match_limit(p.limits, ONCE_STEPS_MAX);
+        pcre2_set_depth_limit(p.limits, ONCE_DEPTH_MAX);
+        rc = java_pattern_matches(pattern, text, err);
+    }
+    deinit(pattern);
+    return rc;
 }

@@ -29,4 +29,8 @@ int java_pattern_group(const struct java_pattern *pattern, const char *name); /*
 /* Does the whole of a NUL-terminated text match? 1, 0 or an error as above. */
 int java_pattern_matches(struct java_pattern *pattern, const char *text, struct mr_error *err);
 
+/* The same of a regex that is used once, and cheap: at most some milliseconds, whatever the regex and the text are. What takes
+ * more steps is MR_ERR_DATA. */
+int java_pattern_matches_once(const char *regex, const char *text, struct mr_error *err);
+
 #endif

@@ -11,6 +11,7 @@
 #include "base/java_pattern.h"
 #include "base/java_syntax.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "kafka/client_conf.h"
 #include "kafka/topic_pattern.h"
 #include "model/conn_config.h"
@@ -115,7 +116,6 @@ static void check_dead_letters(struct validation *v, const struct config_value *
                                const char *dead)
 {
     const char *regex = validation_get(v, "topics.regex");
-    struct java_pattern *pattern = NULL;
 
     if (validation_contains(topics, topics->item_count, dead)) {
         char *all = validation_joined(topics);
@@ -128,13 +128,11 @@ static void check_dead_letters(struct validation *v, const struct config_value *
     }
     if (validation_blank(regex) || strlen(regex) > PATTERN_MAX)
         return;
-    pattern = java_pattern_make(regex, NULL);
-    if (pattern != NULL && java_pattern_matches(pattern, dead, NULL) == 1)
+    if (java_pattern_matches_once(regex, dead, NULL) == 1)
         validation_problem(v, "topics.regex",
                            "The DLQ topic '%s' may not be matched by the regex for the topics "
                            "('topics.regex=%s') consumed by the connector",
                            dead, regex);
-    java_pattern_free(&pattern);
 }
 
 static void check_topics(struct validation *v)
@@ -349,5 +347,6 @@ void validate_deinit(struct validate_result *result)
         free(result->keys[i].name);
     }
     free(result->keys);
+    map_free(&result->index, NULL);
     memset(result, 0, sizeof(*result));
 }

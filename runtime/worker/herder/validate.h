@@ -23,6 +23,8 @@ struct validate_result {
     const struct catalog_plugin *plugin;
     struct validate_key *keys;
     size_t key_count;
+    struct map *index; /* private: name → place among the keys */
+    size_t front_count;
 };
 
 struct validate_input {

@@ -18,11 +18,10 @@
 
 /* Where a key's definition was found. */
 struct shown {
-    struct mr_config_key key;                 /* a copy: defaults may be those of this worker */
-    const char *prefix;                       /* stands before key.name; "" none */
-    const struct props *props;                /* has the value, by key.name */
-    struct props own;                         /* what props points to, for a converter's keys */
-    const char *const *choices;               /* recommended values, ended by NULL */
+    struct mr_config_key key;   /* a copy: defaults may be those of this worker */
+    const char *prefix;         /* stands before key.name; "" none */
+    const char *value;          /* what the framework gives; NULL: what the configuration has */
+    const char *const *choices; /* recommended values, ended by NULL */
     const char *recommended[RECOMMENDED_MAX]; /* room for choices */
     uint32_t stage_kind;                      /* of an alias's keys; 0 others */
     bool defined;
@@ -177,16 +176,14 @@ static void converter_definition(const struct validate_input *in, const char *na
         key = plugin != NULL ? find_key(plugin->keys, name + len) : NULL;
         if (key == NULL)
             return;
-        mr_assert(props_subset(in->config, prefixes[i], &s->own) == 0 &&
-                  props_set(&s->own, "converter.type", converters[i]) == 0);
         s->key = *key;
         s->prefix = prefixes[i];
-        s->props = &s->own;
+        s->value = strcmp(key->name, "converter.type") == 0 ? converters[i] : NULL;
         s->defined = true;
     }
 }
 
-static void client_definition(const struct validate_input *in, const char *name, struct shown *s)
+static void client_definition(const char *name, struct shown *s)
 {
     static const struct {
         enum client_kind kind;
@@ -205,11 +202,9 @@ static void client_definition(const struct validate_input *in, const char *name,
             known++;
         if (*known == NULL)
             return;
-        mr_assert(props_subset(in->config, clients[i].prefix, &s->own) == 0);
         s->key = (struct mr_config_key){
             .name = *known, .type = client_conf_secret(*known) ? MR_CFG_PASSWORD : MR_CFG_STRING};
         s->prefix = clients[i].prefix;
-        s->props = &s->own;
         s->defined = true;
     }
 }
@@ -247,8 +242,6 @@ static void find_definition(const struct validate_input *in, const struct valida
 
     memset(s, 0, sizeof(*s));
     s->prefix = "";
-    s->props = in->config;
-    props_init(&s->own);
     s->defined = own != NULL || framework != NULL;
     if (own != NULL) {
         s->key = *own;
@@ -257,7 +250,7 @@ static void find_definition(const struct validate_input *in, const struct valida
         adapt(in, result->plugin, s);
     } else if (key->per_key) {
         converter_definition(in, key->name, s);
-        client_definition(in, key->name, s);
+        client_definition(key->name, s);
     } else if (key->stage != NULL) {
         stage_definition(in, key->stage, s);
     }
@@ -322,10 +315,11 @@ static json_t *parsed_value(uint32_t type, const struct config_value *value)
     return shown != NULL ? shown : json_null();
 }
 
-static json_t *value_of(const struct validate_input *in, const struct shown *s)
+/* name: with its prefix. */
+static json_t *value_of(const struct validate_input *in, const struct shown *s, const char *name)
 {
-    const struct props_entry *entry = props_find(s->props, s->key.name);
-    const char *raw = entry != NULL ? entry->value : s->key.fallback;
+    const struct props_entry *entry = props_find(in->config, name);
+    const char *raw = s->value != NULL ? s->value : entry != NULL ? entry->value : s->key.fallback;
     struct config_value value = {0};
     json_t *shown;
 
@@ -393,11 +387,11 @@ json_t *validate_reply(const struct validate_input *in, const struct validate_re
                           value_info(key, text_or_null(props_get(in->config, key->name)), NULL)));
         } else if (!is_hidden(&s, key)) {
             add_group(groups, s.key.group);
-            json_array_append_new(defined, json_pack("{s:o, s:o}", "definition",
-                                                     definition(&s.key, s.prefix), "value",
-                                                     value_info(key, value_of(in, &s), s.choices)));
+            json_array_append_new(
+                defined,
+                json_pack("{s:o, s:o}", "definition", definition(&s.key, s.prefix), "value",
+                          value_info(key, value_of(in, &s, key->name), s.choices)));
         }
-        props_deinit(&s.own);
     }
     json_array_extend(undefined, defined);
     json_decref(defined);

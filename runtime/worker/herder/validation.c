@@ -5,15 +5,20 @@
 #include "worker/herder/validation.h"
 
 #include "base/buf.h"
+#include "base/map.h"
+
+/* The index holds places counted from the first key that was added at the end, which those at the front move; and no NULL. */
+#define PLACE_0 ((intptr_t)1 << 30)
 
 /* --- keys and their problems ---------------------------------------------------------------------------------------- */
 
 struct validate_key *validation_find(struct validation *v, const char *name)
 {
-    for (size_t i = 0; i < v->out->key_count; i++)
-        if (strcmp(v->out->keys[i].name, name) == 0)
-            return &v->out->keys[i];
-    return NULL;
+    const struct validate_result *out = v->out;
+    void *place = out->index != NULL ? map_get(out->index, name) : NULL;
+
+    return place == NULL ? NULL
+                         : &out->keys[(intptr_t)place + (intptr_t)out->front_count - PLACE_0];
 }
 
 /* A new key, at the end or at the front (keys without a definition come first). */
@@ -27,8 +32,12 @@ struct validate_key *validation_add(struct validation *v, const char *name, bool
     key = front ? keys : &keys[out->key_count];
     memmove(key + 1, key, (size_t)(&keys[out->key_count] - key) * sizeof(*key));
     out->key_count++;
+    out->front_count += front;
     *key = (struct validate_key){.name = strdup(name)};
     mr_assert(key->name != NULL);
+    if (out->index == NULL)
+        out->index = map_new();
+    map_set(out->index, name, (void *)(key - keys - (intptr_t)out->front_count + PLACE_0));
     return key;
 }
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -582,6 +583,25 @@ static void a_sink_needs_topics_in_exactly_one_way(void **state)
            "connector\n");
 }
 
+/* The worker's loop may not be held up by a pattern, and the compiled code of PCRE2 does not count all of its steps. */
+static void a_pattern_without_end_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    char regex[1000] = "", name[250] = "";
+
+    for (int i = 0; i < 150; i++)
+        strcat(regex, "(a|aa)");
+    memset(name, 'a', 248);
+    name[248] = 'b';
+    a_sink(f);
+    props_remove(&f->config, "topics");
+    set(f, "topics.regex", regex);
+    set(f, "errors.deadletterqueue.topic.name", name);
+    alarm(60);
+    expect(f, 0, "");
+    alarm(0);
+}
+
 static void dead_letters_must_not_come_back(void **state)
 {
     struct fixture *f = *state;
@@ -891,6 +911,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         validate_test(a_missing_class_is_told_with_what_was_sent),
         validate_test(an_unknown_class_is_told_with_what_there_is),
+        validate_test(a_pattern_without_end_is_given_up),
         validate_test(good_configurations_pass),
         validate_test(a_configuration_too_large_for_its_process_is_refused),
         validate_test(problems_stand_in_the_order_of_the_keys),

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate_reply: definitions, values and problems in Connect's shape, over a catalog that this file plays. That the whole is
  * what a Java worker answers is compared by tests/compat. */
+#include "kafka/client_conf.h"
 #include "worker/herder/validate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -401,6 +403,58 @@ static void definitions_alone_are_the_plugin_s_and_then_the_framework_s(void **s
                                   "versions: [4.3.1]");
 }
 
+/* --- large ones ------------------------------------------------------------------------------------------------------------- */
+
+static int64_t cpu_us(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+    return (int64_t)at.tv_sec * 1000000 + at.tv_nsec / 1000;
+}
+
+/* The best of some answers. */
+static int64_t time_of(struct fixture *f)
+{
+    int64_t best = INT64_MAX;
+
+    for (int i = 0; i < 5; i++) {
+        int64_t began = cpu_us();
+
+        ask(f);
+        best = cpu_us() - began < best ? cpu_us() - began : best;
+    }
+    return best;
+}
+
+/* On the worker's loop: each key that is shown with its definition would walk over all 20,000, and take a hundred times as long. */
+static void many_keys_below_a_prefix_are_shown_in_time(void **state)
+{
+    const char *const *known = client_conf_names(CLIENT_PRODUCER);
+    struct fixture *f = *state;
+    int64_t without, with;
+    char key[128];
+
+    for (int i = 0; i < 20000; i++) {
+        snprintf(key, sizeof(key), "producer.override.none.%d", i);
+        set(f, key, "1");
+    }
+    without = time_of(f);
+    props_deinit(&f->config);
+    set(f, "connector.class", "FileStreamSource");
+    for (; *known != NULL; known++) {
+        snprintf(key, sizeof(key), "producer.override.%s", *known);
+        set(f, key, "1");
+    }
+    for (int i = 0; i < 20000; i++) {
+        snprintf(key, sizeof(key), "producer.override.none.%d", i);
+        set(f, key, "1");
+    }
+    with = time_of(f);
+    if (with > 5 * without)
+        fail_msg("%lld us, and %lld us without", (long long)with, (long long)without);
+}
+
 #define reply_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -409,6 +463,7 @@ int main(void)
         reply_test(a_key_has_its_definition_and_its_value),
         reply_test(problems_stand_beside_what_could_be_read),
         reply_test(what_is_installed_is_recommended),
+        reply_test(many_keys_below_a_prefix_are_shown_in_time),
         reply_test(converters_and_clients_stand_below_their_prefix),
         reply_test(groups_are_named_once_in_their_order),
         reply_test(aliases_have_keys_of_their_own_in_order),
