@@ -17,6 +17,7 @@
 #include "base/log_levels.h"
 #include "base/loop.h"
 #include "host/hosted.h"
+#include "host/group_guard.h"
 #include "host/kill_timer.h"
 #include "host/plugin_places.h"
 #include "host/thread_guard.h"
@@ -170,6 +171,7 @@ static void link_lost(struct host *host, const struct mr_error *err)
 
     if (kill_timer_arm(&host->orphan, clock_boot_ms() + ORPHAN_MS, &failed) != 0)
         end_group(host);
+    group_guard_start();
     chan_free(&host->chan);
     if (err != NULL)
         log_error("the link to the worker is broken: %s; stopping", err->text);
