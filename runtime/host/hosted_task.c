@@ -63,7 +63,7 @@ struct task_note {
     struct tenant *tenant;
     void (*read)(struct task_note *note);
     enum state state;
-    char *trace; /* or a topic */
+    char *trace; /* or the text of its kind */
     enum msg_kind kind;
     int64_t id;
     json_t *body;
@@ -164,6 +164,25 @@ static int64_t on_ask_start(void *arg, struct task *task)
     return post_question(
         t, MSG_START_CHECK,
         json_pack("{s:i, s:I}", "task", t->number, "generation", (json_int_t)t->generation));
+}
+
+static void read_member(struct task_note *note)
+{
+    struct conn *conn = note->tenant->conn;
+
+    hosted_send(conn->hosted, MSG_TASK_MEMBER,
+                json_pack("{s:s, s:i, s:s}", "conn", conn->name, "task", note->tenant->number,
+                          "member", note->trace));
+}
+
+static void on_member(void *arg, struct task *task, const char *id)
+{
+    struct task_note *note = note_new(arg, read_member);
+
+    (void)task;
+    note->trace = strdup(id);
+    mr_assert(note->trace != NULL);
+    note_post(note);
 }
 
 /* Run fn(arg) on a thread of its own that nobody waits for. */
@@ -277,6 +296,7 @@ static const struct task_events task_events = {
     .put_offsets = on_put_offsets,
     .ask_start = on_ask_start,
     .topic_used = on_topic_used,
+    .member = on_member,
     .quiet = on_quiet,
     .ended = on_ended,
 };

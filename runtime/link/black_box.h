@@ -11,7 +11,7 @@
 
 /* The connector thread, and up to 128 tasks. Fixed, so that the worker can judge the file's size before it reads what a plugin may
  * have written over. Further tasks of a host run all the same, and lose only this: an obituary does not name the call that they
- * were in. The members that they leave in a group are found by client id (host/task/sink_ghosts). */
+ * were in. The members that they leave in a group are known by MSG_TASK_MEMBER. */
 #define BLACK_BOX_SLOTS 129
 #define BLACK_BOX_WORDS 4096 /* bytes of last words */
 

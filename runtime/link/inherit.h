@@ -14,7 +14,7 @@
 /* Of the frames: worker and host of different builds talk if this is equal. Given on the compiler's command line only to make
  * a build of another age for `make chaos`. */
 #ifndef INHERIT_LINK_VERSION
-#define INHERIT_LINK_VERSION 1
+#define INHERIT_LINK_VERSION 2
 #endif
 
 #endif

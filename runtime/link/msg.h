@@ -14,6 +14,7 @@ enum msg_kind {
     MSG_CONNECTOR_STATUS,   /* conn, state, trace?, version? */
     MSG_TASK_CONFIGS_READY, /* conn, configs: [{key: text}] | error */
     MSG_TASK_STATUS,        /* conn, task, state, trace?; UNASSIGNED = stopped as asked */
+    MSG_TASK_MEMBER,        /* conn, task, member: its consumer's id in its group */
     MSG_OFFSETS_GET,        /* id, conn, partitions: [object] */
     MSG_OFFSETS_PUT,        /* id, conn, entries: [[partition object, offset object | null]] */
     MSG_START_CHECK, /* id, conn, task, generation (of TASK_START): is this task still to run here? */
@@ -36,13 +37,14 @@ enum msg_kind {
     MSG_TASK_STOP,      /* conn, task: answered by UNASSIGNED, also when it had ended before */
     MSG_OFFSETS,        /* id, entries: [[partition, offset]] | error: answer to OFFSETS_GET */
     MSG_OFFSETS_STORED, /* id, error?: answer to OFFSETS_PUT, after the store has them for good */
-    MSG_START_CHECKED,  /* id, ok */
-    MSG_FENCED,         /* id, error? */
-    MSG_TOPICS_FORGET,  /* conn: tell of topics anew that are used from now on */
-    MSG_LEASE,          /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
-    MSG_LOG_LEVELS,     /* loggers: {name: level} */
-    MSG_DRAIN,          /* stop all tasks and the connector, commit, exit: answered by DRAINED */
-    MSG_PING,           /* id */
+    /* id, ok, entries?: [text], ids that earlier lives of the task had in its group */
+    MSG_START_CHECKED,
+    MSG_FENCED,        /* id, error? */
+    MSG_TOPICS_FORGET, /* conn: tell of topics anew that are used from now on */
+    MSG_LEASE,         /* soft_ms, hard_ms: CLOCK_BOOTTIME; 0 = no lease is needed */
+    MSG_LOG_LEVELS,    /* loggers: {name: level} */
+    MSG_DRAIN,         /* stop all tasks and the connector, commit, exit: answered by DRAINED */
+    MSG_PING,          /* id */
     MSG_KIND_END
 };
 

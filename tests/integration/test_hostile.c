@@ -560,6 +560,14 @@ static int64_t size_of(const char *path)
     return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
+static const char *file_sink(const char *file, const char *once)
+{
+    return scratch_text("\"connector.class\": \"HostileSink\", \"tasks.max\": \"1\", \"topics\": "
+                        "\"%s\", \"file\": \"%s\", \"where\": \"put\", \"how\": \"segv\", "
+                        "\"after\": \"100\", \"once\": \"%s\"",
+                        steady_topic, file, once);
+}
+
 /* Its member is left in the group, which would wait 45 s for it; the next host makes it leave. */
 static void killed_sink_host_delivers_again_within_two_seconds(void **state)
 {
@@ -570,17 +578,39 @@ static void killed_sink_host_delivers_again_within_two_seconds(void **state)
     start_worker("offset.flush.interval.ms=200\n");
     file = scratch_path("sunk.txt");
     once = scratch_path("sunk.once");
-    worker_run_put(
-        w, "sunk",
-        scratch_text("\"connector.class\": \"HostileSink\", \"tasks.max\": \"1\", \"topics\": "
-                     "\"%s\", \"file\": \"%s\", \"where\": \"put\", \"how\": \"segv\", "
-                     "\"after\": \"100\", \"once\": \"%s\"",
-                     steady_topic, file, once));
+    worker_run_put(w, "sunk", file_sink(file, once));
     wait_until(STATE_MS, access(once, F_OK) == 0);
     size = size_of(file);
     assert_true(size > 0);
     wait_until(GAP_MS, size_of(file) > size);
     assert_true(scratch_contains(w->log, "an earlier life of this task had left it behind"));
+    assert_neighbour_is_well();
+}
+
+/* Two workers that know nothing of each other have a sink of one name, and hence one group. What a crash of one has left behind
+ * leaves; the other's lives, and keeps its place. */
+static void a_live_namesake_of_another_cluster_keeps_its_place(void **state)
+{
+    const char *name = scratch_name("namesake");
+    struct worker_run *mine;
+
+    (void)state;
+    start_worker("offset.flush.interval.ms=200\n");
+    mine = w;
+    worker_run_put(mine, name, file_sink(scratch_path("mine.txt"), scratch_path("mine.once")));
+    wait_until(STATE_MS, access(scratch_path("mine.once"), F_OK) == 0);
+    wait_until(STATE_MS, scratch_contains(mine->log, "had left it behind"));
+    w = worker_run_start(&(struct worker_run_options){
+        .name = "other",
+        .props = scratch_text("millrace.run.dir=%s\noffset.storage.file.filename=%s\n",
+                              scratch_path("other.run"), scratch_path("other.offsets"))});
+    worker_run_put(w, name, file_sink(scratch_path("other.txt"), scratch_path("other.once")));
+    worker_run_await(w, name, "RUNNING", 1, STATE_MS);
+    wait_until(STATE_MS, scratch_contains(w->log, "of which this cluster knows nothing"));
+    wait_until(STATE_MS, scratch_contains(w->log, " partitions assigned, "));
+    assert_false(scratch_contains(w->log, "had left it behind"));
+    assert_false(scratch_contains(mine->log, "lost to the group"));
+    w = mine;
     assert_neighbour_is_well();
 }
 
@@ -792,6 +822,7 @@ int main(int argc, char **argv)
         scratch_test(pause_waits_for_a_long_call),
         scratch_test(siblings_of_a_hung_task_lose_nothing_and_pause_briefly),
         scratch_test(killed_sink_host_delivers_again_within_two_seconds),
+        scratch_test(a_live_namesake_of_another_cluster_keeps_its_place),
         scratch_test(siblings_of_a_hung_sink_task_pause_briefly),
         scratch_test(killed_worker_leaves_no_hung_host_for_two_seconds),
         scratch_test(stopped_worker_ends_hung_hosts_in_time),

@@ -101,14 +101,18 @@ void sink_consumer_settle(struct sink_task *s)
 
 /* --- the group ----------------------------------------------------------------------------------------------------- */
 
-/* So that whoever cleans up after a crash can make this member leave its group. */
+/* So that whoever goes on after a crash, here or on another machine, can make this member leave its group. */
 static void note_member(struct sink_task *s, const char *id)
 {
     struct black_box *box = s->task->box;
 
+    if (strcmp(s->member, id) == 0 || strlen(id) >= sizeof(s->member))
+        return;
+    snprintf(s->member, sizeof(s->member), "%s", id);
     if (box != NULL && s->task->box_slot < BLACK_BOX_SLOTS)
-        snprintf(box->slots[s->task->box_slot].member_id, sizeof(box->slots[0].member_id), "%s",
-                 id);
+        snprintf(box->slots[s->task->box_slot].member_id, sizeof(s->member), "%s", id);
+    if (id[0] != '\0')
+        s->task->events->member(s->task->arg, s->task, id);
 }
 
 static void on_assigned(void *arg, const struct consumer_partition *parts, size_t count)
@@ -271,7 +275,7 @@ int sink_consumer_open(struct sink_task *s, struct mr_error *err)
     }
     if (rc == MR_OK) {
         task_client_consumer_id(&spec, own_id, sizeof(own_id));
-        sink_ghosts_find(&s->ghosts, &java, own_id);
+        sink_ghosts_find(&s->ghosts, &java, own_id, s->task->left);
     }
     props_deinit(&java);
     return rc;

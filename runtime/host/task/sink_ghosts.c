@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See the header. sink_consumer.c finds them before it subscribes and calls evict between two polls.
  *
- *   find ─none─► nothing to do
+ *   find ─none of ours─► nothing to do
  *     └─some─► pending ─our member is in the group─► one a call is made to leave ─► nothing to do
  *                 └─ not within GIVE_UP_MS ────────┴─► nothing to do: session.timeout.ms ends them
  *
@@ -22,12 +22,45 @@
 #define LEAVE_MS 500
 #define GIVE_UP_MS 10000
 
+struct finding {
+    struct sink_ghosts *ghosts;
+    const json_t *left;
+    size_t strangers;
+};
+
+static bool is_ours(const json_t *left, const char *member)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(left, i, id) if (json_is_string(id) &&
+                                        strcmp(json_string_value(id), member) == 0) return true;
+    return false;
+}
+
+/* Dead or alive: that the group does not tell. */
+static void tell_stranger(const struct sink_ghosts *g, const struct answer_described_member *member)
+{
+    log_warn(
+        "group %s has another member %s, at %s, that calls itself %s as this task does, and of "
+        "which this cluster knows nothing: it stays, and gets a share of the partitions. If a "
+        "crash left it behind, session.timeout.ms ends it; if another cluster runs a connector "
+        "of this name, set consumer.override.group.id of one of them",
+        g->group, member->member, member->client_host, g->client_id);
+}
+
 static void note_member(void *arg, const struct answer_described_member *member)
 {
-    struct sink_ghosts *g = arg;
+    struct finding *f = arg;
+    struct sink_ghosts *g = f->ghosts;
 
-    if (g->count < SINK_GHOSTS_MAX && (g->members[g->count] = strdup(member->member)) != NULL)
+    if (!is_ours(f->left, member->member)) {
+        if (f->strangers++ == 0)
+            tell_stranger(g, member);
+    } else if (g->count < SINK_GHOSTS_MAX &&
+               (g->members[g->count] = strdup(member->member)) != NULL) {
         g->count++;
+    }
 }
 
 static bool open_call(struct sink_ghosts *g, const struct props *java)
@@ -43,9 +76,11 @@ static bool open_call(struct sink_ghosts *g, const struct props *java)
     return g->call != NULL;
 }
 
-void sink_ghosts_find(struct sink_ghosts *g, const struct props *java, const char *own_id)
+void sink_ghosts_find(struct sink_ghosts *g, const struct props *java, const char *own_id,
+                      const json_t *left)
 {
     const char *client_id = props_get(java, "client.id");
+    struct finding finding = {.ghosts = g, .left = left};
     struct mr_error err = {0};
     struct wire_call_members what;
 
@@ -57,7 +92,7 @@ void sink_ghosts_find(struct sink_ghosts *g, const struct props *java, const cha
         return;
     }
     what = (struct wire_call_members){
-        .group = g->group, .client_id = g->client_id, .fn = note_member, .arg = g};
+        .group = g->group, .client_id = g->client_id, .fn = note_member, .arg = &finding};
     if (wire_call_members(g->call, &what, FIND_MS, &err) != 0)
         log_debug("members left behind in group %s were not looked for: %s", g->group, err.text);
     g->give_up_ms = clock_ms() + GIVE_UP_MS;

@@ -31,6 +31,7 @@ struct sink_task {
     struct pipeline *pipeline;
     struct consumer *consumer; /* NULL: the group was left */
     struct sink_ghosts ghosts;
+    char member[512]; /* our id in the group, as the worker was told; "" not yet */
     struct batch_pool *pool;
     struct ledger *ledger;
     struct consumer_msg *msgs; /* max_poll of them */

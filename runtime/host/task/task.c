@@ -135,6 +135,7 @@ static void destroy(struct task *task)
         queue_free(&task->answers, answer_free);
     for (size_t i = 0; i < task->kept_count; i++)
         task_answer_free(task->kept[i]);
+    json_decref(task->left);
     pthread_mutex_destroy(&task->lock);
     pthread_mutex_destroy(&task->call_lock);
     pthread_mutex_destroy(&task->serve_lock);
@@ -482,6 +483,11 @@ static bool start_check(struct task *task)
 
     if (answer != NULL && !ok)
         log_info("the task is not to run here any more");
+    if (answer != NULL) {
+        json_decref(task->left);
+        task->left = answer->entries;
+        answer->entries = NULL;
+    }
     task_answer_free(answer);
     return ok;
 }

@@ -18,7 +18,7 @@ struct task;
 /* The worker's answer to a question of the task, handed in by control. */
 struct task_answer {
     int64_t id;
-    json_t *entries; /* OFFSETS: taken; else NULL */
+    json_t *entries; /* OFFSETS, START_CHECKED: taken; else NULL */
     bool ok;         /* START_CHECKED */
     char error[512]; /* "" none */
 };
@@ -33,6 +33,7 @@ struct task_events {
     int64_t (*ask_start)(void *arg, struct task *task);
     /* Records were delivered to this topic, or came from it: once each, until task_topics_forget. NULL: nobody keeps that. */
     void (*topic_used)(void *arg, struct task *task, const char *topic);
+    void (*member)(void *arg, struct task *task, const char *id); /* its consumer's, in its group */
     /* The lease is lost, and nothing is under way any more: ask task_lease_quiet. */
     void (*quiet)(void *arg, struct task *task);
     void (*ended)(void *arg,

@@ -60,6 +60,8 @@ struct task {
     struct instance inst;
     const char *slot; /* the call of plugin code that it is in, NULL none */
     bool started;     /* the plugin's start was called: stop must be */
+    json_t *
+        left; /* [text]: ids that earlier lives had in the group, as the worker knows them; NULL none */
     enum state reported;
     bool failed;
     int64_t failed_ms; /* when, monotonic */

@@ -7,6 +7,8 @@
  *            Heard: join again, no heartbeat has to tell. A leader takes it back once a round was made without that member; who
  *            starts anew takes back what its predecessor said, and what is older than a day
  *   round    said when what a round took away has stopped: the others need not wait for a heartbeat either
+ *   consumer said when a sink task has joined its consumer group, by what name: if its machine is lost, whoever runs it next makes
+ *            that member leave. The leader takes it back when the connector is deleted
  *   twins    said by a leader that sees two members advertise one URL: each of them says so in its log
  *
  * Called by distributed.c and cluster_round.c; loop thread. */
@@ -132,9 +134,11 @@ void cluster_words_heard(struct distributed *d, const struct word *word)
         [WORD_LEAVING] = heard_leaving,
         [WORD_ROUND] = heard_round,
         [WORD_TWINS] = heard_twins,
+        [WORD_CONSUMER] = NULL, /* kept by word_state */
     };
 
-    if (!d->closing && (word->kind == WORD_TWINS || !is_me(d, word->member)))
+    if (!d->closing && acts[word->kind] != NULL &&
+        (word->kind == WORD_TWINS || !is_me(d, word->member)))
         acts[word->kind](d, word);
 }
 
@@ -203,15 +207,52 @@ static void take_back_predecessors(struct distributed *d)
             take_back(d, word->member);
 }
 
+/* "CONN-TASK": is that connector known? */
+static bool is_known(const struct distributed *d, const char *task)
+{
+    char *conn = strndup(task, (size_t)(strrchr(task, '-') - task));
+    bool known;
+
+    mr_assert(conn != NULL);
+    known = config_state_conn(distributed_config(d), conn) != NULL;
+    free(conn);
+    return known;
+}
+
+static void take_back_consumers(struct distributed *d)
+{
+    const struct word *word;
+
+    for (size_t i = 0;
+         (word = word_state_next_consumer(cluster_store_words(d->store), &i)) != NULL;) {
+        struct word gone = {.kind = WORD_CONSUMER, .tombstone = true, .other = word->other};
+
+        if (strrchr(word->other, '-') == NULL || !is_known(d, word->other))
+            say(d, &gone);
+    }
+}
+
 void cluster_words_settled(struct distributed *d)
 {
     const char *member;
 
     take_back_predecessors(d);
+    if (d->leads)
+        take_back_consumers(d);
     for (size_t i = 0; d->leads && map_next(d->leavers, &i, &member, NULL);) {
         take_back(d, member);
         map_remove(d->leavers, member);
     }
+}
+
+void cluster_words_joined(struct distributed *d, const char *task, const char *member)
+{
+    struct word word = {.kind = WORD_CONSUMER,
+                        .member = (char *)(uintptr_t)member,
+                        .other = (char *)(uintptr_t)task};
+
+    if (!d->closing && strlen(task) <= WORD_MEMBER_MAX)
+        say(d, &word);
 }
 
 void cluster_words_want_round(struct distributed *d)

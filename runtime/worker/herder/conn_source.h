@@ -36,9 +36,9 @@ struct source_put {
     const enum target_state *target;
 };
 
-/* Whose business a change is: the leader's, the leader's while no round is open, or that of whoever has the connector (task -1)
- * or the task, likewise. */
-enum source_deed { SOURCE_LEADS, SOURCE_LEADS_SETTLED, SOURCE_OWNS };
+/* Whose business a change is: anybody's who has its lease, the leader's, the leader's while no round is open, or that of whoever has
+ * the connector (task -1) or the task, likewise. */
+enum source_deed { SOURCE_ANYBODY, SOURCE_LEADS, SOURCE_LEADS_SETTLED, SOURCE_OWNS };
 
 /* What a source is made with. Borrowed for its life. readable: as below; failed: it can't go on, the worker is to end. Neither from
  * inside a call. */
@@ -73,6 +73,8 @@ struct source_parts {
  * told, share, shared
  *            as in connectors.h; NULL where nothing is shared
  * may_start  is this task, started with this generation, still to run here?
+ * joined     a sink task that runs here is this member of its consumer group. NULL: nobody else need know
+ * member     the newest such id of that task, "CONN-TASK", that any worker has told; NULL none. NULL with `joined`
  * readable   does it know what there is? NULL: always. Until then parts->readable is to come
  * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it serves, as does a NULL function
  * topic_used a task here sent records to this topic, or was given some of it: kept, unless it is known
@@ -113,6 +115,8 @@ struct conn_source {
     void (*shared)(struct conn_source *source, const char *conn);
     bool (*may_start)(const struct conn_source *source, const char *conn, int task,
                       int64_t generation);
+    void (*joined)(struct conn_source *source, const char *task, const char *member);
+    const char *(*member)(const struct conn_source *source, const char *task);
     bool (*readable)(const struct conn_source *source);
     const char *(*stage)(const struct conn_source *source);
     void (*topic_used)(struct conn_source *source, const char *conn, int task, const char *topic);

@@ -162,12 +162,13 @@ static int on_who(const struct conn_source *source, enum source_deed deed, const
                   int task, const char **url, struct mr_error *err)
 {
     const struct distributed *d = self_in(source);
-    bool over = d->leads && d->lease_ms != 0 && clock_boot_ms() >= d->lease_ms;
+    bool over = d->lease_ms != 0 && clock_boot_ms() >= d->lease_ms;
 
-    *url = d->leads ? NULL : d->leader_url;
-    if (over) /* after a freeze somebody else may lead, and be asked instead of us */
+    *url = d->leads || deed == SOURCE_ANYBODY ? NULL : d->leader_url;
+    /* After a freeze somebody else may lead, and be asked instead of us; and what we know may be long past. */
+    if (over && (d->leads || deed == SOURCE_ANYBODY))
         return stale(err);
-    if (deed == SOURCE_LEADS)
+    if (deed == SOURCE_ANYBODY || deed == SOURCE_LEADS)
         return 0;
     if (d->rebalancing)
         return stale(err);
@@ -428,6 +429,16 @@ static bool on_may_start(const struct conn_source *source, const char *name, int
     return config != NULL && conn != NULL && !conn->held && config->generation == generation &&
            task < config_state_tasks(config) && work_list_has(&d->allocation, name, task) &&
            connectors_may_start(d->connectors, name, task);
+}
+
+static void on_joined(struct conn_source *source, const char *task, const char *member)
+{
+    cluster_words_joined(self_of(source), task, member);
+}
+
+static const char *on_member(const struct conn_source *source, const char *task)
+{
+    return word_state_consumer(cluster_store_words(self_in(source)->store), task);
 }
 
 static void on_made(struct conn_source *source, const char *conn, struct props *configs,
@@ -730,6 +741,8 @@ static const struct conn_source table = {
     .share = on_share,
     .shared = on_shared,
     .may_start = on_may_start,
+    .joined = on_joined,
+    .member = on_member,
     .readable = on_readable,
     .stage = on_stage,
     .topic_used = on_topic_used,

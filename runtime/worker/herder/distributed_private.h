@@ -117,6 +117,8 @@ void cluster_words_leavers(struct distributed *d, struct lead_snapshot *snapshot
 void cluster_words_led(struct distributed *d, const struct lead *lead);
 void cluster_words_settled(struct distributed *d); /* also a follower's */
 void cluster_words_led_by(struct distributed *d, const char *leader, const char *url);
+void cluster_words_joined(struct distributed *d, const char *task,
+                          const char *member);        /* as conn_source.h's */
 void cluster_words_want_round(struct distributed *d); /* what was revoked has stopped */
 
 /* --- cluster_status.c --------------------------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "worker/herder/conn_source.h"
 #include "worker/herder/judge.h"
 #include "worker/herder/log_control.h"
+#include "worker/herder/sink_members.h"
 #include "worker/herder/view.h"
 
 #define MESSAGE_MAX ((size_t)16 << 20)
@@ -39,7 +40,8 @@ struct herder {
     struct judge *judge;
     struct conn_source *source;
     struct cluster_probe *probe;
-    char *cluster_id; /* NULL: not known yet */
+    struct map *sink_members; /* "CONN-TASK" → text; sink_members.h */
+    char *cluster_id;         /* NULL: not known yet */
     bool started;
     bool stopping;
     loop_fn stopped_fn;
@@ -280,9 +282,11 @@ void herder_delete(struct herder *herder, const char *conn, herder_done done, vo
 void herder_set_target(struct herder *herder, const char *conn, enum target_state target,
                        herder_done done, void *arg)
 {
+    enum source_deed deed = target == TARGET_STOPPED ? SOURCE_LEADS : SOURCE_ANYBODY;
+
     if (!known(herder, conn))
         refuse(done, arg, MR_ERR_NOT_FOUND, "Unknown connector %s", conn);
-    else if (target != TARGET_STOPPED || !elsewhere(herder, SOURCE_LEADS, conn, -1, done, arg))
+    else if (!elsewhere(herder, deed, conn, -1, done, arg))
         herder->source->target(herder->source, conn, target, on_done,
                                pending_new(herder, conn, done, arg));
 }
@@ -677,6 +681,13 @@ static void on_task(void *arg, const char *conn, int task, enum state state, con
     connectors_on_task(((struct herder *)arg)->connectors, conn, task, state, trace);
 }
 
+static void on_task_member(void *arg, const char *conn, int task, const char *member)
+{
+    struct herder *herder = arg;
+
+    sink_members_joined(herder->sink_members, herder->source, conn, task, member);
+}
+
 static void on_offsets_get(void *arg, const char *conn, int64_t id, const json_t *partitions)
 {
     offset_desk_get(&((struct herder *)arg)->desk, conn, id, partitions);
@@ -699,8 +710,9 @@ static void on_start_check(void *arg, const char *conn, int64_t id, int task, in
 {
     struct herder *herder = arg;
 
-    supervisor_start_checked(herder->sup, conn, id,
-                             herder->source->may_start(herder->source, conn, task, generation));
+    supervisor_start_checked_take(
+        herder->sup, conn, id, herder->source->may_start(herder->source, conn, task, generation),
+        sink_members_left(herder->sink_members, herder->source, conn, task));
 }
 
 static void on_fence(void *arg, const char *conn, int64_t id)
@@ -718,6 +730,7 @@ static const struct supervisor_events supervisor_events = {
     .connector_status = on_connector,
     .task_configs = on_configs,
     .task_status = on_task,
+    .task_member = on_task_member,
     .offsets_get = on_offsets_get,
     .offsets_put = on_offsets_put,
     .start_check = on_start_check,
@@ -860,6 +873,7 @@ struct herder *herder_new(const struct herder_options *options, struct mr_error 
     struct herder *herder = calloc(1, sizeof(*herder));
 
     mr_assert(herder != NULL);
+    herder->sink_members = map_new();
     herder->loop = options->loop;
     herder->config = options->config;
     herder->catalog = options->catalog;
@@ -891,6 +905,7 @@ void herder_free(struct herder **herderp)
     if (herder->source != NULL)
         herder->source->free(herder->source); /* its last answers go to hosts */
     supervisor_free(&herder->sup);
+    map_free(&herder->sink_members, free);
     free(herder->cluster_id);
     free(herder);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LEAVING "leaving-"
+#define CONSUMER "consumer-"
 #define VALUE_MAX ((size_t)64 << 10)
 
 void word_deinit(struct word *word)
@@ -77,11 +78,19 @@ static int read_twins(const json_t *value, struct word *word, struct mr_error *e
     return 0;
 }
 
+static int read_consumer(const json_t *value, struct word *word, struct mr_error *err)
+{
+    if (keep(json_string_value(json_object_get(value, "member")), WORD_MEMBER_MAX, &word->member))
+        return 0;
+    return odd(err, "its field 'member' is no member id");
+}
+
 static void write_leaving(const struct word *word, struct buf *out);
 static void write_round(const struct word *word, struct buf *out);
 static void write_twins(const struct word *word, struct buf *out);
+static void write_consumer(const struct word *word, struct buf *out);
 
-/* named: the member's id is the rest of the key. */
+/* named: the rest of the key says which one: the member's id, or the consumer's task. */
 static const struct kind {
     const char *key;
     bool named;
@@ -91,9 +100,16 @@ static const struct kind {
     [WORD_LEAVING] = {LEAVING, true, read_leaving, write_leaving},
     [WORD_ROUND] = {"round-wanted", false, read_round, write_round},
     [WORD_TWINS] = {"twins", false, read_twins, write_twins},
+    [WORD_CONSUMER] = {CONSUMER, true, read_consumer, write_consumer},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* Where that stands. */
+static char **name_of(struct word *word)
+{
+    return word->kind == WORD_CONSUMER ? &word->other : &word->member;
+}
 
 static bool is_of(const struct kind *kind, const char *key, size_t len)
 {
@@ -117,9 +133,9 @@ static int read_key(const char *key, size_t len, struct word *word, struct mr_er
         if (!kinds[i].named)
             return 0;
         if (len == known || len - known > WORD_MEMBER_MAX)
-            return odd(err, "its key does not end in a member id");
-        word->member = strndup(key + known, len - known);
-        mr_assert(word->member != NULL);
+            return odd(err, "its key does not end in a name");
+        *name_of(word) = strndup(key + known, len - known);
+        mr_assert(*name_of(word) != NULL);
         return 0;
     }
     return odd(err, "its key is of no known kind");
@@ -201,11 +217,18 @@ static void write_twins(const struct word *word, struct buf *out)
     buf_putc(out, '}');
 }
 
+static void write_consumer(const struct word *word, struct buf *out)
+{
+    buf_puts(out, "{\"member\":");
+    write_text(out, word->member);
+    buf_putc(out, '}');
+}
+
 int word_records_render(const struct word *word, struct buf *key, struct buf *value)
 {
     buf_puts(key, kinds[word->kind].key);
     if (kinds[word->kind].named)
-        buf_puts(key, word->member);
+        buf_puts(key, word->kind == WORD_CONSUMER ? word->other : word->member);
     if (!word->tombstone)
         kinds[word->kind].write(word, value);
     return key->failed || value->failed ? MR_ERR_FULL : 0;

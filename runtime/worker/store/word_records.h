@@ -6,6 +6,8 @@
  *                                     it goes, and what it ran has stopped
  *   round-wanted    {"member":"MEMBER","generation":12}
  *                                     whoever is in that round joins again
+ *   consumer-CONN-TASK  {"member":"MEMBER"}
+ *                                     the id of that sink task in its consumer group: whoever runs it next may make it leave
  *   twins           {"members":["A","B"],"url":"http://host:port/"}
  *                                     both live, and advertise one URL */
 #ifndef WORKER_WORD_RECORDS_H
@@ -16,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum word_kind { WORD_LEAVING, WORD_ROUND, WORD_TWINS };
+enum word_kind { WORD_LEAVING, WORD_ROUND, WORD_TWINS, WORD_CONSUMER };
 
 #define WORD_MEMBER_MAX 1024 /* bytes of a member id */
 #define WORD_URL_MAX 2048
@@ -25,8 +27,8 @@ struct word {
     enum word_kind kind;
     bool tombstone; /* what was said before is over */
     char *
-        member; /* who goes, who wants the round, one of the twins; NULL in a tombstone of the last two */
-    char *other;        /* TWINS: the other one */
+        member; /* who goes, who wants the round, one of the twins, the consumer; in a tombstone that of LEAVING alone */
+    char *other;        /* TWINS: the other one; CONSUMER: "CONN-TASK" */
     char *url;          /* LEAVING, TWINS */
     bool stopped;       /* LEAVING: its work has stopped */
     int64_t generation; /* LEAVING, ROUND: in which it was said */

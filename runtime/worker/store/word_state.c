@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Goodbyes as the worker's loop has them from the store thread. They are kept until their tombstones are read; the leader writes
- * these once a round has dealt with them, so the list is short. Of the other words nothing is kept: they mean something at the
+ * these once a round has dealt with them, so the list is short. Of consumers the newest of each task is kept. Of the other words nothing is kept: they mean something at the
  * moment they are heard, or never. */
 #include "worker/store/word_state.h"
 
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 struct word_state {
-    struct map *leavers; /* member → struct word */
+    struct map *leavers;   /* member → struct word */
+    struct map *consumers; /* "CONN-TASK" → struct word */
 };
 
 static void free_word(void *value)
@@ -25,6 +26,7 @@ struct word_state *word_state_new(void)
 
     mr_assert(state != NULL);
     state->leavers = map_new();
+    state->consumers = map_new();
     return state;
 }
 
@@ -33,49 +35,75 @@ void word_state_free(struct word_state **state)
     if (*state == NULL)
         return;
     map_free(&(*state)->leavers, free_word);
+    map_free(&(*state)->consumers, free_word);
     free(*state);
     *state = NULL;
 }
 
-static void forget(struct word_state *state, const char *member)
+static void forget(struct map *words, const char *name)
 {
-    struct word *word = map_remove(state->leavers, member);
+    struct word *word = map_remove(words, name);
 
     if (word != NULL)
         free_word(word);
 }
 
-static void forget_oldest(struct word_state *state)
+static void forget_oldest(struct map *words, size_t max)
 {
     size_t i = 0;
-    const char *member;
+    const char *name;
     void *word;
 
-    if (map_count(state->leavers) >= WORD_STATE_MAX && map_next(state->leavers, &i, &member, &word))
-        forget(state, ((struct word *)word)->member);
+    if (map_count(words) >= max && map_next(words, &i, &name, &word)) {
+        map_remove(words, name);
+        free_word(word);
+    }
 }
 
-void word_state_apply(struct word_state *state, struct word *word)
+static void apply(struct map *words, size_t max, const char *name, struct word *word)
 {
     struct word *kept;
 
-    if (word->kind != WORD_LEAVING)
-        return;
-    forget(state, word->member);
+    forget(words, name);
     if (word->tombstone)
         return;
-    forget_oldest(state);
+    forget_oldest(words, max);
     kept = malloc(sizeof(*kept));
     mr_assert(kept != NULL);
     *kept = *word;
     *word = (struct word){0};
-    map_set(state->leavers, kept->member, kept);
+    map_set(words, name, kept);
+}
+
+void word_state_apply(struct word_state *state, struct word *word)
+{
+    if (word->kind == WORD_LEAVING)
+        apply(state->leavers, WORD_STATE_MAX, word->member, word);
+    else if (word->kind == WORD_CONSUMER)
+        apply(state->consumers, WORD_STATE_CONSUMERS_MAX, word->other, word);
+}
+
+static const struct word *next(const struct map *words, size_t *cursor)
+{
+    const char *name;
+    void *word;
+
+    return map_next(words, cursor, &name, &word) ? word : NULL;
 }
 
 const struct word *word_state_next(const struct word_state *state, size_t *cursor)
 {
-    const char *member;
-    void *word;
+    return next(state->leavers, cursor);
+}
 
-    return map_next(state->leavers, cursor, &member, &word) ? word : NULL;
+const struct word *word_state_next_consumer(const struct word_state *state, size_t *cursor)
+{
+    return next(state->consumers, cursor);
+}
+
+const char *word_state_consumer(const struct word_state *state, const char *task)
+{
+    const struct word *word = map_get(state->consumers, task);
+
+    return word != NULL ? word->member : NULL;
 }

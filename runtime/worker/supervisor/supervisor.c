@@ -254,9 +254,10 @@ void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t i
     answer_take(sup, conn, &(struct tenant_answer){.id = id, .entries = entries, .error = error});
 }
 
-void supervisor_start_checked(struct supervisor *sup, const char *conn, int64_t id, bool ok)
+void supervisor_start_checked_take(struct supervisor *sup, const char *conn, int64_t id, bool ok,
+                                   json_t *left)
 {
-    answer_take(sup, conn, &(struct tenant_answer){.id = id, .ok = ok});
+    answer_take(sup, conn, &(struct tenant_answer){.id = id, .ok = ok, .entries = left});
 }
 
 void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, const char *error)

@@ -33,6 +33,8 @@ struct supervisor_events {
     /* configs or error is NULL. */
     void (*task_configs)(void *arg, const char *conn, const json_t *configs, const char *error);
     void (*task_status)(void *arg, const char *conn, int task, enum state state, const char *trace);
+    void (*task_member)(void *arg, const char *conn, int task,
+                        const char *member); /* its consumer's id in its group */
     void (*offsets_get)(void *arg, const char *conn, int64_t id, const json_t *partitions);
     void (*offsets_put)(void *arg, const char *conn, int64_t id, const json_t *entries);
     /* May this task, which was started with this generation, begin here? Answered by supervisor_start_checked. */
@@ -100,7 +102,9 @@ void supervisor_offsets_take(struct supervisor *sup, const char *conn, int64_t i
 void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t id,
                                const char *error);
 
-void supervisor_start_checked(struct supervisor *sup, const char *conn, int64_t id, bool ok);
+/* left: [text], ids that earlier lives of the task had in its group, all that the host may make leave; taken, NULL none. */
+void supervisor_start_checked_take(struct supervisor *sup, const char *conn, int64_t id, bool ok,
+                                   json_t *left);
 void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, const char *error);
 
 /* Hand every host, now and when it is born, its lease: two CLOCK_BOOTTIME times; 0, 0 = no lease is needed (as at first). */

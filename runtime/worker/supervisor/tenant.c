@@ -25,6 +25,7 @@
 #define TENANT_MAGIC 0x74656e61u
 #define SIBLINGS_MS 600
 #define CROSSED_MS 200     /* for UNASSIGNED of a task that failed just as it was to stop */
+#define MEMBER_MAX 1024    /* bytes of a member id */
 #define QUESTIONS_MAX 1024 /* open ones of one host */
 #define CONFIGS_MAX 10000  /* task configurations a connector may give */
 #define VERSION_MAX 256
@@ -311,6 +312,21 @@ static int ask(struct tenant *tenant, const json_t *body, enum msg_kind answer, 
     return 0;
 }
 
+static int on_task_member(struct tenant *tenant, const json_t *body, struct mr_error *err)
+{
+    struct tenant_task *t;
+    const char *member;
+    int rc = get_task(tenant, body, &t, err);
+
+    if (rc == 0 && (!json_get_text(body, "member", &member) || member[0] == '\0' ||
+                    strlen(member) > MEMBER_MAX))
+        rc = mr_fail(err, MR_ERR_PROTOCOL, "no member id");
+    if (rc == 0)
+        tenant->owner->events->task_member(tenant->owner->events_arg, tenant->conn, t->task,
+                                           member);
+    return rc;
+}
+
 static int on_offsets_get(struct tenant *tenant, const json_t *body, struct mr_error *err)
 {
     const json_t *partitions = json_object_get(body, "partitions");
@@ -415,6 +431,7 @@ static const frame_fn frame_table[MSG_KIND_END] = {
     [MSG_CONNECTOR_STATUS] = on_connector_status,
     [MSG_TASK_CONFIGS_READY] = on_task_configs,
     [MSG_TASK_STATUS] = on_task_status,
+    [MSG_TASK_MEMBER] = on_task_member,
     [MSG_OFFSETS_GET] = on_offsets_get,
     [MSG_OFFSETS_PUT] = on_offsets_put,
     [MSG_START_CHECK] = on_start_check,

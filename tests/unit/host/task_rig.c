@@ -169,6 +169,15 @@ static int64_t ask_start(void *arg, struct task *task)
     return id;
 }
 
+static void on_member(void *arg, struct task *task, const char *id)
+{
+    struct rig *rig = arg;
+
+    pthread_mutex_lock(&rig->lock);
+    snprintf(rig->member, sizeof(rig->member), "%s", id);
+    pthread_mutex_unlock(&rig->lock);
+}
+
 static int64_t ask_offsets(void *arg, struct task *task, json_t *partitions)
 {
     struct rig *rig = arg;
@@ -258,6 +267,7 @@ static const struct task_events events = {
     .put_offsets = put_offsets,
     .ask_start = ask_start,
     .topic_used = on_topic_used,
+    .member = on_member,
     .quiet = on_quiet,
     .ended = on_ended,
 };

@@ -30,7 +30,8 @@ struct rig {
     char trace[4096];
     bool ended;
     int64_t next_id;
-    json_t *offsets; /* {"partition text": {offset object}}: what is stored */
+    char member[512]; /* as the task told it last */
+    json_t *offsets;  /* {"partition text": {offset object}}: what is stored */
     size_t puts;
     bool refuse_puts; /* answer with an error */
     bool hold_puts;   /* do not answer: held_id */

@@ -25,7 +25,7 @@ static int64_t find(const char *bootstrap, const char *client_id, const char *gr
         props_set(&java, "client.id", client_id);
     if (group != NULL)
         props_set(&java, "group.id", group);
-    sink_ghosts_find(&ghosts, &java, OWN);
+    sink_ghosts_find(&ghosts, &java, OWN, NULL);
     assert_false(sink_ghosts_pending(&ghosts));
     assert_int_equal(ghosts.count, 0);
     sink_ghosts_deinit(&ghosts);

@@ -324,9 +324,15 @@ void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t
     note("stored %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
 }
 
-void supervisor_start_checked(struct supervisor *sup, const char *conn, int64_t id, bool ok)
+void supervisor_start_checked_take(struct supervisor *sup, const char *conn, int64_t id, bool ok,
+                                   json_t *left)
 {
-    note("checked %s %d %s\n", conn, (int)id, ok ? "yes" : "no");
+    char *ids = left != NULL ? json_dumps(left, JSON_COMPACT) : NULL;
+
+    note("checked %s %d %s%s%s\n", conn, (int)id, ok ? "yes" : "no", ids != NULL ? " " : "",
+         ids != NULL ? ids : "");
+    free(ids);
+    json_decref(left);
 }
 
 void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, const char *error)

@@ -496,6 +496,50 @@ static void who_lost_it_alone_ends_and_leaves_its_work_to_the_others(void **stat
     assert_int_equal(f->failed, MR_ERR_FATAL);
 }
 
+/* --- consumers of sink tasks ------------------------------------------------------------------------------------------ */
+
+static void a_sink_task_may_make_its_own_predecessors_leave(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 1);
+    joined("c:0", false);
+    world.events.start_check(world.arg, "c", 1, 0, 0);
+    expect("checked c 1 yes\n"); /* nobody is known */
+    world.events.task_member(world.arg, "c", 0, "here-1");
+    expect("say consumer-c-0 {\"member\":\"here-1\"}\n");
+    world.events.start_check(world.arg, "c", 2, 0, 0);
+    expect("checked c 2 yes [\"here-1\"]\n");
+    hear((struct word){.kind = WORD_CONSUMER, .other = text("c-0"), .member = text("there-1")},
+         true);
+    hear((struct word){.kind = WORD_CONSUMER, .other = text("c-1"), .member = text("there-2")},
+         true);
+    world.events.start_check(world.arg, "c", 3, 0, 0);
+    expect("checked c 3 yes [\"here-1\",\"there-1\"]\n");
+    hear((struct word){.kind = WORD_CONSUMER, .other = text("c-0"), .member = text("here-1")},
+         true);
+    world.events.start_check(world.arg, "c", 4, 0, 0);
+    expect("checked c 4 yes [\"here-1\"]\n");
+}
+
+static void the_leader_forgets_consumers_of_deleted_connectors(void **state)
+{
+    (void)state;
+    create("c");
+    joined(NULL, true);
+    hear((struct word){.kind = WORD_CONSUMER, .other = text("c-0"), .member = text("m")}, false);
+    hear((struct word){.kind = WORD_CONSUMER, .other = text("gone-0"), .member = text("m")}, false);
+    hear((struct word){.kind = WORD_CONSUMER, .other = text("odd"), .member = text("m")}, false);
+    forget();
+    lead_asked(3);
+    forget();
+    leads("m2");
+    assert_non_null(
+        strstr(world.journal, "say consumer-gone-0 no more\nsay consumer-odd no more\n"));
+    assert_null(strstr(world.journal, "consumer-c-0"));
+    forget();
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -507,6 +551,8 @@ int main(void)
         test(who_is_no_member_says_nothing),
         test(everybody_joins_again_when_a_worker_leaves),
         test(a_leader_tells_leavers_from_the_lost),
+        test(a_sink_task_may_make_its_own_predecessors_leave),
+        test(the_leader_forgets_consumers_of_deleted_connectors),
         test(a_leader_goes_on_when_the_words_can_not_be_read),
         test(who_leads_anew_remembers_nobody_and_needs_no_words),
         test(a_leader_takes_back_what_a_round_has_dealt_with),

@@ -710,6 +710,29 @@ static void who_led_does_nothing_more_when_its_lease_is_over(void **state)
     expect("write removal c\n");
 }
 
+/* What it would act upon may be long past: whether there is such a connector, for one. */
+static void nobody_pauses_or_resumes_without_a_lease(void **state)
+{
+    static const enum target_state targets[] = {TARGET_PAUSED, TARGET_STARTED};
+    struct fixture *f = *state;
+
+    create("c");
+    join("c:-1", false);
+    for (size_t i = 0; i < 2; i++) {
+        cluster.member.lease(cluster.member_arg, (struct lease_times){1, clock_boot_ms()});
+        forget();
+        f->code = 0;
+        herder_set_target(f->herder, "c", targets[i], on_answer, f);
+        expect("");
+        assert_int_equal(f->code, MR_ERR_STATE);
+        cluster.member.lease(cluster.member_arg, (struct lease_times){1, clock_boot_ms() + 60000});
+        forget();
+        herder_set_target(f->herder, "c", targets[i], on_answer, f);
+        expect(targets[i] == TARGET_PAUSED ? "write target c PAUSED\n"
+                                           : "write target c STARTED\n");
+    }
+}
+
 static void an_open_round_refuses_what_depends_on_it_and_nothing_else(void **state)
 {
     struct fixture *f = *state;
@@ -852,6 +875,7 @@ int main(void)
         test(a_follower_names_the_leader_and_a_leader_the_owner),
         test(a_leader_that_is_another_is_not_waited_for),
         test(who_led_does_nothing_more_when_its_lease_is_over),
+        test(nobody_pauses_or_resumes_without_a_lease),
         test(an_open_round_refuses_what_depends_on_it_and_nothing_else),
         test(a_stop_empties_the_set_then_says_so_then_reads),
         test(a_stop_that_the_end_of_the_worker_cuts_short_asks_nothing_more),

@@ -1405,6 +1405,18 @@ static void shutdown_of_nothing_is_over_in_the_next_round(void **state)
 
 /* --- the rest ------------------------------------------------------------------------------------------------------------------------------ */
 
+static void a_sink_tasks_next_life_knows_its_member_of_the_group(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    world.events.task_member(world.arg, "c", 1, "m-1");
+    world.events.task_member(world.arg, "c", 1, "m-2");
+    world.events.start_check(world.arg, "c", 1, 0, 0);
+    world.events.start_check(world.arg, "c", 2, 1, 0);
+    expect("checked c 1 yes\nchecked c 2 yes [\"m-2\"]\n");
+}
+
 static void only_tasks_that_run_here_may_start(void **state)
 {
     struct fixture *f = *state;
@@ -1772,6 +1784,7 @@ int main(void)
         herder_test(shutdown_answers_everything_and_waits_for_every_host),
         herder_test(shutdown_does_not_wait_for_ever),
         herder_test(shutdown_of_nothing_is_over_in_the_next_round),
+        herder_test(a_sink_tasks_next_life_knows_its_member_of_the_group),
         herder_test(only_tasks_that_run_here_may_start),
         herder_test(events_about_strangers_change_nothing),
         herder_test(offsets_are_asked_for_under_the_connector_s_own_name),

@@ -544,7 +544,7 @@ static void questions_are_answered_by_their_own_id(void **state)
     assert_false(
         echoed(f, "\"START_CHECKED\",\"body\":{\"id\":43")); /* later, as the herder likes */
     supervisor_fenced(f->sup, "asker", f->fence_id, "it is standalone");
-    supervisor_start_checked(f->sup, "asker", f->check_id, true);
+    supervisor_start_checked_take(f->sup, "asker", f->check_id, true, NULL);
     wait_until(f, all_answered);
     assert_true(
         echoed(f, "\"OFFSETS\",\"body\":{\"id\":41,\"entries\":[[{\"file\":\"a\"},{\"at\":7}]]}"));
@@ -785,7 +785,7 @@ static void a_host_that_is_not_needed_any_more_is_ended_before_its_hello(void **
 static void another_version_of_the_link_is_ended(void **state)
 {
     expect_obituary(*state, "old-version",
-                    "because it speaks version 2 of the link and this worker version 1");
+                    "because it speaks version 3 of the link and this worker version 2");
 }
 
 static void a_crash_leaves_an_obituary(void **state)

@@ -73,6 +73,35 @@ static void words_are_written_and_read_back(void **state)
                    "{\"members\":[\"connect-a:8083-1\",\"b\"],\"url\":\"http://a:8083/\"}");
 }
 
+static void the_newest_consumer_of_a_task_is_known(void **state)
+{
+    static const char *const records[][2] = {{"consumer-my-sink-0", "{\"member\":\"m-1\"}"},
+                                             {"consumer-my-sink-1", "{\"member\":\"m-2\"}"},
+                                             {"consumer-my-sink-0", "{\"member\":\"m-3\"}"},
+                                             {"consumer-my-sink-1", NULL}};
+    struct word_state *words = word_state_new();
+    char member[] = "m-1", task[] = "my-sink-0";
+    size_t cursor = 0;
+
+    (void)state;
+    assert_written(&(struct word){.kind = WORD_CONSUMER, .member = member, .other = task},
+                   records[0][0], records[0][1]);
+    for (size_t i = 0; i < 4; i++) {
+        struct word word;
+
+        assert_int_equal(parse(records[i][0], records[i][1], &word, NULL), 0);
+        word_state_apply(words, &word);
+        word_deinit(&word);
+    }
+    assert_string_equal(word_state_consumer(words, "my-sink-0"), "m-3");
+    assert_null(word_state_consumer(words, "my-sink-1"));
+    assert_null(word_state_consumer(words, "my-sink"));
+    assert_string_equal(word_state_next_consumer(words, &cursor)->other, "my-sink-0");
+    assert_null(word_state_next_consumer(words, &cursor));
+    assert_null(word_state_next(words, &(size_t){0}));
+    word_state_free(&words);
+}
+
 static void a_newer_worker_may_say_more(void **state)
 {
     struct word word;
@@ -100,7 +129,9 @@ static void what_is_no_word_is_refused_with_a_reason(void **state)
         {"round-wanted-2", "{}", "no known kind"},
         {"twin", "{}", "no known kind"},
         {"leaving", NULL, "no known kind"},
-        {"leaving-", NULL, "member id"},
+        {"leaving-", NULL, "a name"},
+        {"consumer-", NULL, "a name"},
+        {"consumer-c-0", "{\"member\":7}", "'member'"},
         {"leaving-\xff", NULL, "not text"},
         {"leaving-a", "nonsense", "line 1"},
         {"leaving-a", "[]", "no object"},
@@ -213,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_written_and_read_back),
+        cmocka_unit_test(the_newest_consumer_of_a_task_is_known),
         cmocka_unit_test(a_newer_worker_may_say_more),
         cmocka_unit_test(what_is_no_word_is_refused_with_a_reason),
         cmocka_unit_test(no_word_is_too_long_to_keep),
