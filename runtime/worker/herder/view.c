@@ -17,8 +17,8 @@ static const char *type_name(const struct catalog_plugin *plugin)
 
 json_t *view_root(const char *cluster_id)
 {
-    return json_pack("{s:s, s:s, s:s?}", "version", VIEW_CONNECT_VERSION, "commit",
-                     MILLRACE_COMMIT, "kafka_cluster_id", cluster_id);
+    return json_pack("{s:s, s:s, s:s?}", "version", VIEW_CONNECT_VERSION, "commit", MILLRACE_COMMIT,
+                     "kafka_cluster_id", cluster_id);
 }
 
 static json_t *task_id(const char *conn, size_t task)
