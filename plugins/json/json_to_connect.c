@@ -106,6 +106,7 @@ static bool base64(struct mr_arena *arena, struct mr_value text, struct mr_value
 /* --- logical types ---------------------------------------------------------------------------------------------------------------- */
 
 #define DAY_MS 86400000
+#define CAUSE "\nCaused by: java.lang.IllegalArgumentException: " /* below the message, in traces */
 #define MAX_DECIMAL 16384u /* bytes; the host refuses longer ones */
 
 /* Big-endian two's complement made minimal. */
@@ -120,15 +121,16 @@ static int decimal_of_bytes(struct way_in *w, const struct mr_schema *schema, st
 
     memset(&cause, 0, sizeof(cause));
     if (json_decimal_scale(schema, &scale, &cause) != MR_OK)
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field: %s", cause.text);
+        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field" CAUSE "%s",
+                       cause.text);
     if (len == 0)
         return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid bytes for Decimal field: Zero length BigInteger");
+                       "Invalid bytes for Decimal field" CAUSE "Zero length BigInteger");
     for (; len > 1 && p[0] == (p[1] & 0x80 ? 0xff : 0x00); len--)
         p++;
     if (len > MAX_DECIMAL)
         return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid bytes for Decimal field: %zu bytes, more than %u", len,
+                       "Invalid bytes for Decimal field" CAUSE "%zu bytes, more than %u", len,
                        MAX_DECIMAL);
     size = sizeof(*d) + len;
     d = (struct mr_decimal *)mr_alloc(w->arena, size);
@@ -155,7 +157,8 @@ static int to_decimal(struct way_in *w, const struct mr_schema *schema, struct m
                        "bytes but was %s",
                        node_type(tree.kind));
     else if (!base64(w->arena, tree, &bytes))
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field: broken base64");
+        return mr_fail(w->err, MR_ERR_DATA,
+                       "Invalid bytes for Decimal field" CAUSE "broken base64");
     else
         return decimal_of_bytes(w, schema, bytes, out);
     return MR_OK;
@@ -269,7 +272,7 @@ static int to_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_
     if (tree.kind != MR_KIND_STRING)
         return to_text(w, schema, tree, out);
     if (!base64(w->arena, tree, out))
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes field: broken base64");
+        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes field" CAUSE "broken base64");
     return MR_OK;
 }
 

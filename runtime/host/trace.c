@@ -3,6 +3,8 @@
  * Connect's exception or on the message behind it, so both stand on the first line as there. Pure; any thread. */
 #include "host/trace.h"
 
+#include <string.h>
+
 static const struct {
     int code;
     const char *name;
@@ -15,6 +17,7 @@ static const struct {
     {MR_ERR_STATE, "org.apache.kafka.connect.errors.IllegalWorkerStateException"},
     {MR_ERR_UNSUPPORTED, "java.lang.UnsupportedOperationException"},
     {MR_ERR_NOMEM, "java.lang.OutOfMemoryError"},
+    {MR_ERR_TOO_LARGE, "org.apache.kafka.common.errors.RecordTooLargeException"},
 };
 
 const char *trace_class(int code)
@@ -23,6 +26,13 @@ const char *trace_class(int code)
         if (classes[i].code == code)
             return classes[i].name;
     return "org.apache.kafka.connect.errors.ConnectException";
+}
+
+size_t trace_message_len(const struct mr_error *err)
+{
+    const char *cause = strstr(err->text, "\nCaused by: ");
+
+    return cause != NULL ? (size_t)(cause - err->text) : strlen(err->text);
 }
 
 const char *trace_write(char *out, size_t size, const struct mr_error *err, const char *where)

@@ -109,6 +109,7 @@ static int open_producer(struct dead_letters *d, struct mr_error *err)
 struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, struct mr_error *err)
 {
     struct dead_letters *d = calloc(1, sizeof(*d));
+    struct mr_error why;
     int rc;
 
     mr_assert(d != NULL);
@@ -121,7 +122,11 @@ struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, str
         rc = open_producer(d, err);
     if (rc == MR_OK)
         return d;
-    err_prefix(err, "Could not initialize dead letter queue with topic=%s", d->topic_name);
+    why = *err;
+    err_clear(err);
+    mr_fail(err, MR_ERR_FATAL,
+            "Could not initialize dead letter queue with topic=%.249s\nCaused by: %s: %s",
+            d->topic_name, trace_class(why.code), why.text);
     dead_letters_close(&d);
     return NULL;
 }
@@ -183,7 +188,9 @@ static void add_context(const struct dead_letters *d, struct draft *draft,
     add(draft, "__connect.errors.stage", failure->stage);
     add(draft, "__connect.errors.class.name", failure->class_name);
     add(draft, "__connect.errors.exception.class.name", trace_class(why->code));
-    add(draft, "__connect.errors.exception.message", why->text[0] == '\0' ? NULL : why->text);
+    draft->headers[draft->rec.header_count++] =
+        (struct producer_header){"__connect.errors.exception.message",
+                                 why->text[0] == '\0' ? NULL : why->text, trace_message_len(why)};
     add(draft, "__connect.errors.exception.stacktrace",
         trace_write(draft->trace, sizeof(draft->trace), why, place));
 }

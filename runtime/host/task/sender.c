@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "host/task/task_client.h"
+#include "host/trace.h"
 
 #include <stdlib.h>
 
@@ -46,14 +47,29 @@ static void lose(struct sender *s, const struct mr_error *err)
     task_fail(s->task, err, NULL);
 }
 
+/* Java learns it later, from the producer; a trace begins the same. */
+static void not_delivered(struct sender *s, int code, const char *text)
+{
+    struct mr_error err = {0};
+
+    mr_fail(&err, MR_ERR_FATAL,
+            "Unrecoverable exception from producer send callback\nCaused by: %s: %s",
+            trace_class(code), text);
+    lose(s, &err);
+}
+
 /* A record was not delivered and never will be. */
-static void record_lost(struct sender *s, struct record *rec, const char *text)
+static void record_lost(struct sender *s, struct record *rec, int code, const char *text)
 {
     const struct failure failure = {"KAFKA_PRODUCE", PRODUCER_CLASS, rec};
     struct mr_error err = {0};
 
+    if (!s->tolerance->all) {
+        not_delivered(s, code, text);
+        return;
+    }
     mr_fail(&err, MR_ERR_FATAL, "%s", text);
-    if (s->tolerance->all && tolerance_skips(s->tolerance, &failure, &err)) {
+    if (tolerance_skips(s->tolerance, &failure, &err)) {
         rec->dropped = true;    /* isolate does not send it again */
         ack_window_settle(rec); /* counts as done: its offset is stored in its turn */
         return;
@@ -72,7 +88,7 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
     } else if (code == MR_ERR_TOO_LARGE) {
         s->too_large++;                 /* judged by isolate, which may find another one guilty */
     } else if (code != MR_ERR_CLOSED) { /* purged: it stays unsettled */
-        record_lost(s, rec, text);
+        record_lost(s, rec, code, text);
     }
 }
 
@@ -122,8 +138,11 @@ static int find_topic(struct sender *s, const struct record *rec, struct mr_erro
         return rc;
     s->topic = producer_topic(s->producer, rec->pub.topic, err);
     s->topic_name = s->topic == NULL ? NULL : rec->pub.topic;
-    return s->topic != NULL ? MR_OK
-                            : mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic);
+    if (s->topic != NULL)
+        return MR_OK;
+    if (err->code == MR_ERR_DATA) /* such a topic can't be */
+        err->code = MR_ERR_NOT_FOUND;
+    return mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic);
 }
 
 /* The producer is full although nothing is under way: the record alone is above its limit, and waiting would be for ever. */
@@ -137,6 +156,12 @@ static int above_memory(const struct sender *s, const struct record *rec, struct
                    "than buffer.memory, which is %.20s",
                    rec->pub.topic, rec->key_len, rec->value_len,
                    limit != NULL ? limit : "33554432");
+}
+
+/* A failure of this record alone, which tolerance may skip: too large, or for a topic that can't be. */
+static bool is_record_s(int rc)
+{
+    return rc == MR_ERR_TOO_LARGE || rc == MR_ERR_NOT_FOUND;
 }
 
 /* MR_ERR_FULL only while reports are awaited; MR_ERR_TOO_LARGE for what is above max.request.size or buffer.memory. */
@@ -188,8 +213,8 @@ int sender_go_on(struct sender *s)
             rc = out_of_time(s, rec) ? MR_ERR_FULL : send_record(s, rec, &err);
         if (rc == MR_ERR_FULL)
             return rc;
-        if (rc == MR_ERR_TOO_LARGE) {
-            record_lost(s, rec, err.text);
+        if (is_record_s(rc)) {
+            record_lost(s, rec, err.code, err.text);
             err_clear(&err);
         } else if (rc < 0) {
             lose(s, &err);
@@ -262,8 +287,8 @@ static size_t send_group(struct sender *s, const struct ack_cursor *from, size_t
             err_clear(&err);
         if (rc == MR_OK)
             sent++;
-        else if (rc == MR_ERR_TOO_LARGE)
-            record_lost(s, rec, err.text);
+        else if (is_record_s(rc))
+            record_lost(s, rec, err.code, err.text);
         else if (rc != MR_ERR_FULL) /* full: halted */
             lose(s, &err);
         if (s->lost || rc == MR_ERR_FULL)
@@ -316,7 +341,7 @@ static void judge(struct sender *s, struct record *rec)
         "A record for topic %.249s with a key of %zu and a value of %zu bytes is larger than the "
         "topic's max.message.bytes",
         rec->pub.topic, rec->key_len, rec->value_len);
-    record_lost(s, rec, text);
+    record_lost(s, rec, MR_ERR_TOO_LARGE, text);
 }
 
 void sender_isolate(struct sender *s)

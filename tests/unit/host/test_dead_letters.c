@@ -51,7 +51,8 @@ static int picky_put(void *self, struct mr_batch *in, struct mr_error *err)
         return mr_retry_after(err, 50);
     }
     if (has(in, picky.fails))
-        return mr_fail(err, MR_ERR_DATA, "it has a %d", picky.fails);
+        return mr_fail(err, MR_ERR_DATA, "it has a %d\nCaused by: a.Class: of its own",
+                       picky.fails);
     pthread_mutex_lock(&picky.lock);
     for (size_t i = 0; i < mr_batch_count(in); i++) {
         int number = number_of(mr_record_at(in, i));
@@ -260,7 +261,7 @@ static void assert_header(const rd_kafka_headers_t *headers, size_t i, const cha
     assert_string_equal(found, name);
     if (value == NULL)
         assert_null(bytes);
-    else if (strncmp(bytes, value, strlen(value)) != 0)
+    else if (size < strlen(value) || memcmp(bytes, value, strlen(value)) != 0)
         fail_msg("%s is %.*s", name, (int)size, (const char *)bytes);
 }
 

@@ -261,7 +261,9 @@ static void broken_envelopes_are_refused(void **state)
 
 static void errors_say_where(void **state)
 {
-#define FAILED "Converting byte[] to Kafka Connect data failed due to serialization error: "
+#define FAILED \
+    "Converting byte[] to Kafka Connect data failed due to serialization error: \nCaused by: " \
+    "org.apache.kafka.common.errors.SerializationException: "
     static const struct {
         const char *document, *text;
     } rows[] = {
