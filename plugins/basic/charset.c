@@ -218,8 +218,8 @@ void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, s
     const char *from = (const char *)text.u.p;
     size_t left = text.len;
 
-    if (cs->mark == CHARSET_UTF8) {
-        *out = text.u.p;
+    if (cs->mark == CHARSET_UTF8 || text.len == 0) { /* no mark before nothing */
+        *out = text.len == 0 ? "" : text.u.p;
         *out_len = text.len;
         return;
     }

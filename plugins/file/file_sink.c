@@ -269,6 +269,26 @@ static void cut_back(struct file_sink *s)
            s->path, s->begin, s->written);
 }
 
+/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in Java. */
+static const char *without_halves(struct mr_arena *arena, const char *text, size_t *len)
+{
+    const char *half = (const char *)memchr(text, 0xed, *len);
+    char *copy;
+    size_t n = 0;
+
+    if (half == NULL)
+        return text;
+    copy = (char *)mr_alloc(arena, *len);
+    for (size_t i = 0; i < *len; n++) {
+        bool is_half = *len - i >= 3 && text[i] == '\xed' && (unsigned char)text[i + 1] >= 0xa0;
+
+        copy[n] = is_half ? '?' : text[i];
+        i += is_half ? 3 : 1;
+    }
+    *len = n;
+    return copy;
+}
+
 static int put_lines(struct file_sink *s, struct mr_batch *in, struct mr_error *err)
 {
     size_t count = mr_batch_count(in);
@@ -281,6 +301,7 @@ static int put_lines(struct file_sink *s, struct mr_batch *in, struct mr_error *
         size_t len;
         const char *text = mr_to_text(in->arena, mr_value(mr_record_at(in, i)), &len);
 
+        text = without_halves(in->arena, text, &len);
         rc = add_line(s, text, len, err);
     }
     if (rc == MR_OK)

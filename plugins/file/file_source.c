@@ -7,6 +7,7 @@
 #include "file_sink.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static const struct mr_config_key source_keys[] = {
@@ -46,6 +47,7 @@ void file_source_add(struct file_source *s, struct mr_batch *out, const char *li
     mr_record_schema(rec, NULL, s->schema);
     mr_record_value(rec, mr_text_from(out->arena, line, len));
     mr_record_offset_in(rec, s->partition, "position", next);
+    rec->timestamp = s->now_ms;
 }
 
 bool file_source_full(const struct file_source *s, const struct mr_batch *out)
@@ -83,6 +85,14 @@ static int start(void *self, struct mr_task *task, struct mr_error *err)
     return rc;
 }
 
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 /* On failure nothing was handed over, so nothing has been read. */
 static int poll_lines(void *self, struct mr_batch *out, struct mr_error *err)
 {
@@ -90,6 +100,7 @@ static int poll_lines(void *self, struct mr_batch *out, struct mr_error *err)
     int64_t position = s->tail.position, seen = s->tail.seen;
     int rc;
 
+    s->now_ms = wall_ms();
     if (s->stream.fd >= 0)
         return file_stream_poll(s, out, err);
     rc = file_tail_poll(s, out, err);

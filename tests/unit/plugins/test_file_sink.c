@@ -117,8 +117,9 @@ static void values_become_lines_of_java_text(void **state)
     mr_items(list)[1] = mr_str("x");
     plugin_host_add(&rig->h, list);
     plugin_host_add(&rig->h, mr_str(""));
+    plugin_host_add(&rig->h, mr_str("\xed\xa0\x80\xed\x9f\xbf\xed\xb0\x80z")); /* halves of pairs */
     assert_int_equal(plugin_host_put(&rig->h), 0);
-    expect_file(rig->file, "text\nnull\n1.0E7\nYWJj\n[1, x]\n\n");
+    expect_file(rig->file, "text\nnull\n1.0E7\nYWJj\n[1, x]\n\n?\xed\x9f\xbf?z\n");
     assert_int_equal(plugin_host_flush(&rig->h), 0);
     assert_int_equal(plugin_host_flush(&rig->h), 0);
 }

@@ -190,6 +190,8 @@ static void a_line_without_an_end_is_held_back(void **state)
     poll_until(rig);
     assert_string_equal(rig->text, "half and half|");
     assert_int_equal(position(rig), 15);
+    assert_true(llabs(batch_at(rig->h.batch, 0)->pub.timestamp - (int64_t)time(NULL) * 1000) <
+                60000);
 }
 
 /* Such a poll must wait: not MR_OK, which asks to be called again at once, and not before something happens. */

@@ -102,12 +102,30 @@ static void every_record_stands_alone(void **state)
     plugin_host_close(&h);
 }
 
+static void nothing_is_written_without_a_mark(void **state)
+{
+    const char *keys[] = {"converter.type", "value", "converter.encoding", "UTF-16", NULL};
+    struct plugin_host h = {.stored = -1};
+    const void *data = NULL;
+    size_t len;
+
+    (void)state;
+    assert_int_equal(plugin_host_open(&h, converter_name, keys), 0);
+    assert_int_equal(plugin_host_from_connect(&h, NULL, mr_text("", 0), &data, &len), 0);
+    assert_int_equal(len, 0);
+    assert_non_null(data);
+    assert_int_equal(plugin_host_from_connect(&h, NULL, mr_text("a", 1), &data, &len), 0);
+    assert_memory_equal(data, "\xfe\xff\0a", 4);
+    plugin_host_close(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_written_as_java_writes_it),
         cmocka_unit_test(text_is_read_as_java_reads_it),
         cmocka_unit_test(utf8_passes_uncopied),
+        cmocka_unit_test(nothing_is_written_without_a_mark),
         cmocka_unit_test(serializer_names_win_for_their_side),
         cmocka_unit_test(every_record_stands_alone),
     };
