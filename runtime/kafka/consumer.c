@@ -170,6 +170,8 @@ struct consumer *consumer_new(const struct props *java, const struct consumer_ev
     consumer_parts_init(&c->parts);
     rc = read_limits(c, java, conf, err);
     if (rc == 0)
+        rc = consumer_match_init(&c->match, java, err);
+    if (rc == 0)
         rc = open_client(c, &conf, err);
     if (conf != NULL)
         rd_kafka_conf_destroy(conf);
@@ -218,10 +220,25 @@ void consumer_close(struct consumer **c, int64_t deadline_ms)
         destroy_client(dead);
     }
     *c = NULL;
+    consumer_match_deinit(&dead->match);
     consumer_parts_deinit(&dead->parts);
     free(dead->lost);
     free(dead->held);
     free(dead);
+}
+
+/* A pattern that librdkafka can't express is ours to match, if it is one at all and stands alone. */
+static bool is_ours(const char *const *topics)
+{
+    struct buf pattern;
+    int rc;
+
+    if (topics[0] == NULL || topics[0][0] != '^' || topics[1] != NULL)
+        return false;
+    buf_init(&pattern, 8192);
+    rc = topic_pattern_translate(topics[0] + 1, &pattern, NULL);
+    buf_deinit(&pattern);
+    return rc != 0;
 }
 
 int consumer_subscribe(struct consumer *c, const char *const *topics, struct mr_error *err)
@@ -230,6 +247,10 @@ int consumer_subscribe(struct consumer *c, const char *const *topics, struct mr_
     rd_kafka_resp_err_t code;
     int rc = 0;
 
+    if (is_ours(topics)) {
+        rd_kafka_topic_partition_list_destroy(list);
+        return consumer_match_start(c, topics[0] + 1, err);
+    }
     for (; rc == 0 && *topics != NULL; topics++) {
         struct buf pattern;
 
@@ -408,6 +429,7 @@ int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int6
         if (rc != 0)
             return rc;
         consumer_gone_serve(c);
+        consumer_match_serve(c);
         count = take(c, out, max, (int)wait_ms);
         if (count > 0)
             return (int)count;
@@ -425,6 +447,7 @@ int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int6
         if (c->seeks_due && wait_ms > SEEK_RETRY_MS)
             wait_ms = SEEK_RETRY_MS;
         wait_ms = consumer_stall_wait_ms(c, consumer_gone_wait_ms(&c->gone, wait_ms));
+        wait_ms = consumer_match_wait_ms(c, wait_ms);
     }
 }
 

@@ -135,6 +135,12 @@ int64_t consumer_gone_wait_ms(const struct consumer_gone *g, int64_t wait_ms)
     return left_ms < 0 ? 0 : left_ms < wait_ms ? left_ms : wait_ms;
 }
 
+void consumer_gone_forget(struct consumer_gone *g)
+{
+    let_topics_go(g);
+    g->asking = false;
+}
+
 void consumer_gone_deinit(struct consumer_gone *g)
 {
     let_topics_go(g);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/jaas.h"
+#include "base/java_pattern.h"
 #include "base/map.h"
 #include "base/pem.h"
 #include "kafka/consumer.h"
@@ -183,6 +184,14 @@ struct consumer_gone {
     int64_t due_ms; /* of the next question */
 };
 
+/* See consumer_match.c. */
+struct consumer_match {
+    struct java_pattern *pattern; /* NULL: the subscription has none of these */
+    int64_t each_ms;
+    int64_t looked_ms;
+    bool failed; /* the newest look */
+};
+
 struct consumer {
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;   /* messages, errors, rebalances */
@@ -191,6 +200,7 @@ struct consumer {
     void *arg;
     struct consumer_parts parts;
     struct consumer_gone gone;
+    struct consumer_match match;
     int64_t stall_due_ms; /* see consumer_stall.c */
     struct consumer_partition
         *lost; /* taken away while lent: the owner hears of it in its next poll */
@@ -258,7 +268,16 @@ bool consumer_gone_note(struct consumer_gone *g, rd_kafka_resp_err_t code);
 void consumer_gone_serve(struct consumer *c); /* ask, when it is time */
 int64_t consumer_gone_wait_ms(const struct consumer_gone *g,
                               int64_t wait_ms);     /* no longer than until then */
+void consumer_gone_forget(struct consumer_gone *g); /* another subscription */
 void consumer_gone_deinit(struct consumer_gone *g); /* before the client is destroyed */
+
+/* consumer_match.c */
+int consumer_match_init(struct consumer_match *m, const struct props *java, struct mr_error *err);
+/* Subscribe to what a Java expression matches, now and from now on. MR_ERR_CONFIG: it is none. */
+int consumer_match_start(struct consumer *c, const char *regex, struct mr_error *err);
+void consumer_match_serve(struct consumer *c); /* look, when it is time */
+int64_t consumer_match_wait_ms(const struct consumer *c, int64_t wait_ms);
+void consumer_match_deinit(struct consumer_match *m);
 
 /* consumer_stall.c */
 void consumer_stall_serve(struct consumer *c); /* none came: look, when it is time */

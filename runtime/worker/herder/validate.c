@@ -13,7 +13,6 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "kafka/client_conf.h"
-#include "kafka/topic_pattern.h"
 #include "model/conn_config.h"
 #include "worker/herder/validation.h"
 
@@ -91,6 +90,7 @@ static void check_both_topics(struct validation *v, const char *text)
 static void check_pattern(struct validation *v)
 {
     const char *regex = validation_get(v, "topics.regex");
+    struct java_pattern *pattern = NULL;
     struct java_syntax syntax = {0};
     struct mr_error err = {0};
     struct buf out;
@@ -103,7 +103,8 @@ static void check_pattern(struct validation *v)
     java_syntax_deinit(&syntax);
     buf_reset(&out);
     if (rc == 0 && strlen(regex) <= PATTERN_MAX && strchr(regex, '{') == NULL)
-        rc = topic_pattern_translate(regex, &out, &err);
+        rc = (pattern = java_pattern_make(regex, &err)) == NULL ? err.code : 0;
+    java_pattern_free(&pattern);
     if (rc != 0)
         validation_problem(v, "topics.regex",
                            "Invalid value %s for configuration topics.regex: Invalid regex: %s",
