@@ -80,6 +80,7 @@ UNIT := $(patsubst %.c,%,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.
 FUZZERS := $(patsubst %.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 CHAOS := $(patsubst %.c,%,$(wildcard tests/chaos/*.c))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+COMPAT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/compat/*.c))
 BENCH_PLUGINS := $(patsubst tests/bench/plugins/%.c,$(BUILD)/tests/bench/%.so,$(wildcard tests/bench/plugins/*.c))
 INTEGRATION := $(patsubst %.c,%,$(wildcard tests/integration/test_*.c))
 SUPPORT := $(filter-out tests/support/fuzz_main.c tests/support/tsan_threads.c,$(wildcard tests/support/*.c))
@@ -257,7 +258,7 @@ CHAOS_BUILT = $(BUILD)/tests/chaos/chaos $(BUILD)/tests/support/preload/clock_sh
 chaos-build: $(CHAOS_BUILT) | all test-plugins
 	$(Q)$(MAKE) VARIANT=older CPPFLAGS='$(CPPFLAGS) -DINHERIT_LINK_VERSION=0' all
 
-$(BENCH): %: %.o
+$(BENCH) $(COMPAT): %: %.o
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $< $(LIBS) $(LDFLAGS)
 
@@ -309,9 +310,9 @@ fuzz:
 fuzz-run: $(call built,$(FUZZERS))
 	$(Q)tests/support/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $^
 
-# One sequence of REST calls to the Java worker and to ours.
+# The same REST calls, connectors and records for the Java worker and for ours; ten minutes.
 compat: deps
-	$(Q)$(MAKE) all
+	$(Q)$(MAKE) all $(COMPAT)
 	$(Q)tests/compat/run.sh $(BUILD)
 
 # Faults on a cluster with three brokers; an hour in all. T=word chooses scenarios, SEED=n repeats what chance chose.
