@@ -29,6 +29,12 @@ static size_t utf16_length(const char *z)
     return n;
 }
 
+/* Bytes of the expression that a message has room for. */
+static int shown(const struct syntax *s)
+{
+    return (int)utf8_cut(s->regex, strlen(s->regex), SHOWN_MAX);
+}
+
 int syntax_fail(struct syntax *s, const char *fmt, ...)
 {
     char why[200];
@@ -44,14 +50,14 @@ int syntax_fail(struct syntax *s, const char *fmt, ...)
         snprintf(place, sizeof(place), " near index %zu", index);
     if (s->at > 0 && index < utf16_length(s->regex) && index <= SHOWN_MAX)
         snprintf(mark, sizeof(mark), "\n%*s^", (int)index, "");
-    return mr_fail(s->err, MR_ERR_CONFIG, "%s%s\n%.*s%s", why, place, SHOWN_MAX, s->regex, mark);
+    return mr_fail(s->err, MR_ERR_CONFIG, "%s%s\n%.*s%s", why, place, shown(s), s->regex, mark);
 }
 
 int syntax_refuse(struct syntax *s, const char *what)
 {
     return mr_fail(s->err, MR_ERR_CONFIG,
                    "%s in a regular expression is not supported here, near index %zu of %.*s", what,
-                   s->at, SHOWN_MAX, s->regex);
+                   s->at, shown(s), s->regex);
 }
 
 static bool is_blank(uint32_t ch)

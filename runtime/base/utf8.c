@@ -86,3 +86,12 @@ bool utf8_valid(const char *p, size_t len)
 {
     return utf8_prefix(p, len) == len;
 }
+
+size_t utf8_cut(const char *text, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    while (max > 0 && ((unsigned char)text[max] & 0xC0) == 0x80)
+        max--;
+    return max;
+}

@@ -6,6 +6,8 @@
  * Spec: ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig of Connect 4.3. */
 #include "model/conn_config.h"
 
+#include "base/utf8.h"
+
 #define COMMON(n, w, display) .group = "Common", .order = n, .width = w, .display_name = display
 #define ERRORS(n, w, display) \
     .importance = MR_CFG_MEDIUM, .group = "Error Handling", .order = n, .width = w, \
@@ -144,16 +146,6 @@ static uint32_t next_char(const char **text)
     return c;
 }
 
-/* At most max bytes of a text, without cutting a character. */
-static int cut(const char *text, size_t len, size_t max)
-{
-    if (len <= max)
-        return (int)len;
-    while (max > 0 && ((unsigned char)text[max] & 0xC0) == 0x80)
-        max--;
-    return (int)max;
-}
-
 int conn_config_check_name(const char *name, struct mr_error *err)
 {
     const char *begin = name != NULL ? name : "", *at, *end = begin + strlen(begin);
@@ -180,7 +172,7 @@ int conn_config_check_name(const char *name, struct mr_error *err)
         err, MR_ERR_CONFIG,
         "Invalid value %.*s for configuration name: String may not contain control sequences "
         "but had the following ASCII chars: %s",
-        cut(begin, (size_t)(end - begin), 512), begin, list);
+        (int)utf8_cut(begin, (size_t)(end - begin), 512), begin, list);
 }
 
 int conn_config_group_id(const char *name, const struct props *config, char *out, size_t size)

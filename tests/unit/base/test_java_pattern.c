@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/java_pattern.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,22 @@ static void refused(const char *regex, const char *why)
 
     if (p != NULL || err.code != MR_ERR_CONFIG || strstr(err.text, why) == NULL)
         fail_msg("%s: %s", regex, p != NULL ? "was taken" : err.text);
+}
+
+static void a_message_cuts_no_character_of_a_long_expression(void **state)
+{
+    char regex[600] = "(";
+    struct mr_error err = {0};
+
+    (void)state;
+    for (size_t i = 1; i < 500; i += 2)
+        memcpy(regex + i, "\xc3\xa9", 3);
+    strcpy(regex + 501, "(");
+    for (size_t from = 0; from < 2; from++) { /* the cut falls on either byte of one */
+        err_clear(&err);
+        assert_null(java_pattern_make(regex + from, &err));
+        assert_true(utf8_valid(err.text, strlen(err.text)));
+    }
 }
 
 static void what_cannot_be_translated_is_named(void **state)
@@ -98,6 +115,7 @@ static void text_must_be_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_cuts_no_character_of_a_long_expression),
         cmocka_unit_test(what_cannot_be_translated_is_named),
         cmocka_unit_test(size_and_depth_are_bounded),
         cmocka_unit_test(a_match_that_takes_for_ever_is_ended),

@@ -69,6 +69,16 @@ static void no_byte_behind_the_end_is_read(void **state)
     }
 }
 
+static void a_cut_goes_between_characters(void **state)
+{
+    static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";
+    static const size_t want[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+
+    (void)state;
+    for (size_t max = 0; max < sizeof(want) / sizeof(want[0]); max++)
+        assert_int_equal(utf8_cut(text, sizeof(text) - 1, max), want[max]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -76,6 +86,7 @@ int main(void)
         cmocka_unit_test(what_is_malformed_is_so_long_as_java_has_it),
         cmocka_unit_test(a_prefix_ends_at_the_first_bad_byte),
         cmocka_unit_test(no_byte_behind_the_end_is_read),
+        cmocka_unit_test(a_cut_goes_between_characters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
