@@ -44,7 +44,9 @@ enum exit_code {
     EXIT_START = 3
 };
 
-#define EXIT_SIGNAL 128           /* and the signal's number */
+#define DESCRIPTORS_OWN 64 /* of this process: logs, clients of Kafka, sockets */
+#define DESCRIPTORS_EACH 6 /* a connector: link, black box, its two outputs, and while it starts */
+#define EXIT_SIGNAL 128    /* and the signal's number */
 #define HOST_EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
 #define START_END_MS 1000         /* for a start that is called off */
 #define SAME_SIGNAL_MS \
@@ -153,6 +155,29 @@ static void on_signal(void *arg, uint32_t events)
     }
 }
 
+/* Half of them may be clients' (rest/server.c). Told once it is known how many connectors there are. */
+static void judge_descriptors(const struct worker *worker)
+{
+    json_t *names = herder_names(worker->herder);
+    size_t count = json_array_size(names);
+    struct rlimit limit;
+    rlim_t room;
+
+    json_decref(names);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    room = limit.rlim_cur / 2 > DESCRIPTORS_OWN
+               ? (limit.rlim_cur / 2 - DESCRIPTORS_OWN) / DESCRIPTORS_EACH
+               : 0;
+    if (room < count)
+        log_warn(
+            "open descriptors are limited to %llu (RLIMIT_NOFILE), which is enough for %llu "
+            "connectors on this worker, and there are %zu: beyond that their processes may not "
+            "start. Raise the hard limit (ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= "
+            "of a container)",
+            (unsigned long long)limit.rlim_cur, (unsigned long long)room, count);
+}
+
 /* --- connectors of the command line ------------------------------------------------------------------------------------ */
 
 static void on_born(void *arg, const struct herder_answer *answer)
@@ -168,8 +193,10 @@ static void on_born(void *arg, const struct herder_answer *answer)
         log_info("%s: connector %s created", birth->file->path, birth->file->name);
     }
     free(birth);
-    if (worker->unanswered == 0 && !worker->stopping)
+    if (worker->unanswered == 0 && !worker->stopping) {
+        judge_descriptors(worker);
         herder_started(worker->herder);
+    }
 }
 
 static void put_connectors(struct worker *worker)
@@ -274,8 +301,10 @@ static void on_readable(void *arg)
 {
     struct worker *worker = arg;
 
-    if (!worker->stopping)
-        server_open(worker->server, worker->herder);
+    if (worker->stopping)
+        return;
+    judge_descriptors(worker);
+    server_open(worker->server, worker->herder);
 }
 
 static int open_herder(struct worker *worker, struct mr_error *err)

@@ -51,6 +51,29 @@ static const char *minimal_config(int port)
         kafka_run_servers(), port, scratch_path("offsets"), scratch_path("run"));
 }
 
+static void too_few_descriptors_for_the_connectors_are_told(void **state)
+{
+    const char *files[4] = {NULL}, *exe = scratch_path("few.sh");
+    struct worker_run *worker;
+
+    (void)state;
+    scratch_write_text(
+        exe, scratch_text("#!/bin/sh\nulimit -n 150\nexec '%s/millrace' \"$@\"\n", TEST_BUILD));
+    assert_int_equal(chmod(exe, 0755), 0);
+    for (int i = 0; i < 3; i++) {
+        const char *name = scratch_path(scratch_text("few-%d.properties", i));
+
+        scratch_write_text(name, scratch_text("name=few-%d\nconnector.class=FileStreamSource\n"
+                                              "file=%s\ntopic=few\n",
+                                              i, scratch_path("few.txt")));
+        files[i] = name;
+    }
+    worker = worker_run_start(&(struct worker_run_options){.exe = exe, .files = files});
+    wait_until(FLOW_MS, scratch_contains(worker->log,
+                                         "limited to 150 (RLIMIT_NOFILE), which is enough for 1 "
+                                         "connectors on this worker, and there are 3"));
+}
+
 static void help_and_version_are_told(void **state)
 {
     char *output;
@@ -451,6 +474,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(help_and_version_are_told),
+        scratch_test(too_few_descriptors_for_the_connectors_are_told),
         scratch_test(wrong_usage_is_exit_1),
         scratch_test(a_bad_configuration_is_exit_2_and_names_the_place),
         scratch_test(a_missing_file_or_key_is_exit_2),

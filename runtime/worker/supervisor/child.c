@@ -79,7 +79,8 @@ struct child {
     int64_t ping_id;
     int64_t ping_sent_ms; /* of the oldest unanswered one; 0: all answered */
     bool silence_told;
-    json_t *early; /* [[kind, body]] sent before HELLO */
+    json_t *early;         /* [[kind, body]] sent before HELLO */
+    int64_t lease_hard_ms; /* CLOCK_BOOTTIME, as it was sent last; 0: none */
     int culprit;
     bool unneeded;                   /* it was to drain before it said hello: nothing ran in it */
     char reason[REASON_BYTES];       /* why it is ended by a signal */
@@ -153,6 +154,8 @@ static void write_obituary(struct child *c, struct buf *line, struct buf *trace)
                             .status = c->end.si_status,
                             .core = c->end.si_code == CLD_DUMPED,
                             .reason = c->reason,
+                            .lease_over =
+                                c->lease_hard_ms > 0 && clock_boot_ms() >= c->lease_hard_ms,
                             .culprit = c->culprit,
                             .now_ms = clock_boot_ms()};
 
@@ -423,6 +426,8 @@ int child_send_take(struct child *c, enum msg_kind kind, json_t *body)
 
     if (body == NULL)
         body = json_object();
+    if (kind == MSG_LEASE)
+        c->lease_hard_ms = json_integer_value(json_object_get(body, "hard_ms"));
     if (c->state <= SPAWNED) {
         if (json_dumpb(body, NULL, 0, JSON_COMPACT) > msg_rule((uint32_t)kind)->max_body) {
             json_decref(body);

@@ -220,6 +220,9 @@ static void went_away(struct nest *nest)
     struct mr_error err = {0};
 
     if (!nest->asked) {
+        log_warn("the process %d, which hosts are forked from, was killed or ended; another one "
+                 "is started when a host is needed",
+                 (int)nest->pid);
         end(nest);
         return;
     }
@@ -262,7 +265,8 @@ static void on_turn(void *arg)
         return;
     }
     if (!is_alive(nest)) {
-        end(nest);
+        if (nest->fd >= 0)
+            went_away(nest);
         if (start(nest, &err) != 0) {
             finish(nest, 0, &err);
             return;

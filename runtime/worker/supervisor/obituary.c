@@ -62,14 +62,17 @@ static void put_end(const struct obituary *obit, struct buf *out)
 void obituary_sentence(const struct obituary *obit, struct buf *out)
 {
     bool by_worker = obit->reason != NULL && obit->reason[0] != '\0';
+    bool killed = !obit->exited && obit->status == SIGKILL;
     size_t before;
 
     buf_printf(out, "the host process %" PRId64 " ", obit->pid);
     if (by_worker)
         buf_printf(out, "was ended by the worker because %s", obit->reason);
+    else if (killed && obit->lease_over)
+        buf_puts(out, "was ended by its own timer because its lease was over");
     else
         put_end(obit, out);
-    if (!by_worker && !obit->exited && obit->status == SIGKILL)
+    if (!by_worker && killed && !obit->lease_over)
         buf_puts(out, ", not by the worker (out of memory?)");
     before = out->len;
     buf_puts(out, ", ");

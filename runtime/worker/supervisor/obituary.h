@@ -13,6 +13,7 @@
  * status    exit code or number of the signal
  * core      the kernel wrote a core file
  * reason    why the worker ended it, as the end of "because …"; NULL or "": it ended by itself
+ * lease_over  it ended by SIGKILL after its lease's hard end, which it kept by itself
  * culprit   number of the task that would not stop, -1 none
  * box       its black box as black_box_read gave it; NULL: not readable
  * output    its last lines on stderr, each ended by a newline; NULL or "" none
@@ -23,6 +24,7 @@ struct obituary {
     int status;
     bool core;
     const char *reason;
+    bool lease_over;
     int culprit;
     const struct black_box *box;
     const char *output;

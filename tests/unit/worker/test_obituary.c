@@ -55,6 +55,14 @@ static void each_end_has_its_words(void **state)
     obit.reason = "it was late";
     expect_sentence(&obit, "the host process 17 was ended by the worker because it was late");
     obit.reason = "";
+    obit.core = false;
+    obit.status = SIGKILL;
+    expect_sentence(&obit,
+                    "the host process 17 was killed by signal 9 (SIGKILL), not by the worker "
+                    "(out of memory?)");
+    obit.lease_over = true;
+    expect_sentence(&obit,
+                    "the host process 17 was ended by its own timer because its lease was over");
     obit.status = 99;
     obit.core = false;
     expect_sentence(&obit, "the host process 17 was killed by signal 99 (SIG?)");
