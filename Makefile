@@ -19,16 +19,17 @@ endif
 # --- what must be installed -------------------------------------------------------------------------------------------
 
 # One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI the third.
-DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libjansson-dev libssl-dev libcurl4-openssl-dev libpcre2-dev
+DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libgnutls28-dev libjansson-dev libssl-dev libcurl4-openssl-dev libpcre2-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
 DEPS_CHECK := libcmocka-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
 DEPS_BENCH := python3
 DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
-PKGS := rdkafka libmicrohttpd jansson openssl libcurl libpcre2-8
+PKGS := rdkafka libmicrohttpd gnutls jansson openssl libcurl libpcre2-8
 TEST_PKGS := cmocka
 DEBIAN_rdkafka := librdkafka-dev
 DEBIAN_libmicrohttpd := libmicrohttpd-dev
+DEBIAN_gnutls := libgnutls28-dev
 DEBIAN_jansson := libjansson-dev
 DEBIAN_openssl := libssl-dev
 DEBIAN_cmocka := libcmocka-dev
@@ -210,7 +211,7 @@ $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/worker/test_*.c)): $(BUILD)/runt
 define unit_rule
 $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
                $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1))) \
-               $(if $(filter base host kafka plugins wire,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
+               $(if $(filter base host kafka plugins wire worker,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
 	@echo "  TEST  $$@"
 	$$(Q)$$(LINK_TEST)
 endef
@@ -239,7 +240,7 @@ $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
 # The rooms themselves against a real broker, without a worker.
 $(BUILD)/tests/integration/test_stores: $(TSAN) $(call archives,$(BELOW_worker))
 $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/tests/support/unit.a
-$(BUILD)/tests/integration/test_worker_secure: $(BUILD)/tests/support/unit.a
+$(BUILD)/tests/integration/test_worker_secure $(BUILD)/tests/integration/test_rest_secure: $(BUILD)/tests/support/unit.a
 # The membership against a real broker, and beside the Java worker.
 $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
 

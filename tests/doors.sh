@@ -17,10 +17,11 @@ runtime/wire/               : base/ wire/ openssl/
 runtime/model/              : base/ model/ millrace/config.h
 runtime/link/               : base/ model/ link/
 runtime/worker/             : base/ kafka/ wire/ model/ link/ worker/ millrace/config.h millrace/plugin.h
-runtime/worker/peer.c       : base/ worker/peer.h curl/
+runtime/worker/peer.c       : base/ worker/peer.h worker/worker_https.h curl/
 runtime/worker/rest/        : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h worker/peer.h millrace/config.h
-runtime/worker/rest/server. : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h millrace/config.h microhttpd.h
-runtime/worker/herder/      : base/ kafka/ wire/ model/ link/ worker/herder/ worker/store/ worker/group/ worker/supervisor/ worker/worker_config.h worker/peer.h millrace/config.h millrace/plugin.h
+runtime/worker/rest/server : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h worker/worker_https.h millrace/config.h microhttpd.h
+runtime/worker/rest/client_cert. : worker/rest/ gnutls/
+runtime/worker/herder/      : base/ kafka/ wire/ model/ link/ worker/herder/ worker/store/ worker/group/ worker/supervisor/ worker/worker_config.h worker/worker_https.h worker/peer.h millrace/config.h millrace/plugin.h
 runtime/worker/store/       : base/ kafka/ model/ worker/store/ worker/worker_config.h
 runtime/worker/group/       : base/ kafka/ wire/ model/ worker/group/ worker/worker_config.h
 runtime/worker/supervisor/  : base/ model/ link/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h
@@ -33,7 +34,7 @@ examples/                   : millrace/
 tests/plugins/              : millrace/
 '
 # Headers that are no part of libc: a file may include one only where a rule above names it.
-libraries='librdkafka/ jansson.h microhttpd.h dlfcn.h curl/ openssl/ sasl/ pcre2.h zlib.h'
+libraries='librdkafka/ jansson.h microhttpd.h gnutls/ dlfcn.h curl/ openssl/ sasl/ pcre2.h zlib.h'
 # What a plugin author sees must compile anywhere.
 plain_c=' assert.h errno.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h time.h '
 

@@ -9,6 +9,7 @@
 #include "worker/peer.h"
 
 #include "base/buf.h"
+#include "worker/worker_https.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
@@ -50,6 +51,7 @@ struct drop {
 
 struct peer {
     struct loop *loop;
+    const struct worker_https *https;
     CURLM *multi;
     pthread_t thread;
     pthread_mutex_t lock; /* of inbox, drops and stopping */
@@ -188,6 +190,29 @@ static void finish(struct request *req, const char *error)
     loop_post(req->peer->loop, deliver, req);
 }
 
+static void set_pem(CURL *easy, CURLoption option, const char *pem)
+{
+    struct curl_blob blob = {(void *)(uintptr_t)pem, pem != NULL ? strlen(pem) : 0,
+                             CURL_BLOB_NOCOPY};
+
+    if (pem != NULL)
+        curl_easy_setopt(easy, option, &blob);
+}
+
+/* Whom this worker trusts, and how it shows who it is: as its own https listeners do. */
+static void set_tls(CURL *easy, const struct worker_https *https)
+{
+    set_pem(easy, CURLOPT_CAINFO_BLOB, https->material.trust);
+    set_pem(easy, CURLOPT_SSLCERT_BLOB, https->material.chain);
+    set_pem(easy, CURLOPT_SSLKEY_BLOB, https->material.key);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, https->check_host ? 2L : 0L);
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION,
+                     https->material.tls12
+                         ? CURL_SSLVERSION_TLSv1_2 |
+                               (https->material.tls13 ? 0 : (long)CURL_SSLVERSION_MAX_TLSv1_2)
+                         : (long)CURL_SSLVERSION_TLSv1_3);
+}
+
 static void begin(struct peer *peer, struct request *req)
 {
     CURL *easy = curl_easy_init();
@@ -212,6 +237,8 @@ static void begin(struct peer *peer, struct request *req)
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, req);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, req);
+    if (peer->https != NULL)
+        set_tls(easy, peer->https);
     if (req->body != NULL) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, req->body);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->len);
@@ -389,13 +416,14 @@ char *peer_url(const char *base, const char *path)
     return url;
 }
 
-struct peer *peer_new(struct loop *loop, struct mr_error *err)
+struct peer *peer_new(struct loop *loop, const struct worker_https *https, struct mr_error *err)
 {
     struct peer *peer = calloc(1, sizeof(*peer));
     int rc;
 
     mr_assert(peer != NULL);
     peer->loop = loop;
+    peer->https = https;
     pthread_mutex_init(&peer->lock, NULL);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     peer->multi = curl_multi_init();

@@ -12,6 +12,7 @@
 #define PEER_OPEN_MAX 1024                /* requests at a time */
 
 struct peer;
+struct worker_https;
 
 /* url: whole. body: NULL none. Headers are left out where NULL. Everything is copied. */
 struct peer_request {
@@ -35,7 +36,8 @@ struct peer_answer {
 };
 typedef void (*peer_done)(void *arg, const struct peer_answer *answer);
 
-struct peer *peer_new(struct loop *loop, struct mr_error *err);
+/* https: TLS for https URLs, borrowed for life; NULL: the system's authorities, and no certificate of our own. */
+struct peer *peer_new(struct loop *loop, const struct worker_https *https, struct mr_error *err);
 /* Requests that are open are answered with an error; waits for the thread, which does not block. */
 void peer_free(struct peer **peer);
 /* done runs on the loop, exactly once, never inside this call (but inside peer_free). */

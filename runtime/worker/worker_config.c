@@ -42,6 +42,9 @@ const char *worker_config_servers(const struct worker_config *config)
 
 /* --- listeners ---------------------------------------------------------------------------------------------------- */
 
+static const char listeners_key[] = "listeners";
+static const char admin_key[] = "admin.listeners";
+
 /* scheme://host:port; host may be empty or an IPv6 address in brackets. */
 static const char *read_listener(const char *text, struct worker_listener *out)
 {
@@ -74,21 +77,40 @@ static const char *read_listener(const char *text, struct worker_listener *out)
     return NULL;
 }
 
-static void add_listener(struct worker_config *config, const char *text, struct problems *problems)
+static void add_listener(struct worker_config *config, const char *key, const char *text,
+                         struct problems *problems)
 {
-    struct worker_listener listener = {0};
+    struct worker_listener listener = {.admin = key == admin_key};
     const char *wrong = read_listener(text, &listener);
+    size_t same = 0;
 
+    for (size_t i = 0; i < config->listener_count; i++)
+        same += config->listeners[i].admin == listener.admin;
     if (wrong != NULL) {
-        worker_keys_problem_of(problems, "listeners",
-                               "Invalid value %s for configuration listeners: %s", text, wrong);
-    } else if (config->listener_count == WORKER_CONFIG_LISTENERS) {
-        worker_keys_problem_of(problems, "listeners", "more than %d listeners",
-                               WORKER_CONFIG_LISTENERS);
+        worker_keys_problem_of(problems, key, "Invalid value %s for configuration %s: %s", text,
+                               key, wrong);
+    } else if (same == WORKER_CONFIG_LISTENERS) {
+        worker_keys_problem_of(problems, key, "more than %d listeners", WORKER_CONFIG_LISTENERS);
         free(listener.host);
     } else {
         config->listeners[config->listener_count++] = listener;
     }
+}
+
+/* admin.listeners: absent, /admin is served where all is; empty, nowhere. */
+static void read_admin_listeners(struct worker_config *config, struct problems *problems)
+{
+    static const struct mr_config_key key = {admin_key, MR_CFG_LIST, .flags = 0};
+    const char *given = props_get(&config->props, admin_key);
+    struct config_value list = {0};
+
+    config->admin_apart = given != NULL;
+    if (given == NULL || worker_keys_blank(given) ||
+        config_def_check(&key, &config->props, &list, NULL, NULL) != 0)
+        return;
+    for (size_t i = 0; i < list.item_count; i++)
+        add_listener(config, admin_key, list.items[i], problems);
+    config_value_deinit(&list);
 }
 
 static void read_listeners(struct worker_config *config, struct problems *problems)
@@ -97,12 +119,12 @@ static void read_listeners(struct worker_config *config, struct problems *proble
     struct config_value list = {0};
 
     if (props_get(&config->props, "listeners") == NULL && problems->cluster) {
-        add_listener(config, "http://:8083", problems);
+        add_listener(config, listeners_key, "http://:8083", problems);
         log_warn("listeners is not set: REST is served on every address of this machine, port "
                  "8083, to anybody who reaches it; set listeners to the address that the other "
                  "workers and clients use");
     } else if (props_get(&config->props, "listeners") == NULL) {
-        add_listener(config, "http://localhost:8083", problems);
+        add_listener(config, listeners_key, "http://localhost:8083", problems);
         log_info("listeners is not set: REST is served on localhost:8083 only");
     } else if (config_def_check(&key, &config->props, &list, NULL, NULL) == 0 &&
                list.item_count == 0) {
@@ -111,7 +133,7 @@ static void read_listeners(struct worker_config *config, struct problems *proble
                             "http://localhost:8080,https://localhost:8443.");
     }
     for (size_t i = 0; i < list.item_count; i++)
-        add_listener(config, list.items[i], problems);
+        add_listener(config, listeners_key, list.items[i], problems);
     config_value_deinit(&list);
 }
 
@@ -428,6 +450,7 @@ static void check_all(struct worker_config *config, struct problems *problems)
     worker_keys_warn(config, problems->cluster);
     worker_keys_check(config, problems);
     read_listeners(config, problems);
+    read_admin_listeners(config, problems);
     read_policy(config, problems);
     config->override_allowlist =
         list_of(config, "connector.client.config.override.allowlist", &count);

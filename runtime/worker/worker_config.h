@@ -8,12 +8,13 @@
 
 #include <stdint.h>
 
-#define WORKER_CONFIG_LISTENERS 8
+#define WORKER_CONFIG_LISTENERS 8 /* and as many of admin.listeners */
 
 struct worker_listener {
     char *host; /* "" = all interfaces; IPv6 without brackets */
     int port;   /* 0 = any free one */
     bool https;
+    bool admin; /* of admin.listeners */
 };
 
 /* connector.client.config.override.policy: which client settings a connector may override. */
@@ -45,9 +46,12 @@ struct worker_cluster {
 struct worker_config {
     const char *path;   /* of the file, for messages; borrowed */
     struct props props; /* everything, as read (hosts get it whole) */
-    struct worker_listener listeners[WORKER_CONFIG_LISTENERS];
+    struct worker_listener listeners[2 * WORKER_CONFIG_LISTENERS];
     size_t listener_count;
-    char *worker_id;         /* advertised host:port; filled in when the port is known */
+    bool
+        admin_apart; /* admin.listeners is set: /admin is served there only, which may be nowhere */
+    char *worker_id; /* advertised host:port; filled in when the port is known */
+    bool advertises_https;   /* likewise: others reach it by https */
     int64_t graceful_ms;     /* task.shutdown.graceful.timeout.ms */
     int64_t offset_flush_ms; /* offset.flush.interval.ms */
     int restart_max;         /* millrace.restart.max */

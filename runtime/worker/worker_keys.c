@@ -3,7 +3,7 @@
  * of a key that stands in none.
  *
  * A key that no table has is material for plugins or a typing error: warned about, with the nearest known name. Keys whose
- * silent loss would open a door or change a guarantee (REST extensions, config providers, exactly-once) end the start. */
+ * silent loss would open a door or change a guarantee (config providers, exactly-once) end the start. */
 #define LOGGER "worker.config"
 #include "worker/worker_keys.h"
 
@@ -90,6 +90,7 @@ static const struct setting {
     {{"millrace.log.level", MR_CFG_STRING, .fallback = "INFO",
       .choices = "~TRACE|DEBUG|INFO|WARN|ERROR|FATAL|OFF"},
      STORED(log_level)},
+    TEXT("millrace.rest.users.file", NULL),
     {{"millrace.run.dir", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = NULL}, STORED(run_dir)},
 };
 
@@ -155,10 +156,6 @@ static const struct {
     const char *key;
     const char *why;
 } without_effect[] = {
-    {"admin.listeners", "there is no separate administration listener yet"},
-    {"access.control.allow.origin", "no CORS headers are sent, so browsers refuse other origins"},
-    {"access.control.allow.methods", "no CORS headers are sent"},
-    {"response.http.headers.config", "the headers are not added to answers"},
     {"metric.reporters", "metrics are not reported"},
     {"internal.key.converter", "removed from Kafka Connect; the internal format is fixed"},
     {"internal.value.converter", "removed from Kafka Connect; the internal format is fixed"},
@@ -170,9 +167,6 @@ static const struct {
     const char *harmless;
     const char *remedy;
 } refused[] = {
-    {"rest.extension.classes", "",
-     "REST extensions are not supported yet, and without them the API would stand open: remove the "
-     "key, and put an authenticating proxy before a listener on localhost"},
     {"config.providers", "",
      "config providers are not supported yet, and their ${...} would be taken literally: remove "
      "the key, "

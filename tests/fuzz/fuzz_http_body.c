@@ -48,7 +48,7 @@ static void check_target(const struct router_target *target)
         char *url;
 
         must(*s != '\0' && utf8_valid(s, strlen(s)) && strpbrk(s, "/\\%\x7f\n\r") == NULL);
-        url = entities_location("h:1", s);
+        url = entities_location("http://h:1", s);
         must(url == NULL || strpbrk(url, " \n\r\"<>") == NULL);
         free(url);
         answer_with(s);

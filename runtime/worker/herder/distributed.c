@@ -657,6 +657,7 @@ static void on_free(struct conn_source *source)
     loop_timer_cancel(&d->goodbye_timer);
     member_free(&d->member);
     peer_free(&d->peer);
+    worker_https_deinit(&d->https);
     if (d->store != NULL)
         cluster_store_close(&d->store, clock_ms() + CLOSE_MS);
     cluster_round_deinit(d);
@@ -752,6 +753,24 @@ static const struct conn_source table = {
     .free = on_free,
 };
 
+/* What this worker's own listeners have, also where it has none by https: others may. */
+static const struct worker_https *peer_tls(struct distributed *d)
+{
+    const struct props *props = &d->parts.config->props;
+    struct mr_error err = {0};
+    bool asked = false;
+
+    for (size_t i = 0; i < props->count && !asked; i++)
+        asked = strncmp(props->entries[i].key, "ssl.", 4) == 0 ||
+                strncmp(props->entries[i].key, WORKER_HTTPS_MAIN, strlen(WORKER_HTTPS_MAIN)) == 0;
+    if (!asked)
+        return NULL;
+    if (worker_https_load(d->parts.config, WORKER_HTTPS_MAIN, &d->https, &err) == 0)
+        return &d->https;
+    log_warn("calls to other workers by https trust the system's authorities only: %s", err.text);
+    return NULL;
+}
+
 struct conn_source *distributed_open(const struct source_parts *parts, struct mr_error *err)
 {
     static const struct cluster_store_events events = {.ready = on_ready,
@@ -779,8 +798,10 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
     d->leader_url = strdup("");
     d->twin = strdup("");
     mr_assert(d->leader_url != NULL && d->twin != NULL && d->member_id != NULL &&
-              d->stranger != NULL && asprintf(&d->url, "http://%s/", parts->config->worker_id) > 0);
-    d->peer = peer_new(parts->loop, err);
+              d->stranger != NULL &&
+              asprintf(&d->url, "%s://%s/", parts->config->advertises_https ? "https" : "http",
+                       parts->config->worker_id) > 0);
+    d->peer = peer_new(parts->loop, peer_tls(d), err);
     if (d->peer != NULL)
         d->member = open_member(d, err);
     if (d->member != NULL)

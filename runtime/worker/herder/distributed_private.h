@@ -9,6 +9,7 @@
 #include "worker/herder/conn_source.h"
 #include "worker/herder/round_pace.h"
 #include "worker/peer.h"
+#include "worker/worker_https.h"
 #include "worker/store/cluster_store.h"
 
 /* A connector that the config topic has named since we began; also a deleted one, until a round is over and nothing of it is
@@ -40,6 +41,7 @@ struct distributed {
     struct cluster_store *store;
     struct member *member;
     struct peer *peer;
+    struct worker_https https; /* of peer */
     struct map *conns;
     uint64_t serials;
     char *url;       /* ours, as advertised */

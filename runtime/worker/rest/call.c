@@ -125,7 +125,7 @@ void call_reply_written(struct call *call, const char *conn, const struct herder
 
     entities_json(out, answer->created ? 201 : 200, answer->body);
     if (answer->created)
-        out->location = entities_location(call->exchange->host, conn);
+        out->location = entities_location(call->exchange->base, conn);
     call_end(call);
 }
 

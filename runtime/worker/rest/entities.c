@@ -132,22 +132,28 @@ void entities_health(struct answer *out, int status, const char *health, const c
     json_decref(body);
 }
 
-void entities_options(struct answer *out, const char *allow, bool text)
+void entities_text(struct answer *out, int status, const char *text, const char *type)
 {
-    *out = (struct answer){.status = 200, .allow = true};
-    if (!text)
-        return;
-    out->body = strdup(allow);
+    *out = (struct answer){.status = status, .body = strdup(text)};
     out->len = out->body != NULL ? strlen(out->body) : 0;
-    out->type = out->body != NULL ? "text/plain" : NULL;
+    out->type = out->body != NULL ? type : NULL;
 }
 
-char *entities_location(const char *host, const char *conn)
+void entities_options(struct answer *out, const char *allow, bool text)
+{
+    if (text)
+        entities_text(out, 200, allow, "text/plain");
+    else
+        entities_empty(out, 200);
+    out->allow = true;
+}
+
+char *entities_location(const char *base, const char *conn)
 {
     struct buf url;
 
     buf_init(&url, LOCATION_MAX);
-    buf_printf(&url, "http://%s/connectors/", host);
+    buf_printf(&url, "%s/connectors/", base);
     if (rest_text_encode_path(&url, conn) == 0)
         return buf_take(&url);
     buf_deinit(&url);

@@ -34,9 +34,11 @@ void entities_failed(struct answer *out, const struct mr_error *err);
 void entities_http_error(struct answer *out,
                          int status); /* "HTTP 404 Not Found", as Jersey words it */
 void entities_health(struct answer *out, int status, const char *health, const char *message);
+/* A text, in the words of a filter that knows no JSON. type: static. */
+void entities_text(struct answer *out, int status, const char *text, const char *type);
 void entities_options(struct answer *out, const char *allow, bool text);
 
-/* Absolute URL of a connector, for Location. host: "name:port". malloc'ed; NULL out of memory. */
-char *entities_location(const char *host, const char *conn);
+/* Absolute URL of a connector, for Location. base: "http://name:port". malloc'ed; NULL out of memory. */
+char *entities_location(const char *base, const char *conn);
 
 #endif

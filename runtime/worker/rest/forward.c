@@ -75,7 +75,7 @@ static void take_success(struct exchange *exchange, const struct peer_answer *fr
         const char *name = NULL;
 
         if (json_get_text(body, "name", &name))
-            exchange->answer.location = entities_location(exchange->host, name);
+            exchange->answer.location = entities_location(exchange->base, name);
     }
     json_decref(body);
 }

@@ -25,7 +25,8 @@ static void spell(char *out, size_t size, const char *host, int port)
 
 static int cannot_listen(const struct worker_listener *listener, int error, struct mr_error *err)
 {
-    const char *host = listener->host;
+    const char *host = listener->host, *scheme = listener->https ? "https" : "http";
+    const char *key = listener->admin ? "admin.listeners" : "listeners";
     char address[300], other[300];
     int port = listener->port;
 
@@ -34,23 +35,23 @@ static int cannot_listen(const struct worker_listener *listener, int error, stru
     switch (error) {
     case EADDRINUSE:
         return mr_fail(err, MR_ERR_IO,
-                       "port %d is in use: another process listens on http://%s%s. Stop it, or "
-                       "set `listeners` to a free port, such as listeners=http://%s",
-                       port, address, host[0] == '\0' ? " (no host: on any interface)" : "", other);
+                       "port %d is in use: another process listens on %s://%s%s. Stop it, or "
+                       "set `%s` to a free port, such as %s=%s://%s",
+                       port, scheme, address, host[0] == '\0' ? " (no host: on any interface)" : "",
+                       key, key, scheme, other);
     case EADDRNOTAVAIL:
         return mr_fail(err, MR_ERR_IO,
-                       "cannot listen on http://%s: this machine has no address %s. Set the host "
-                       "in `listeners` to one of its "
-                       "own, or leave it empty for all",
-                       address, listener->host);
+                       "cannot listen on %s://%s: this machine has no address %s. Set the host in "
+                       "`%s` to one of its own, or leave it empty for all",
+                       scheme, address, listener->host, key);
     case EACCES:
         return mr_fail(err, MR_ERR_IO,
-                       "cannot listen on http://%s: no permission for port %d. Set `listeners` to "
-                       "a port above 1023",
-                       address, port);
+                       "cannot listen on %s://%s: no permission for port %d. Set `%s` to a port "
+                       "above 1023",
+                       scheme, address, port, key);
     default:
-        return mr_fail(err, MR_ERR_IO, "cannot listen on http://%s (property `listeners`): %s",
-                       address, strerror(error));
+        return mr_fail(err, MR_ERR_IO, "cannot listen on %s://%s (property `%s`): %s", scheme,
+                       address, key, strerror(error));
     }
 }
 
@@ -139,12 +140,6 @@ int listener_open(const struct worker_listener *listener, int *port, struct mr_e
 {
     int fd;
 
-    if (listener->https)
-        return mr_fail(err, MR_ERR_CONFIG,
-                       "property `listeners`: https://%s:%d cannot be served, this worker speaks "
-                       "plain HTTP only. Use an http "
-                       "listener on a loopback address behind a TLS proxy",
-                       listener->host, listener->port);
     if (listener->host[0] != '\0') {
         fd = bind_host(listener, err);
     } else {
@@ -207,27 +202,46 @@ static int advertised_port(const struct worker_config *config, int port, int *ou
     return 0;
 }
 
-char *listener_advertised(const struct worker_config *config,
-                          const struct worker_listener *listener, int port, struct mr_error *err)
+/* The first listener of a scheme, of those that clients use; -1: none. */
+static int first_of(const struct worker_config *config, bool https)
+{
+    for (size_t i = 0; i < config->listener_count; i++)
+        if (!config->listeners[i].admin && config->listeners[i].https == https)
+            return (int)i;
+    return -1;
+}
+
+static int choose(const struct worker_config *config, int *out, struct mr_error *err)
 {
     const char *scheme = value_of(config, "rest.advertised.listener");
+    bool https = scheme != NULL && strcasecmp(scheme, "https") == 0;
+
+    if (scheme == NULL && first_of(config, false) < 0)
+        https = true;
+    *out = first_of(config, https);
+    if ((scheme == NULL || https || strcasecmp(scheme, "http") == 0) && *out >= 0)
+        return 0;
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "Invalid value %s for configuration rest.advertised.listener: no listener has "
+                   "this scheme; use that of one of `listeners`",
+                   scheme != NULL ? scheme : "");
+}
+
+char *listener_advertised(const struct worker_config *config, const int *ports, bool *https,
+                          struct mr_error *err)
+{
     const char *host = value_of(config, "rest.advertised.host.name");
     char own[INET6_ADDRSTRLEN];
     char name[320];
+    int chosen, port;
 
-    if (scheme != NULL && strcasecmp(scheme, "http") != 0) {
-        mr_fail(err, MR_ERR_CONFIG,
-                "Invalid value %s for configuration rest.advertised.listener: no listener has this "
-                "scheme, "
-                "use http",
-                scheme);
-        return NULL;
-    }
-    if (advertised_port(config, port, &port, err) != 0)
+    if (choose(config, &chosen, err) != 0 ||
+        advertised_port(config, ports[chosen], &port, err) != 0)
         return NULL;
     own_address(own, sizeof(own));
     if (host == NULL)
-        host = listener->host[0] != '\0' ? listener->host : own;
+        host = config->listeners[chosen].host[0] != '\0' ? config->listeners[chosen].host : own;
     spell(name, sizeof(name), host, port);
+    *https = config->listeners[chosen].https;
     return strdup(name);
 }

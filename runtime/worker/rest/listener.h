@@ -10,8 +10,9 @@
  * IPv4. Negative: MR_ERR_IO or MR_ERR_CONFIG, naming `listeners`, the address, the reason and the remedy. */
 int listener_open(const struct worker_listener *listener, int *port, struct mr_error *err);
 
-/* "host:port" to give to others, malloc'ed. port: of the listener it is derived from. NULL with MR_ERR_CONFIG. */
-char *listener_advertised(const struct worker_config *config,
-                          const struct worker_listener *listener, int port, struct mr_error *err);
+/* Where others reach this worker: "host:port", malloc'ed, and *https. ports: the bound one of each of config->listeners.
+ * rest.advertised.listener chooses the scheme, else http where a listener has it. NULL with MR_ERR_CONFIG. */
+char *listener_advertised(const struct worker_config *config, const int *ports, bool *https,
+                          struct mr_error *err);
 
 #endif

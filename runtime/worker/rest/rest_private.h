@@ -24,7 +24,7 @@ struct exchange {
     const char *signature; /* X-Connect-Authorization */
     const char *signature_algorithm;
     int64_t since_ms; /* monotonic: when the request was complete */
-    char host[264];   /* for Location: the Host header, or the worker's own host:port */
+    char base[280];   /* for Location: http:// and the Host header, or the worker's own host:port */
     struct answer answer;
     struct exchange *next; /* while it is in the gate */
 };

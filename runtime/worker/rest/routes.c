@@ -7,6 +7,7 @@
 #define HEALTH_MS 10000
 
 #define CHANGE ROUTE_CHANGE
+#define INTERNAL (ROUTE_CHANGE | ROUTE_ANY_TYPE | ROUTE_SIGNED)
 
 const struct route routes[] = {
     {"GET", "/", ROUTE_ANY_TYPE, ROUTE_NO_BODY, REQUEST_MS, res_root_info},
@@ -26,10 +27,8 @@ const struct route routes[] = {
     {"PUT", "/connectors/{c}/resume", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_resume},
     {"PUT", "/connectors/{c}/stop", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_stop},
     {"GET", "/connectors/{c}/tasks", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_list},
-    {"POST", "/connectors/{c}/tasks", CHANGE | ROUTE_ANY_TYPE, ROUTE_RAW, REQUEST_MS,
-     res_tasks_put},
-    {"PUT", "/connectors/{c}/fence", CHANGE | ROUTE_ANY_TYPE, ROUTE_RAW, REQUEST_MS,
-     res_tasks_fence},
+    {"POST", "/connectors/{c}/tasks", INTERNAL, ROUTE_RAW, REQUEST_MS, res_tasks_put},
+    {"PUT", "/connectors/{c}/fence", INTERNAL, ROUTE_RAW, REQUEST_MS, res_tasks_fence},
     {"GET", "/connectors/{c}/tasks/{t}/status", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_status},
     {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS,
      res_tasks_restart},

@@ -291,7 +291,7 @@ int member_leave(struct member *member)
     return 0;
 }
 
-struct peer *peer_new(struct loop *loop, struct mr_error *err)
+struct peer *peer_new(struct loop *loop, const struct worker_https *https, struct mr_error *err)
 {
     return (struct peer *)&cluster;
 }

@@ -111,7 +111,7 @@ static void location_encodes_the_name_as_one_piece(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        char *url = entities_location("h:1", cases[i].name);
+        char *url = entities_location("http://h:1", cases[i].name);
 
         assert_string_equal(url, cases[i].url);
         free(url);

@@ -98,7 +98,7 @@ static struct call *new_call(const char *target)
     call->exchange.body = "{\"a\":1}";
     call->exchange.body_len = 7;
     call->exchange.authorization = "Basic x";
-    snprintf(call->exchange.host, sizeof(call->exchange.host), "me:8083");
+    snprintf(call->exchange.base, sizeof(call->exchange.base), "http://me:8083");
     sent[0] = '\0';
     answer_fn = NULL;
     return call;

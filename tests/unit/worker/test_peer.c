@@ -105,7 +105,7 @@ static int set_up(void **state)
     assert_int_equal(getsockname(server.fd, (struct sockaddr *)&addr, &len), 0);
     server.port = ntohs(addr.sin_port);
     f->loop = loop_new(NULL);
-    f->peer = peer_new(f->loop, NULL);
+    f->peer = peer_new(f->loop, NULL, NULL);
     assert_non_null(f->peer);
     *state = f;
     return 0;

@@ -264,14 +264,29 @@ static void listeners_are_read_and_their_mistakes_told_as_connect_does(void **st
         "Invalid value  for configuration listeners: Empty URL found when parsing listeners list.");
 }
 
+static void administration_has_its_own_listeners_or_none(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "listeners=http://a:1");
+    assert_false(f->config.admin_apart);
+    accepted(f, "listeners=http://a:1\nadmin.listeners=");
+    assert_true(f->config.admin_apart);
+    assert_int_equal(f->config.listener_count, 1);
+    accepted(f, "listeners=http://a:1\nadmin.listeners=https://b:2,http://c:3");
+    assert_int_equal(f->config.listener_count, 3);
+    assert_false(f->config.listeners[0].admin);
+    assert_true(f->config.listeners[1].admin && f->config.listeners[1].https);
+    assert_string_equal(f->config.listeners[2].host, "c");
+    refused(f, "admin.listeners=ftp://a:1",
+            "Invalid value ftp://a:1 for configuration admin.listeners: Listener protocol must be "
+            "either \"http\" or \"https\".");
+}
+
 static void what_would_open_a_door_ends_the_start(void **state)
 {
     struct fixture *f = *state;
 
-    refused(f, "rest.extension.classes=org.x.BasicAuth",
-            "rest.extension.classes: REST extensions are not supported yet, and without "
-            "them the API would stand open: remove the key, and put an authenticating proxy before "
-            "a listener on localhost");
     refused(
         f, "config.providers=file",
         "config.providers: config providers are not supported yet, and their ${...} would be taken "
@@ -279,8 +294,7 @@ static void what_would_open_a_door_ends_the_start(void **state)
     refused(f, "exactly.once.source.support=enabled",
             "exactly.once.source.support: exactly-once delivery from sources is not "
             "supported yet: remove the key, or set it to disabled");
-    accepted(f,
-             "rest.extension.classes=\nconfig.providers= \nexactly.once.source.support=DISABLED");
+    accepted(f, "config.providers= \nexactly.once.source.support=DISABLED");
 }
 
 static void security_that_cannot_be_honoured_ends_the_start_with_the_remedy(void **state)
@@ -321,7 +335,6 @@ static void unknown_keys_are_warned_about_with_the_nearest_known_one(void **stat
     assert_true(logged(f, "group.id is a setting of distributed workers: it has no effect here"));
     assert_true(
         logged(f, "config.storage.min.insync.replicas is a setting of distributed workers"));
-    assert_true(logged(f, "admin.listeners has no effect: "));
     assert_false(logged(f, "key.converter.zzz"));
     assert_false(logged(f, "unknown key producer.batch.size"));
     assert_false(logged(f, "metrics.context"));
@@ -674,6 +687,7 @@ int main(void)
         config_test(settings_of_kafka_clients_are_told_with_file_and_line),
         config_test(without_brokers_there_is_a_default),
         config_test(listeners_are_read_and_their_mistakes_told_as_connect_does),
+        config_test(administration_has_its_own_listeners_or_none),
         config_test(what_would_open_a_door_ends_the_start),
         config_test(security_that_cannot_be_honoured_ends_the_start_with_the_remedy),
         config_test(unknown_keys_are_warned_about_with_the_nearest_known_one),
