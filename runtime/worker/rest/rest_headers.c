@@ -129,8 +129,8 @@ static int read_action(const char *action, struct rule *rule, struct mr_error *e
 /* Java's split at each colon, empty parts at the end left out, must give two. */
 static char *split_pair(char *header)
 {
-    char *colon = strchr(header, ':');
     size_t len = strlen(header);
+    char *colon;
 
     while (len > 0 && header[len - 1] == ':')
         header[--len] = '\0';
