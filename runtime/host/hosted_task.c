@@ -185,6 +185,12 @@ static void on_member(void *arg, struct task *task, const char *id)
     note_post(note);
 }
 
+static int64_t on_ask_fence(void *arg, struct task *task)
+{
+    (void)task;
+    return post_question(arg, MSG_FENCE, json_object());
+}
+
 /* Run fn(arg) on a thread of its own that nobody waits for. */
 static bool run_aside(void *(*fn)(void *), void *arg)
 {
@@ -297,6 +303,7 @@ static const struct task_events task_events = {
     .ask_start = on_ask_start,
     .topic_used = on_topic_used,
     .member = on_member,
+    .ask_fence = on_ask_fence,
     .quiet = on_quiet,
     .ended = on_ended,
 };

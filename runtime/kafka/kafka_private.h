@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/pem.h"
 #include "kafka/consumer.h"
+#include "kafka/producer.h"
 
 #include <stdatomic.h>
 
@@ -140,6 +141,38 @@ rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *ja
                                    client_conf_warn warn, void *arg, struct mr_error *err);
 /* rd_kafka_new, conf is taken. NULL with err (MR_ERR_CONFIG). */
 rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, struct mr_error *err);
+
+/* --- producer.c, producer_txn.c --------------------------------------------------------------------------------- */
+
+struct producer_topic {
+    rd_kafka_topic_t *rkt;
+};
+
+/* A transaction as the broker saw it; see producer_txn.c. */
+struct producer_txn {
+    atomic_uint ends_sent; /* EndTxn requests; librdkafka's threads count */
+    atomic_uint ends_bad;  /* answers to them that were none, or errors */
+    bool ending;           /* a commit or abort was begun and gave MR_AGAIN */
+    unsigned sent_before;
+    unsigned bad_before;
+    size_t records; /* handed over since begin */
+    bool tainted;
+};
+
+struct producer {
+    rd_kafka_t *rk;
+    rd_kafka_queue_t *queue; /* the main one: reports and errors */
+    int fd;
+    size_t in_flight; /* sent, report not walked */
+    struct map *topics;
+    size_t max_bytes; /* max.request.size, for texts */
+    char trouble[512];
+    bool fatal;
+    struct producer_txn txn;
+};
+
+/* Before the handle is made: count the ends of transactions that leave. */
+void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf);
 
 /* --- consumer.c, consumer_group.c, consumer_parts.c ------------------------------------------------------------- */
 

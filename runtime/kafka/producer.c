@@ -11,7 +11,6 @@
 #include "kafka/producer.h"
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "kafka/kafka_private.h"
 
 #include <limits.h>
@@ -26,21 +25,6 @@
  * ask once a second: auto-created topics would cost their first record that second. */
 #define ASK_MS 200
 #define ASK_MAX 60
-
-struct producer_topic {
-    rd_kafka_topic_t *rkt;
-};
-
-struct producer {
-    rd_kafka_t *rk;
-    rd_kafka_queue_t *queue; /* the main one: reports and errors */
-    int fd;
-    size_t in_flight; /* sent, report not walked */
-    struct map *topics;
-    size_t max_bytes; /* max.request.size, for texts */
-    char trouble[512];
-    bool fatal;
-};
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
@@ -76,6 +60,7 @@ struct producer *producer_new(const struct props *java, client_conf_warn warn, v
     rd_kafka_conf_get(conf, "message.max.bytes", text, &size);
     p->max_bytes = (size_t)strtoul(text, NULL, 10);
     rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
+    producer_txn_watch(p, conf);
     p->rk = kafka_handle_new(CLIENT_PRODUCER, &conf, err);
     if (p->rk == NULL || open_queue(p, err) != 0)
         producer_free(&p);
@@ -265,6 +250,7 @@ static int send_full(struct producer *p, const struct producer_record *rec, stru
     error = rd_kafka_produceva(p->rk, vus, count);
     if (error == NULL) {
         p->in_flight++;
+        p->txn.records++;
         return 0;
     }
     code = rd_kafka_error_is_fatal(error) ? RD_KAFKA_RESP_ERR__FATAL : rd_kafka_error_code(error);
@@ -285,6 +271,7 @@ int producer_send(struct producer *p, const struct producer_record *rec, struct 
     if (rd_kafka_produce(rec->topic->rkt, rec->partition, 0, (void *)(uintptr_t)rec->value,
                          rec->value_len, rec->key, rec->key_len, rec->opaque) == 0) {
         p->in_flight++;
+        p->txn.records++;
         return 0;
     }
     return refused(p, rec, rd_kafka_last_error(), err);

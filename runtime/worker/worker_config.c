@@ -519,6 +519,7 @@ void worker_config_deinit(struct worker_config *config)
     free_list(config->override_allowlist);
     free(config->cluster.group_id);
     free(config->cluster.protocol);
+    free(config->cluster.exactly_once);
     free(config->cluster.client_id);
     free(config->cluster.key_algorithm);
     free(config->cluster.signature_algorithm);

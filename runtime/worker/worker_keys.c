@@ -146,7 +146,7 @@ static const struct setting cluster_settings[] = {
     REPLICATION("status.storage.replication.factor"),
     {{"exactly.once.source.support", MR_CFG_STRING, .fallback = "disabled",
       .choices = "~DISABLED|PREPARING|ENABLED"},
-     CHECKED},
+     STORED(cluster.exactly_once)},
 };
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
@@ -166,14 +166,16 @@ static const struct {
     const char *key;
     const char *harmless;
     const char *remedy;
+    bool alone; /* refused of a standalone worker only */
 } refused[] = {
     {"config.providers", "",
      "config providers are not supported yet, and their ${...} would be taken literally: remove "
      "the key, "
      "and write the values out"},
     {"exactly.once.source.support", "disabled",
-     "exactly-once delivery from sources is not supported yet: remove the key, or set "
-     "it to disabled"},
+     "a standalone worker can't deliver exactly once from sources: start it by `millrace worker`, "
+     "or set this to disabled",
+     .alone = true},
 };
 
 static const char *const prefixes[] = {
@@ -278,6 +280,8 @@ static void check_refused(struct worker_config *config, struct problems *problem
     for (size_t i = 0; i < COUNT(refused); i++) {
         const char *value = props_get(&config->props, refused[i].key);
 
+        if (refused[i].alone && config->cluster.group_id != NULL)
+            continue;
         if (value != NULL && !worker_keys_blank(value) &&
             strcasecmp(value, refused[i].harmless) != 0)
             worker_keys_problem_of(problems, refused[i].key, "%s: %s", refused[i].key,

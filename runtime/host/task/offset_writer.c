@@ -43,8 +43,7 @@ static json_t *pair_of(const char *key, json_t *value)
     return object;
 }
 
-/* [{key: value}, {key: next}], or NULL as above. */
-static json_t *entry_of(const struct ack_offset *offset)
+json_t *offset_writer_entry(const struct ack_offset *offset)
 {
     const struct mr_source_partition *part = offset->partition;
     json_t *partition =
@@ -70,7 +69,7 @@ static json_t *entries_of(const struct offset_writer *w)
     json_t *entries = json_array();
 
     for (size_t i = 0; i < w->taken_count; i++) {
-        if (json_array_append_new(entries, entry_of(&w->taken[i])) == 0)
+        if (json_array_append_new(entries, offset_writer_entry(&w->taken[i])) == 0)
             continue;
         json_decref(entries);
         return NULL;

@@ -19,6 +19,9 @@
  * value when it can't be sent. */
 typedef int64_t (*offset_writer_put)(void *arg, json_t *entries);
 
+/* [{key: value}, {key: next}], a new reference; NULL: no memory. */
+json_t *offset_writer_entry(const struct ack_offset *offset);
+
 struct offset_writer {
     struct ack_window *window;
     offset_writer_put put;

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "host/task/task_client.h"
+#include "host/task/txn.h"
 #include "host/trace.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@
 
 static bool ending(struct sender *s)
 {
-    return s->task->failed || task_stopping(s->task);
+    return s->task->failed || s->fenced || task_stopping(s->task);
 }
 
 /* Nothing more may be sent, for now or for good. */
@@ -40,11 +41,19 @@ static bool halted(struct sender *s)
 
 /* --- delivery reports ------------------------------------------------------------------------------------------------ */
 
+/* What fails because another producer has our transactional id is no failure of the task's. */
+static void fail(struct sender *s, const struct mr_error *err)
+{
+    s->fenced = s->fenced || (s->txn != NULL && producer_txn_fenced(s->producer));
+    if (!s->fenced)
+        task_fail(s->task, err, NULL);
+}
+
 /* Nothing behind this record may be sent any more. */
 static void lose(struct sender *s, const struct mr_error *err)
 {
     s->lost = true;
-    task_fail(s->task, err, NULL);
+    fail(s, err);
 }
 
 /* Java learns it later, from the producer; a trace begins the same. */
@@ -64,7 +73,7 @@ static void record_lost(struct sender *s, struct record *rec, int code, const ch
     const struct failure failure = {"KAFKA_PRODUCE", PRODUCER_CLASS, rec};
     struct mr_error err = {0};
 
-    if (!s->tolerance->all) {
+    if (!s->tolerance->all || s->txn != NULL) {
         not_delivered(s, code, text);
         return;
     }
@@ -85,7 +94,7 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
     if (code == MR_OK) {
         task_topics_use(s->task, rec->pub.topic);
         ack_window_settle(rec);
-    } else if (code == MR_ERR_TOO_LARGE) {
+    } else if (code == MR_ERR_TOO_LARGE && s->txn == NULL) {
         s->too_large++;                 /* judged by isolate, which may find another one guilty */
     } else if (code != MR_ERR_CLOSED) { /* purged: it stays unsettled */
         record_lost(s, rec, code, text);
@@ -116,7 +125,7 @@ void sender_look_for_trouble(struct sender *s, int64_t now_ms)
     }
     if (fatal) {
         mr_fail(&err, MR_ERR_FATAL, "the producer can't go on: %s", trouble);
-        task_fail(s->task, &err, NULL);
+        fail(s, &err);
     } else if (s->trouble_ms == 0 || now_ms - s->trouble_ms >= TROUBLE_AGAIN_MS) {
         log_warn("producer: %s (%zu records wait; they are sent when the brokers answer)", trouble,
                  producer_in_flight(s->producer));
@@ -181,6 +190,8 @@ static int send_record(struct sender *s, struct record *rec, struct mr_error *er
         .opaque = rec,
     };
 
+    if (rc == MR_OK && s->txn != NULL)
+        rc = txn_begin(s->txn, rec->pub.topic, err);
     if (rc != MR_OK)
         return rc;
     rc = producer_send(s->producer, &out, err);
@@ -427,16 +438,17 @@ void sender_send_again(struct sender *s)
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
-int sender_open(struct sender *s, struct task *task, struct tolerance *tolerance,
-                struct mr_error *err)
+int sender_connect(struct sender *s, struct task *task, struct mr_error *err)
 {
-    s->producer = producer_new(&s->java, task_client_warning, task, err);
-    if (s->producer == NULL)
-        return err->code;
     s->task = task;
+    s->producer = producer_new(&s->java, task_client_warning, task, err);
+    return s->producer != NULL ? MR_OK : err->code;
+}
+
+void sender_open(struct sender *s, struct tolerance *tolerance)
+{
     s->tolerance = tolerance;
     s->window = ack_window_new();
-    return MR_OK;
 }
 
 void sender_drop(struct sender *s)

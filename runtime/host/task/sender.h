@@ -10,12 +10,15 @@
 #include "host/task/topic_create.h"
 #include "kafka/producer.h"
 
+struct txn;
+
 struct sender {
     struct task *task;
     struct tolerance *tolerance;
-    struct props java;         /* the producer's settings; filled before sender_open */
+    struct props java;         /* the producer's settings; filled before sender_connect */
     struct producer *producer; /* NULL: taken back */
     struct ack_window *window;
+    struct txn *txn;             /* what is sent belongs to it; NULL: there are no transactions */
     struct topic_create *topics; /* owned; set before sender_begin; NULL: the brokers' business */
 
     struct batch *sending; /* in the window, records from `at` on are not sent yet; NULL none */
@@ -27,12 +30,13 @@ struct sender {
     size_t too_large; /* records that came back so since the last look */
     bool gap;         /* records behind the first unsettled one were taken back from the producer */
     bool lost;        /* a record failed for good: nothing behind it is sent any more */
+    bool fenced;      /* another producer has the transactional id: nothing is sent any more */
     int64_t trouble_ms; /* when it was told that the client is in trouble; 0: it is in none */
 };
 
-/* tolerance: borrowed for the sender's life. */
-int sender_open(struct sender *s, struct task *task, struct tolerance *tolerance,
-                struct mr_error *err);
+int sender_connect(struct sender *s, struct task *task, struct mr_error *err); /* a producer */
+void sender_open(struct sender *s,
+                 struct tolerance *tolerance); /* borrowed for the sender's life */
 /* The producer goes before the batches: until it is gone it may read from them. Also of a sender that was not opened. */
 void sender_close(struct sender *s);
 void sender_drop(struct sender *s); /* the producer alone: what was not sent never will be */

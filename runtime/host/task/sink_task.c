@@ -346,7 +346,7 @@ void sink_task_run(struct task *task)
 {
     struct sink_task s = {.task = task, .put_due_ms = INT64_MAX};
 
-    if (!task_begin(task))
+    if (!task_begin(task, NULL, NULL))
         return;
     task->inst.sink = &sink_control_table;
     task->inst.sink_arg = &s;

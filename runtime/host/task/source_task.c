@@ -20,6 +20,7 @@
 #include "host/task/pipeline.h"
 #include "host/task/sender.h"
 #include "host/task/task_client.h"
+#include "host/task/txn.h"
 #include "model/task_times.h"
 
 #include <stdlib.h>
@@ -39,13 +40,22 @@
 #define LEASE_BACK_MS 500 /* ... where a lease that is lost may come back for so long; ... */
 #define OVER_STORE_MS 500 /* this: the worker waits a second */
 #define TRIM_MS 2000      /* idle for so long: cached memory goes back */
+#define DEATHS_MS 600000
+
+/* How often the transactional id was lost. */
+struct deaths {
+    int64_t since_ms;
+    int64_t count;
+};
 
 struct source_task {
     struct task *task;
     struct pipeline *pipeline;
     struct batch_pool *pool;
     struct sender sender;
-    struct offset_writer writer;
+    struct offset_writer writer; /* without transactions */
+    struct txn txn;              /* with them: sender.txn leads here */
+    bool restart;                /* in place: through the whole start sequence */
     int64_t graceful_ms;
 
     int64_t next_poll_ms;
@@ -58,7 +68,12 @@ struct source_task {
 
 static bool ending(struct source_task *s)
 {
-    return s->task->failed || task_stopping(s->task);
+    return s->task->failed || s->restart || s->sender.fenced || task_stopping(s->task);
+}
+
+static bool exactly_once(const struct source_task *s)
+{
+    return s->sender.txn != NULL;
 }
 
 /* --- waiting --------------------------------------------------------------------------------------------------------- */
@@ -80,7 +95,7 @@ static void wait_for(struct source_task *s, bool polling, int64_t deadline_ms)
         {.fd = polling ? s->task->wake_fd : -1, .events = POLLIN},
         {.fd = polling ? s->again_fd : -1, .events = POLLIN},
     };
-    int64_t due = offset_writer_due_ms(&s->writer);
+    int64_t due = exactly_once(s) ? txn_due_ms(&s->txn) : offset_writer_due_ms(&s->writer);
 
     task_wait(s->task, fds, 3, due < deadline_ms ? due : deadline_ms);
     if (fds[1].revents != 0) {
@@ -284,12 +299,46 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
         task_fail(s->task, &err, s->task->where);
 }
 
+/* --- transactions -------------------------------------------------------------------------------------------------- */
+
+static void commit(struct source_task *s)
+{
+    struct mr_error err = {0};
+    int rc = txn_commit(&s->txn, &err);
+
+    if (rc == 0)
+        tell_committed(s);
+    else if (rc == MR_ERR_CLOSED)
+        s->restart = true;
+    else if (rc != MR_ERR_TIMEOUT)
+        task_fail(s->task, &err, NULL);
+    if (rc != 0 && !s->task->failed)
+        log_warn("%s", err.text);
+    if (rc == 0 && producer_txn_tainted(s->sender.producer)) {
+        log_info("the end of a transaction was sent twice: the producer is made anew");
+        s->restart = true;
+    }
+}
+
+/* true: a transaction was ended, or is to be. */
+static bool commit_when_due(struct source_task *s, int64_t now_ms)
+{
+    if (!exactly_once(s) || !txn_due(&s->txn, now_ms) ||
+        (!s->txn.open && ack_window_committable(s->sender.window) == 0))
+        return false;
+    commit(s);
+    return true;
+}
+
 /* --- the loop ------------------------------------------------------------------------------------------------------ */
 
 static void turn_paused(struct source_task *s)
 {
     if (s->task->reported != STATE_PAUSED) {
-        offset_writer_flush(&s->writer, clock_ms());
+        if (exactly_once(s) && s->txn.boundary != TXN_CONNECTOR)
+            commit(s);
+        else if (!exactly_once(s))
+            offset_writer_flush(&s->writer, clock_ms());
         task_report(s->task, STATE_PAUSED);
     }
     wait_for(s, false, INT64_MAX);
@@ -313,6 +362,8 @@ static void turn(struct source_task *s)
             wait_for(s, false, INT64_MAX);
         return;
     }
+    if (commit_when_due(s, now_ms))
+        return;
     if (task_paused(s->task)) {
         turn_paused(s);
         return;
@@ -334,19 +385,23 @@ static void turn(struct source_task *s)
 static void serve(struct source_task *s)
 {
     sender_walk_reports(&s->sender);
-    take_answers(s);
-    offset_writer_tick(&s->writer, clock_ms());
+    if (!exactly_once(s)) {
+        take_answers(s);
+        offset_writer_tick(&s->writer, clock_ms());
+    }
     sender_look_for_trouble(&s->sender, clock_ms());
 }
 
-/* The lease is lost. What poll has handed over waits in the window; offsets, and answers about them, wait too. */
+/* The lease is lost. What poll has handed over waits in the window; offsets, and answers about them, wait too. Of a transaction
+ * nothing stays: its producer is gone, and with a new lease the task begins anew, where the last one ended. */
 static void rest(struct source_task *s)
 {
     bool renewed;
 
+    s->restart = exactly_once(s);
     sender_take_back(&s->sender);
     task_lease_rest(s->task);
-    while (!(renewed = task_lease_act(s->task)) && !ending(s))
+    while (!(renewed = task_lease_act(s->task)) && !s->task->failed && !task_stopping(s->task))
         task_wait(s->task, NULL, 0, INT64_MAX);
     if (renewed && !ending(s))
         sender_send_again(&s->sender);
@@ -360,6 +415,8 @@ static void loop(struct source_task *s)
             continue;
         }
         serve(s);
+        if (ending(s))
+            break;
         if (s->sender.too_large > 0)
             sender_isolate(&s->sender);
         else if (!s->task->failed)
@@ -438,6 +495,29 @@ static bool lease_is_back(struct source_task *s)
     return back;
 }
 
+/* With what the plugin has handed over complete, the open transaction is committed; else it vanishes, and is read again. */
+static void finish_transaction(struct source_task *s, int64_t send_ms)
+{
+    struct mr_error err = {0};
+    int rc = MR_ERR_STATE;
+
+    if (s->sender.producer == NULL)
+        return;
+    if (!s->task->failed && !s->restart && !s->sender.fenced)
+        finish_sending(s, send_ms);
+    if (!s->task->failed && !s->restart && !s->sender.fenced && s->sender.sending == NULL &&
+        s->txn.boundary != TXN_CONNECTOR && task_lease_held(s->task)) {
+        rc = txn_commit(&s->txn, &err);
+        if (rc == 0)
+            tell_committed(s);
+        else
+            log_warn("%s", err.text);
+    }
+    if (rc != 0)
+        txn_abort(&s->txn);
+    sender_drop(&s->sender);
+}
+
 /* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop. What a poll hands over that
  * came back late still gets a moment for both. Without a lease nothing is sent and nothing stored. */
 static void finish(struct source_task *s)
@@ -447,6 +527,10 @@ static void finish(struct source_task *s)
     int64_t store_ms = from_ms + s->graceful_ms * 9 / 10;
     int64_t over_ms = from_ms + s->graceful_ms;
 
+    if (exactly_once(s)) {
+        finish_transaction(s, send_ms);
+        return;
+    }
     if (s->sender.producer != NULL)
         finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
     if (s->sender.producer != NULL && !task_lease_held(s->task))
@@ -466,6 +550,46 @@ static bool wait_shortly(void *task, int64_t ms)
 {
     task_wait(task, NULL, 0, clock_ms() + ms);
     return !task_stopping(task) && task_lease_held(task);
+}
+
+static int connect_producer(struct source_task *s, struct mr_error *err)
+{
+    struct task *task = s->task;
+    const struct task_client_spec client = {task->connector, task->number, task->worker,
+                                            &task->connector_config};
+    int rc;
+
+    sender_drop(&s->sender);
+    props_deinit(&s->sender.java);
+    rc = task_client_producer(&client, &s->sender.java, err);
+    if (rc == MR_OK && exactly_once(s))
+        rc = txn_settings(task, &s->sender.java, err);
+    return rc == MR_OK ? sender_connect(&s->sender, task, err) : rc;
+}
+
+/* Under exactly-once, before the worker is asked whether the task is still to run: the producers of earlier sets of tasks are
+ * fenced, then the transactional id is this task's. A slow task that took it from a newer one is told so by that answer. */
+static bool claim(void *arg)
+{
+    struct source_task *s = arg;
+    struct task *task = s->task;
+    struct task_answer *answer = task_answer_wait(task, task->events->ask_fence(task->arg, task));
+    struct mr_error err = {0};
+    int rc = MR_ERR_CLOSED;
+
+    if (answer != NULL && answer->error[0] != '\0')
+        rc = mr_fail(&err, MR_ERR_FATAL, "%s", answer->error);
+    else if (answer != NULL && task_lease_act(task))
+        rc = connect_producer(s, &err);
+    if (rc == MR_OK)
+        rc = txn_open(&s->txn, task, &s->sender, &err);
+    if (rc == MR_OK)
+        rc = txn_init(&s->txn, &err);
+    task_lease_rest(task);
+    task_answer_free(answer);
+    if (rc != MR_OK && rc != MR_ERR_CLOSED)
+        task_fail(task, &err, NULL);
+    return rc == MR_OK;
 }
 
 static bool open_all(struct source_task *s)
@@ -490,12 +614,12 @@ static bool open_all(struct source_task *s)
     s->pipeline = pipeline_new(&spec, &err);
     task_left(task);
     if (s->pipeline == NULL || task_times_read(task->worker, &times, &err) != MR_OK ||
-        task_client_producer(&client, &s->sender.java, &err) != MR_OK ||
-        sender_open(&s->sender, task, pipeline_tolerance(s->pipeline), &err) != MR_OK ||
+        (!exactly_once(s) && connect_producer(s, &err) != MR_OK) ||
         topic_create_open(&creation, &s->sender.topics, &err) != MR_OK) {
         task_fail(task, &err, NULL);
         return false;
     }
+    sender_open(&s->sender, pipeline_tolerance(s->pipeline));
     s->pool = batch_pool_new(&host_api_table, task_client_budget(&s->sender.java), BATCH_RECORDS);
     s->graceful_ms = times.graceful_ms;
     offset_writer_init(&s->writer, s->sender.window, put_offsets, s, times.flush_interval_ms,
@@ -507,6 +631,7 @@ static void close_all(struct source_task *s)
 {
     offset_writer_deinit(&s->writer);
     sender_close(&s->sender);
+    txn_close(&s->txn);
     batch_pool_free(&s->pool);
     pipeline_free(&s->pipeline);
 }
@@ -530,15 +655,65 @@ static void drop_producer(void *arg)
     sender_drop(&s->sender);
 }
 
-void source_task_run(struct task *task)
+/* From start to stop. true: once more, in place. */
+static bool live(struct task *task, bool *fenced)
 {
     struct source_task s = {.task = task, .again_fd = -1, .backoff_ms = RETRY_MIN_MS};
 
-    if (!task_begin(task))
-        return;
+    if (txn_wanted(task->worker))
+        s.sender.txn = &s.txn;
+    if (!task_begin(task, exactly_once(&s) ? claim : NULL, &s)) {
+        close_all(&s);
+        return false;
+    }
     task->inst.offset_read = read_offset;
     task->inst.offset_arg = &s;
     pthread_cleanup_push(drop_producer, &s);
     run(&s);
     pthread_cleanup_pop(0);
+    *fenced = s.sender.fenced;
+    return (s.restart || s.sender.fenced) && !task->failed && !task_stopping(task);
+}
+
+/* Whose transactional id was taken over without a word of the worker's has a twin, or was too slow for its transaction: it begins
+ * anew as a host does that died, and not for ever. false: it is to end. */
+static bool may_live_again(struct task *task, struct deaths *deaths)
+{
+    static const int64_t delays_ms[] = {0, 1000, 5000, 30000};
+    int64_t most = task_client_number(task->worker, "millrace.restart.max", 5, 0, INT32_MAX);
+    int64_t now_ms = clock_ms();
+    struct mr_error err = {0};
+    size_t at;
+
+    if (now_ms - deaths->since_ms > DEATHS_MS)
+        *deaths = (struct deaths){.since_ms = now_ms};
+    at = (size_t)deaths->count++;
+    if (deaths->count > most) {
+        mr_fail(&err, MR_ERR_FATAL,
+                "another producer took the transactional id over, or a transaction was open for "
+                "longer than transaction.timeout.ms, %lld times in ten minutes. A faster producer, "
+                "a larger producer.override.transaction.timeout.ms, a shorter "
+                "transaction.boundary.interval.ms or transaction.boundary=poll may help; see also "
+                "that no other cluster has this group.id and a connector of this name",
+                (long long)deaths->count);
+        task_fail(task, &err, NULL);
+        return false;
+    }
+    at = at < 4 ? at : 3;
+    log_warn("the transactional id was taken over: the task begins anew in %lld ms",
+             (long long)delays_ms[at]);
+    return task_lease_sleep(task, delays_ms[at], true);
+}
+
+void source_task_run(struct task *task)
+{
+    struct deaths deaths = {0};
+    bool fenced = false;
+
+    while (live(task, &fenced)) {
+        task_unmake(task);
+        task_lease_rest(task);
+        if (fenced && !may_live_again(task, &deaths))
+            return;
+    }
 }

@@ -492,19 +492,24 @@ static bool start_check(struct task *task)
     return ok;
 }
 
-/* Its answer is worth as much as the lease: asked again when that was lost meanwhile. */
-static bool may_begin(struct task *task)
+/* Claim and answer are worth as much as the lease: both anew when that was lost meanwhile. */
+static bool may_begin(struct task *task, bool (*claim)(void *arg), void *arg)
 {
+    bool claimed;
+
     do {
         while (!task_lease_held(task) && !task_stopping(task))
             task_wait(task, NULL, 0, INT64_MAX);
-        if (task_stopping(task) || !start_check(task))
+        if (task_stopping(task))
             return false;
-    } while (!task_lease_act(task));
+        claimed = claim == NULL || claim(arg);
+        if (task->failed || task_stopping(task) || (claimed && !start_check(task)))
+            return false;
+    } while (!claimed || !task_lease_act(task));
     return true;
 }
 
-bool task_begin(struct task *task)
+bool task_begin(struct task *task, bool (*claim)(void *arg), void *arg)
 {
     struct mr_error err = {0};
 
@@ -512,7 +517,7 @@ bool task_begin(struct task *task)
         task_report(task, STATE_PAUSED);
         task_wait(task, NULL, 0, INT64_MAX);
     }
-    if (!may_begin(task))
+    if (!may_begin(task, claim, arg))
         return false;
     if (instance_init(&task->inst, task->plugin, &task->config, &err) != MR_OK) {
         task_fail(task, &err, NULL);
@@ -523,6 +528,12 @@ bool task_begin(struct task *task)
     task->inst.connector = task->connector;
     task->inst.task = task->number;
     return true;
+}
+
+void task_unmake(struct task *task)
+{
+    instance_deinit(&task->inst);
+    task->inst = (struct instance){0};
 }
 
 bool task_start_plugin(struct task *task)

@@ -34,6 +34,7 @@ struct task_events {
     /* Records were delivered to this topic, or came from it: once each, until task_topics_forget. NULL: nobody keeps that. */
     void (*topic_used)(void *arg, struct task *task, const char *topic);
     void (*member)(void *arg, struct task *task, const char *id); /* its consumer's, in its group */
+    int64_t (*ask_fence)(void *arg, struct task *task); /* source tasks under exactly-once */
     /* The lease is lost, and nothing is under way any more: ask task_lease_quiet. */
     void (*quiet)(void *arg, struct task *task);
     void (*ended)(void *arg,

@@ -75,9 +75,11 @@ struct task {
 
 /* --- for the loops; all on the task's thread ------------------------------------------------------------------------- */
 
-/* Wait while the target is PAUSED, ask the worker whether the task is still to run here, make the instance.
- * true: go on. false: end now (stopped, not ours any more, or failed). */
-bool task_begin(struct task *task);
+/* Wait while the target is PAUSED, claim what nobody else may hold (NULL: nothing), ask the worker whether the task is still to
+ * run here, make the instance. true: go on. false: end now (stopped, not ours any more, or failed).
+ * claim: also again, when the lease was lost meanwhile; false: it failed, or the task is stopping or without a lease */
+bool task_begin(struct task *task, bool (*claim)(void *arg), void *arg);
+void task_unmake(struct task *task); /* the instance, so that it can begin again */
 /* The plugin's start(); reports RUNNING. false: failed, or stopped meanwhile. */
 bool task_start_plugin(struct task *task);
 void task_stop_plugin(struct task *task); /* its stop(), if start was called */

@@ -75,6 +75,9 @@ struct source_parts {
  * may_start  is this task, started with this generation, still to run here?
  * joined     a sink task that runs here is this member of its consumer group. NULL: nobody else need know
  * member     the newest such id of that task, "CONN-TASK", that any worker has told; NULL none. NULL with `joined`
+ * fence      no producer of an earlier set of this source's tasks can commit any more once done runs. patient: it is one of ours,
+ *            tried again until that is settled. NULL: there are no transactions
+ * sync       done, once all that is known elsewhere is known here: before may_start is asked. NULL: that is so at any time
  * readable   does it know what there is? NULL: always. Until then parts->readable is to come
  * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it serves, as does a NULL function
  * topic_used a task here sent records to this topic, or was given some of it: kept, unless it is known
@@ -117,6 +120,9 @@ struct conn_source {
                       int64_t generation);
     void (*joined)(struct conn_source *source, const char *task, const char *member);
     const char *(*member)(const struct conn_source *source, const char *task);
+    void (*fence)(struct conn_source *source, const char *conn, bool patient, connectors_done done,
+                  void *arg);
+    void (*sync)(struct conn_source *source, connectors_done done, void *arg);
     bool (*readable)(const struct conn_source *source);
     const char *(*stage)(const struct conn_source *source);
     void (*topic_used)(struct conn_source *source, const char *conn, int task, const char *topic);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "kafka/client_conf.h"
 #include "worker/herder/distributed_private.h"
+#include "worker/herder/fence_round.h"
 #include "worker/herder/log_control.h"
 #include "worker/herder/signature.h"
 
@@ -68,6 +69,7 @@ static void free_conn(void *value)
     struct dist_conn *conn = value;
 
     task_writer_forget(conn);
+    fence_round_free(&conn->round);
     work_list_deinit(&conn->missing);
     free(conn->name);
     free(conn);
@@ -80,7 +82,7 @@ void distributed_forget(struct distributed *d)
     for (size_t i = 0; map_next(d->conns, &i, NULL, &value);) {
         struct dist_conn *conn = value;
 
-        if (conn->known || conn->stopping || conn->writing ||
+        if (conn->known || conn->stopping || conn->writing || conn->fencing ||
             connectors_sharing(d->connectors, conn->name))
             continue;
         map_remove(d->conns, conn->name);
@@ -88,8 +90,8 @@ void distributed_forget(struct distributed *d)
     }
 }
 
-static const struct catalog_plugin *plugin_of(const struct distributed *d,
-                                              const struct config_conn *config)
+const struct catalog_plugin *distributed_plugin(const struct distributed *d,
+                                                const struct config_conn *config)
 {
     const char *name = props_get(config->config, "connector.class");
 
@@ -100,7 +102,7 @@ static void show(const struct distributed *d, const struct config_conn *config,
                  struct source_conn *out)
 {
     *out = (struct source_conn){.name = config->name,
-                                .plugin = plugin_of(d, config),
+                                .plugin = distributed_plugin(d, config),
                                 .config = config->config,
                                 .target = config->target,
                                 .task_count = (size_t)config_state_tasks(config)};
@@ -399,7 +401,7 @@ static void on_share(struct conn_source *source, const char *name, struct share 
 
     if (config == NULL || conn == NULL)
         return;
-    out->plugin = plugin_of(d, config);
+    out->plugin = distributed_plugin(d, config);
     if (out->plugin != NULL)
         want(d, conn, config, out);
     else
@@ -483,6 +485,7 @@ static void on_committed(struct distributed *d, const struct config_change *chan
 {
     struct dist_conn *conn = conn_of(d, change->name);
 
+    cluster_fence_cancel(conn);
     conn->held = true;
     conn->held_offset = config_state_offset(distributed_config(d));
     connectors_reshare(d->connectors, conn->name);
@@ -655,6 +658,7 @@ static void on_free(struct conn_source *source)
     loop_timer_cancel(&d->key_timer);
     loop_timer_cancel(&d->wish_timer);
     loop_timer_cancel(&d->goodbye_timer);
+    cluster_fence_end(d);
     member_free(&d->member);
     peer_free(&d->peer);
     worker_https_deinit(&d->https);
@@ -721,6 +725,19 @@ static struct member *open_member(struct distributed *d, struct mr_error *err)
     return member;
 }
 
+static void on_fence(struct conn_source *source, const char *name, bool patient,
+                     connectors_done done, void *arg)
+{
+    cluster_fence(self_of(source), name, patient, done, arg);
+}
+
+static void on_sync(struct conn_source *source, connectors_done done, void *arg)
+{
+    struct distributed *d = self_of(source);
+
+    cluster_store_refresh(d->store, d->parts.config->cluster.sync_ms, done, arg);
+}
+
 static const struct conn_source table = {
     .run_on = run_on,
     .find = on_find,
@@ -744,6 +761,7 @@ static const struct conn_source table = {
     .may_start = on_may_start,
     .joined = on_joined,
     .member = on_member,
+    .fence = on_fence,
     .readable = on_readable,
     .stage = on_stage,
     .topic_used = on_topic_used,
@@ -811,6 +829,8 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
         return NULL;
     }
     d->source.offsets = cluster_store_offsets(d->store);
+    if (strcasecmp(parts->config->cluster.exactly_once, "enabled") == 0)
+        d->source.sync = on_sync;
     d->source.peer = d->peer;
     return &d->source;
 }

@@ -29,7 +29,14 @@ struct dist_conn {
     bool again;   /* and is to be made anew after that */
     int64_t backoff_ms;
     struct loop_timer retry;
+    /* cluster_fence.c */
+    bool fencing;              /* a round is under way */
+    struct fence_round *round; /* its first half */
+    uint64_t fence_serial;
+    int64_t fence_generation;
 };
+
+struct fence_wait;
 
 /* Steps of acting on a round. STOPPING: what was revoked still ends, or the config topic is still read. */
 enum dist_step { DIST_IDLE, DIST_STOPPING };
@@ -84,6 +91,7 @@ struct distributed {
     char *twin;       /* who advertises what we do, and was named for it last; "" nobody */
     bool leaving;
     struct loop_timer goodbye_timer;
+    struct fence_wait *fence_waits; /* cluster_fence.c */
     /* key_keeper.c */
     struct loop_timer key_timer;
     bool key_writing;
@@ -97,6 +105,9 @@ const struct config_state *distributed_config(const struct distributed *d);
 const char *distributed_stopping(const struct distributed *d);
 /* Let go of deleted connectors of which nothing is under way any more. */
 void distributed_forget(struct distributed *d);
+/* NULL: its class is not installed here. */
+const struct catalog_plugin *distributed_plugin(const struct distributed *d,
+                                                const struct config_conn *config);
 /* Ask the group for another round, now. */
 void distributed_rejoin(struct distributed *d, const char *why);
 
@@ -138,6 +149,15 @@ void cluster_status_read(struct distributed *d, const char *conn,
 
 void task_writer_made(struct distributed *d, const char *conn, struct props *configs, size_t count);
 void task_writer_forget(struct dist_conn *conn); /* cancel what waits */
+
+/* --- cluster_fence.c -------------------------------------------------------------------------------------------------- */
+
+/* Fence the producers of a source connector's earlier sets of tasks, if any are left. patient: what may pass is tried again. done
+ * runs once, not before this returns if the answer is not at hand. */
+void cluster_fence(struct distributed *d, const char *conn, bool patient, connectors_done done,
+                   void *arg);
+void cluster_fence_cancel(struct dist_conn *conn); /* its tasks were configured anew */
+void cluster_fence_end(struct distributed *d);     /* closing: before peers and store end */
 
 /* --- key_keeper.c ------------------------------------------------------------------------------------------------------- */
 

@@ -16,6 +16,7 @@
 #include "model/topic_tracking.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/offset_desk.h"
+#include "worker/herder/start_desk.h"
 #include "worker/herder/conn_source.h"
 #include "worker/herder/judge.h"
 #include "worker/herder/log_control.h"
@@ -36,6 +37,7 @@ struct herder {
     const struct catalog *catalog;
     struct supervisor *sup;
     struct offset_desk desk;
+    struct start_desk starts;
     struct connectors *connectors;
     struct judge *judge;
     struct conn_source *source;
@@ -418,6 +420,16 @@ void herder_put_tasks(struct herder *herder, const char *conn, const struct prop
                               pending_new(herder, conn, done, arg));
 }
 
+void herder_fence(struct herder *herder, const char *conn, herder_done done, void *arg)
+{
+    if (herder->source->fence == NULL)
+        refuse(done, arg, MR_ERR_FATAL,
+               "Kafka Connect in standalone mode does not support exactly-once source connectors.");
+    else if (!elsewhere(herder, SOURCE_LEADS, conn, -1, done, arg))
+        herder->source->fence(herder->source, conn, false, on_done,
+                              pending_new(herder, conn, done, arg));
+}
+
 struct peer *herder_peer(const struct herder *herder)
 {
     return herder->source->peer;
@@ -708,17 +720,12 @@ static void on_topic_used(void *arg, const char *conn, int task, const char *top
 
 static void on_start_check(void *arg, const char *conn, int64_t id, int task, int64_t generation)
 {
-    struct herder *herder = arg;
-
-    supervisor_start_checked_take(
-        herder->sup, conn, id, herder->source->may_start(herder->source, conn, task, generation),
-        sink_members_left(herder->sink_members, herder->source, conn, task));
+    start_desk_check(&((struct herder *)arg)->starts, conn, id, task, generation);
 }
 
 static void on_fence(void *arg, const char *conn, int64_t id)
 {
-    supervisor_fenced(((struct herder *)arg)->sup, conn, id,
-                      "exactly-once needs a distributed worker, and this one is standalone");
+    start_desk_fence(&((struct herder *)arg)->starts, conn, id);
 }
 
 static void on_died(void *arg, const char *conn, const struct supervisor_death *death)
@@ -885,6 +892,8 @@ struct herder *herder_new(const struct herder_options *options, struct mr_error 
         return NULL;
     }
     herder->desk = (struct offset_desk){herder->sup, herder->source->offsets};
+    herder->starts =
+        (struct start_desk){herder->loop, herder->sup, herder->source, herder->sink_members};
     herder->judge = judge_new(herder->loop, herder->catalog, herder->config);
     open_connectors(herder);
     return herder;

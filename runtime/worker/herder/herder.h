@@ -127,6 +127,9 @@ int herder_check_claim(const struct herder *herder, const struct herder_claim *c
 void herder_put_tasks(struct herder *herder, const char *conn, const struct props *configs,
                       size_t count, herder_done done, void *arg); /* copied */
 
+/* The same for another worker's source task that is about to start: fence those of earlier sets. */
+void herder_fence(struct herder *herder, const char *conn, herder_done done, void *arg);
+
 /* HTTP to other workers; NULL where there are none. */
 struct peer *herder_peer(const struct herder *herder);
 

@@ -95,24 +95,6 @@ void res_tasks_put(struct call *call)
         put_tasks(call);
 }
 
-/* Without exactly-once sources this worker has no tasks to fence, whatever a worker that has them may ask. */
-static void fence(struct call *call)
-{
-    json_t *info = herder_info(call_herder(call), call_var(call, 0));
-    const char *type = "";
-
-    if (info == NULL)
-        call_reply_error(call, 404, "Connector %s not found", call_var(call, 0));
-    else if (!json_get_text(info, "type", &type) || strcmp(type, "source") != 0)
-        call_reply_error(call, 400, "Connector %s is not a source connector", call_var(call, 0));
-    else
-        call_reply_error(call, 500,
-                         "This worker does not have exactly-once source support enabled: it can't "
-                         "fence the tasks of connector %s",
-                         call_var(call, 0));
-    json_decref(info);
-}
-
 void res_tasks_fence(struct call *call)
 {
     if (herder_peer(call_herder(call)) == NULL)
@@ -120,7 +102,7 @@ void res_tasks_fence(struct call *call)
             call, 500,
             "Kafka Connect in standalone mode does not support exactly-once source connectors.");
     else if (is_signed(call))
-        fence(call);
+        herder_fence(call_herder(call), call_var(call, 0), stored, call);
 }
 
 static void restarted(void *arg, const struct herder_answer *answer)

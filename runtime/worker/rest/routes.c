@@ -5,6 +5,7 @@
 
 #define REQUEST_MS 90000 /* Connect's constant */
 #define HEALTH_MS 10000
+#define FENCE_MS 115000 /* a round takes 90 s at most */
 
 #define CHANGE ROUTE_CHANGE
 #define INTERNAL (ROUTE_CHANGE | ROUTE_ANY_TYPE | ROUTE_SIGNED)
@@ -28,7 +29,7 @@ const struct route routes[] = {
     {"PUT", "/connectors/{c}/stop", CHANGE, ROUTE_NO_BODY, REQUEST_MS, res_connectors_stop},
     {"GET", "/connectors/{c}/tasks", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_list},
     {"POST", "/connectors/{c}/tasks", INTERNAL, ROUTE_RAW, REQUEST_MS, res_tasks_put},
-    {"PUT", "/connectors/{c}/fence", INTERNAL, ROUTE_RAW, REQUEST_MS, res_tasks_fence},
+    {"PUT", "/connectors/{c}/fence", INTERNAL, ROUTE_RAW, FENCE_MS, res_tasks_fence},
     {"GET", "/connectors/{c}/tasks/{t}/status", 0, ROUTE_NO_BODY, REQUEST_MS, res_tasks_status},
     {"POST", "/connectors/{c}/tasks/{t}/restart", CHANGE, ROUTE_NO_BODY, REQUEST_MS,
      res_tasks_restart},

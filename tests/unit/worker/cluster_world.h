@@ -7,6 +7,7 @@
 #include "herder_world.h"
 #include "worker/herder/distributed.h"
 #include "worker/herder/distributed_private.h"
+#include "worker/herder/fence_round.h"
 #include "worker/herder/herder.h"
 
 #include "base/clock.h"
@@ -35,6 +36,8 @@ static struct cluster {
     struct work_list held; /* as it was reported last */
     peer_done peer_fn;
     void *peer_arg;
+    fence_round_done fence_fn; /* of the round under way, NULL none */
+    void *fence_arg;
     char trace[64];   /* of the last status */
     int64_t lease_ms; /* of the store */
 } cluster;
@@ -156,6 +159,30 @@ void cluster_store_put_target(struct cluster_store *store, const char *conn,
     assert_non_null(store);
     note("write target %s %s\n", conn, target_state_name(target));
     asked(done, arg);
+}
+
+void cluster_store_put_task_count(struct cluster_store *store, const char *conn, int count,
+                                  cluster_store_done done, void *arg)
+{
+    note("write count %s %d\n", conn, count);
+    asked(done, arg);
+}
+
+struct fence_round *fence_round_new(struct loop *loop, const struct fence_order *order,
+                                    fence_round_done done, void *arg, struct mr_error *err)
+{
+    note("fence %s-%s-0 to %d\n", order->group, order->conn, order->count - 1);
+    cluster.fence_fn = done;
+    cluster.fence_arg = arg;
+    return (struct fence_round *)&cluster;
+}
+
+void fence_round_free(struct fence_round **round)
+{
+    if (*round != NULL && cluster.fence_fn != NULL)
+        note("fence off\n");
+    cluster.fence_fn = NULL;
+    *round = NULL;
 }
 
 void cluster_store_put_session_key(struct cluster_store *store,
@@ -356,7 +383,7 @@ static void on_failed(void *arg, const struct mr_error *err)
     ((struct fixture *)arg)->failed = err->code;
 }
 
-static void on_ended(void *arg)
+__attribute__((unused)) static void on_ended(void *arg)
 {
     ((struct fixture *)arg)->ended = true;
 }
@@ -452,6 +479,8 @@ static void round_ends(const struct round *round)
     work_list_deinit(&given.revoked);
 }
 
+static char support[] = "disabled"; /* exactly.once.source.support; room for "enabled" */
+
 static int set_up(void **state)
 {
     static char *macs[] = {(char *)(uintptr_t) "HmacSHA256", NULL};
@@ -466,6 +495,7 @@ static int set_up(void **state)
                                        .path = "w",
                                        .worker_id = (char *)(uintptr_t) "me:8083",
                                        .cluster = {.group_id = (char *)(uintptr_t) "g",
+                                                   .exactly_once = support,
                                                    .protocol = (char *)(uintptr_t) "sessioned",
                                                    .client_id = (char *)(uintptr_t) "",
                                                    .key_ttl_ms = 3600000,
@@ -528,7 +558,7 @@ static void task_says(const char *conn, int task, enum state state)
     world.events.task_status(world.arg, conn, task, state, NULL);
 }
 
-static void died(const char *conn)
+__attribute__((unused)) static void died(const char *conn)
 {
     struct supervisor_death death = {true, -1, "drained"};
 

@@ -319,6 +319,13 @@ void herder_put_tasks(struct herder *herder, const char *conn, const struct prop
         herder_fake_done(done, arg, NULL, false);
 }
 
+void herder_fence(struct herder *herder, const char *conn, herder_done done, void *arg)
+{
+    herder_fake_note(herder, "fence %s; ", conn);
+    if (!herder_fake_settled(herder, conn, "Connector %s not found", done, arg))
+        herder_fake_done(done, arg, NULL, false);
+}
+
 struct peer *herder_peer(const struct herder *herder)
 {
     (void)herder;

@@ -292,8 +292,8 @@ static void what_would_open_a_door_ends_the_start(void **state)
         "config.providers: config providers are not supported yet, and their ${...} would be taken "
         "literally: remove the key, and write the values out");
     refused(f, "exactly.once.source.support=enabled",
-            "exactly.once.source.support: exactly-once delivery from sources is not "
-            "supported yet: remove the key, or set it to disabled");
+            "exactly.once.source.support: a standalone worker can't deliver exactly once from "
+            "sources: start it by `millrace worker`, or set this to disabled");
     accepted(f, "config.providers= \nexactly.once.source.support=DISABLED");
 }
 
@@ -616,8 +616,7 @@ static void a_cluster_s_worker_is_told_what_is_missing_or_wrong(void **state)
     cluster_refused(f, "heartbeat.interval.ms=10000",
                     "Heartbeat must be set lower than the session timeout");
     cluster_refused(f, "connect.protocol=quick", "connect.protocol");
-    cluster_refused(f, "exactly.once.source.support=preparing",
-                    "exactly-once delivery from sources is not supported yet");
+    cluster_refused(f, "exactly.once.source.support=sometimes", "exactly.once.source.support");
     cluster_refused(f, "inter.worker.signature.algorithm=HmacSHA512",
                     "Signature algorithm must be present in inter.worker.verification.algorithms "
                     "list");

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A question from the supervisor's event to the source and back to the supervisor, which drops the answer when that host has gone
+ * meanwhile. Where the source has to read on before it knows (exactly-once: a slow task may have taken its transactional id from
+ * a newer one, and must hear of that), reading is tried until it succeeds. */
+#include "worker/herder/start_desk.h"
+
+#include <stdlib.h>
+
+#define AGAIN_MS 500
+
+struct start_question {
+    struct start_desk *desk;
+    char *conn;
+    int64_t id;
+    int task;
+    int64_t generation;
+    struct loop_timer retry;
+};
+
+static struct start_question *question_new(struct start_desk *desk, const char *conn, int64_t id)
+{
+    struct start_question *question = calloc(1, sizeof(*question));
+
+    mr_assert(question != NULL);
+    question->desk = desk;
+    question->conn = strdup(conn);
+    mr_assert(question->conn != NULL);
+    question->id = id;
+    return question;
+}
+
+static void question_free(struct start_question *question)
+{
+    free(question->conn);
+    free(question);
+}
+
+static void check(const struct start_desk *desk, const char *conn, int64_t id, int task,
+                  int64_t generation)
+{
+    supervisor_start_checked_take(desk->sup, conn, id,
+                                  desk->source->may_start(desk->source, conn, task, generation),
+                                  sink_members_left(desk->members, desk->source, conn, task));
+}
+
+static void sync_again(void *arg);
+
+static void on_synced(void *arg, const struct mr_error *err)
+{
+    struct start_question *question = arg;
+
+    if (err != NULL && err->code != MR_ERR_CLOSED) {
+        loop_timer_start(question->desk->loop, &question->retry, AGAIN_MS, sync_again, question);
+        return;
+    }
+    if (err == NULL)
+        check(question->desk, question->conn, question->id, question->task, question->generation);
+    question_free(question);
+}
+
+static void sync_again(void *arg)
+{
+    struct start_question *question = arg;
+
+    question->desk->source->sync(question->desk->source, on_synced, question);
+}
+
+void start_desk_check(struct start_desk *desk, const char *conn, int64_t id, int task,
+                      int64_t generation)
+{
+    struct start_question *question;
+
+    if (desk->source->sync == NULL) {
+        check(desk, conn, id, task, generation);
+        return;
+    }
+    question = question_new(desk, conn, id);
+    question->task = task;
+    question->generation = generation;
+    sync_again(question);
+}
+
+static void on_fenced(void *arg, const struct mr_error *err)
+{
+    struct start_question *question = arg;
+
+    supervisor_fenced(question->desk->sup, question->conn, question->id,
+                      err != NULL ? err->text : NULL);
+    question_free(question);
+}
+
+void start_desk_fence(struct start_desk *desk, const char *conn, int64_t id)
+{
+    if (desk->source->fence == NULL)
+        supervisor_fenced(desk->sup, conn, id,
+                          "exactly-once needs a distributed worker, and this one is standalone");
+    else
+        desk->source->fence(desk->source, conn, true, on_fenced, question_new(desk, conn, id));
+}

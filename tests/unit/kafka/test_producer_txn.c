@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transactions against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what ends well, what must not be used again. */
+#include "kafka/producer.h"
+
+#include "base/clock.h"
+#include "mock_kafka.h"
+
+#include <string.h>
+
+#define END_TXN 26
+#define LIMIT_MS 20000
+
+static struct mock_kafka kafka;
+static struct producer *p;
+static struct producer_topic *topic;
+static char name[64]; /* of the topic, and the transactional id */
+static size_t delivered;
+static size_t failed;
+
+static void on_report(void *arg, void *opaque, int code, const char *text)
+{
+    (void)arg, (void)opaque, (void)text;
+    if (code == 0)
+        delivered++;
+    else
+        failed++;
+}
+
+static struct producer *open_producer(const char *id)
+{
+    struct props java;
+    struct mr_error err = {0};
+    struct producer *made;
+
+    mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "transactional.id", id,
+                     "enable.idempotence", "true", "retry.backoff.ms", "10", NULL);
+    made = producer_new(&java, NULL, NULL, &err);
+    if (made == NULL)
+        fail_msg("%s", err.text);
+    props_deinit(&java);
+    return made;
+}
+
+typedef int (*step)(struct producer *producer, int64_t timeout_ms, struct mr_error *err);
+
+/* As a task does: small slices, reports between them. */
+static int insist(step fn, struct mr_error *err)
+{
+    int64_t until_ms = clock_ms() + LIMIT_MS;
+    int rc;
+
+    while ((rc = fn(p, 50, err)) == MR_AGAIN && clock_ms() < until_ms)
+        producer_reports(p, 0, on_report, NULL);
+    return rc;
+}
+
+static void must(int rc, const struct mr_error *err)
+{
+    if (rc != 0)
+        fail_msg("%d: %s", rc, err->text);
+}
+
+static void send_some(size_t count)
+{
+    struct mr_error err = {0};
+
+    for (size_t i = 0; i < count; i++)
+        must(producer_send(p,
+                           &(struct producer_record){.topic = topic,
+                                                     .partition = 0,
+                                                     .timestamp_ms = -1,
+                                                     .value = "v",
+                                                     .value_len = 1},
+                           &err),
+             &err);
+}
+
+static void walk(size_t count)
+{
+    int64_t until_ms = clock_ms() + LIMIT_MS;
+
+    while (delivered + failed < count && clock_ms() < until_ms)
+        producer_reports(p, 50, on_report, NULL);
+    assert_int_equal(delivered + failed, count);
+}
+
+static void begin_with(size_t count)
+{
+    struct mr_error err = {0};
+
+    must(producer_txn_begin(p, &err), &err);
+    send_some(count);
+}
+
+static int setup(void **state)
+{
+    struct mr_error err = {0};
+
+    (void)state;
+    delivered = failed = 0;
+    mock_kafka_topic(&kafka, name, sizeof(name), 1);
+    p = open_producer(name);
+    must(insist(producer_txn_init, &err), &err);
+    topic = producer_topic(p, name, &err);
+    assert_non_null(topic);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    producer_free(&p);
+    return 0;
+}
+
+static void transactions_follow_each_other(void **state)
+{
+    struct mr_error err = {0};
+
+    (void)state;
+    for (size_t i = 1; i <= 3; i++) {
+        begin_with(10);
+        walk(10 * i);
+        must(insist(producer_txn_commit, &err), &err);
+        assert_false(producer_txn_tainted(p));
+    }
+    assert_int_equal(delivered, 30);
+}
+
+static void one_that_is_empty_leaves_no_taint(void **state)
+{
+    struct mr_error err = {0};
+
+    (void)state;
+    begin_with(0);
+    must(insist(producer_txn_commit, &err), &err);
+    assert_false(producer_txn_tainted(p));
+}
+
+static void an_abort_reports_what_it_took_back(void **state)
+{
+    struct mr_error err = {0};
+
+    (void)state;
+    begin_with(100);
+    must(insist(producer_txn_abort, &err), &err);
+    walk(100);
+    assert_false(producer_txn_tainted(p));
+    begin_with(1);
+    walk(101);
+    must(insist(producer_txn_commit, &err), &err);
+}
+
+static void an_end_that_was_sent_again_taints(void **state)
+{
+    struct mr_error err = {0};
+
+    (void)state;
+    if (kafka.cluster == NULL)
+        skip();
+    begin_with(1);
+    walk(1);
+    rd_kafka_mock_push_request_errors(kafka.cluster, END_TXN, 1,
+                                      RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+    must(insist(producer_txn_commit, &err), &err);
+    assert_true(producer_txn_tainted(p));
+}
+
+static void who_takes_the_id_over_ends_the_other(void **state)
+{
+    struct producer *first = p;
+    struct mr_error err = {0};
+    int rc;
+
+    (void)state;
+    begin_with(1);
+    walk(1);
+    p = open_producer(name);
+    must(insist(producer_txn_init, &err), &err);
+    producer_free(&p);
+    p = first;
+    if (kafka.cluster != NULL) /* it keeps no epochs */
+        rd_kafka_mock_push_request_errors(kafka.cluster, END_TXN, 1,
+                                          RD_KAFKA_RESP_ERR_PRODUCER_FENCED);
+    rc = insist(producer_txn_commit, &err);
+    assert_int_equal(rc, MR_ERR_CLOSED);
+    assert_non_null(strstr(err.text, "has taken over"));
+    assert_true(producer_txn_fenced(p));
+    assert_true(producer_txn_tainted(p));
+}
+
+static void a_slice_that_is_too_short_is_gone_on_with(void **state)
+{
+    struct mr_error err = {0};
+    int rc;
+
+    (void)state;
+    begin_with(1);
+    walk(1);
+    rc = producer_txn_commit(p, 0, &err);
+    assert_true(rc == 0 || rc == MR_AGAIN);
+    if (rc == MR_AGAIN)
+        must(insist(producer_txn_commit, &err), &err);
+    assert_false(producer_txn_tainted(p));
+}
+
+static int open_kafka(void **state)
+{
+    (void)state;
+    mock_kafka_start(&kafka, 1);
+    return 0;
+}
+
+static int close_kafka(void **state)
+{
+    (void)state;
+    mock_kafka_stop(&kafka);
+    return 0;
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(transactions_follow_each_other),       test(one_that_is_empty_leaves_no_taint),
+        test(an_abort_reports_what_it_took_back),   test(an_end_that_was_sent_again_taints),
+        test(who_takes_the_id_over_ends_the_other), test(a_slice_that_is_too_short_is_gone_on_with),
+    };
+
+    return cmocka_run_group_tests(tests, open_kafka, close_kafka);
+}
