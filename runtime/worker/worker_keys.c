@@ -171,11 +171,12 @@ static const struct {
     {"config.providers", "",
      "config providers are not supported yet, and their ${...} would be taken literally: remove "
      "the key, "
-     "and write the values out"},
+     "and write the values out",
+     false},
     {"exactly.once.source.support", "disabled",
      "a standalone worker can't deliver exactly once from sources: start it by `millrace worker`, "
      "or set this to disabled",
-     .alone = true},
+     true},
 };
 
 static const char *const prefixes[] = {
