@@ -41,10 +41,14 @@ static void merge_list(struct work_list *to, const struct work_list *from)
     mr_assert(work_list_merge(to, from) == 0);
 }
 
+/* What has nothing to stop says so from inside, while those behind it in the list have not heard yet: cluster_round_go_on waits
+ * until all have. */
 static void reshare_all(struct distributed *d, const struct work_list *list)
 {
+    d->resharing = true;
     for (size_t i = 0; i < list->count; i++)
         connectors_reshare(d->connectors, list->entries[i].conn);
+    d->resharing = false;
 }
 
 /* --- acting on a round ----------------------------------------------------------------------------------------------- */
@@ -216,7 +220,7 @@ static void tell_stopped(struct distributed *d)
 
 void cluster_round_go_on(struct distributed *d)
 {
-    if (d->closing || (d->stop_ask < 0 && d->step == DIST_IDLE) || still_ending(d))
+    if (d->closing || d->resharing || (d->stop_ask < 0 && d->step == DIST_IDLE) || still_ending(d))
         return;
     work_list_deinit(&d->ending);
     if (d->stop_ask >= 0)

@@ -77,6 +77,7 @@ struct distributed {
     int64_t offset;  /* that the assignment was made for */
     struct work_list assigned;
     struct work_list ending; /* what must have stopped */
+    bool resharing;          /* a list is being gone through */
     bool revoked;            /* something was: another round follows */
     bool mismatch;           /* the round says only: read on */
     int64_t stop_ask;        /* of member.h's stop_all; -1 none */

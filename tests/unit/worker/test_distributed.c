@@ -144,6 +144,43 @@ static void a_round_is_settled_when_what_it_took_has_stopped(void **state)
            "settled 2: c:1 c:3 and again: what was revoked has stopped\ntask c 3 STARTED\n");
 }
 
+/* `a` and `b` were deleted, or are without tasks: nothing of them stops. `c` runs. */
+static void what_has_nothing_to_stop_settles_for_nobody_else(void **state)
+{
+    (void)state;
+    create("a");
+    create("b");
+    create("c");
+    commit("c", 2);
+    join("a:-1 b:-1 c:0 c:1", false);
+    task_says("c", 0, STATE_RUNNING);
+    task_says("c", 1, STATE_RUNNING);
+    record("connector-a", NULL);
+    died("a");
+    forget();
+    round_ends(&(struct round){.revoked = "a:-1 c:1"});
+    expect("stop_task c 1\n");
+    task_says("c", 1, STATE_UNASSIGNED);
+    assert_non_null(strstr(world.journal, "settled 2: b:-1 c:0 and again"));
+}
+
+static void a_stop_of_everything_waits_for_everything(void **state)
+{
+    (void)state;
+    create("a");
+    create("c");
+    commit("c", 1);
+    join("a:-1 c:0", false);
+    task_says("c", 0, STATE_RUNNING);
+    record("connector-a", NULL);
+    died("a");
+    forget();
+    cluster.member.stop_all(cluster.member_arg, 9);
+    expect("drain c\n");
+    died("c");
+    assert_non_null(strstr(world.journal, "stopped 9\n"));
+}
+
 static void what_a_lost_round_took_away_comes_back(void **state)
 {
     (void)state;
@@ -160,7 +197,7 @@ static void what_a_lost_round_took_away_comes_back(void **state)
     expect("status c 1 UNASSIGNED 2 safe\n"); /* the member joins as if nothing had been taken */
     round_ends(&(struct round){.assigned = NULL});
     pass(0);
-    expect("settled 3: c:0 c:1\ntask c 1 STARTED\n");
+    expect("task c 1 STARTED\nsettled 3: c:0 c:1\n");
 }
 
 static void what_a_round_took_away_comes_back_while_it_still_stops(void **state)
@@ -453,7 +490,7 @@ static void a_class_that_is_not_here_is_failed_whenever_it_comes_here(void **sta
     expect("status c 0 FAILED 4 safe\nsettled 4: c:0\n");
     forget();
     round_ends(&(struct round){.revoked = "c:0", .assigned = "c:-1"});
-    expect("settled 5: c:-1 and again: what was revoked has stopped\nstatus c -1 FAILED 5 safe\n");
+    expect("status c -1 FAILED 5 safe\nsettled 5: c:-1 and again: what was revoked has stopped\n");
 }
 
 static void a_leader_tidies_states_of_what_is_no_more(void **state)
@@ -847,6 +884,8 @@ int main(void)
         test(the_lease_goes_to_the_hosts),
         test(what_is_assigned_starts_and_says_so),
         test(a_round_is_settled_when_what_it_took_has_stopped),
+        test(what_has_nothing_to_stop_settles_for_nobody_else),
+        test(a_stop_of_everything_waits_for_everything),
         test(what_a_lost_round_took_away_comes_back),
         test(what_a_round_took_away_comes_back_while_it_still_stops),
         test(what_the_leader_was_not_told_of_is_not_ours),
