@@ -22,7 +22,7 @@ endif
 DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libgnutls28-dev libjansson-dev libssl-dev libcurl4-openssl-dev libpcre2-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
 DEPS_CHECK := libcmocka-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
-DEPS_BENCH := python3
+DEPS_BENCH := python3 valgrind
 DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
 PKGS := rdkafka libmicrohttpd gnutls jansson openssl libcurl libpcre2-8
@@ -261,7 +261,8 @@ chaos-build: $(CHAOS_BUILT) | all test-plugins
 
 $(BENCH) $(COMPAT): %: %.o
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $< $(LIBS) $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) $(LDFLAGS)
+$(BUILD)/tests/bench/record_cost: $(BUILD)/tests/unit/host/record_run.o $(call archives,$(BELOW_host))
 
 # --- tests: running ---------------------------------------------------------------------------------------------------
 
@@ -326,7 +327,7 @@ chaos: deps
 # Figures beside raw librdkafka and the Java worker; half an hour.
 bench: deps
 	$(Q)$(MAKE) bench-build
-	$(Q)tests/bench/bench.py $(BUILD)
+	$(Q)rc=0; tests/bench/instructions.py $(BUILD) || rc=1; tests/bench/bench.py $(BUILD) && exit $$rc
 	$(Q)tests/bench/bench_cluster.py $(BUILD)
 bench-cluster: deps
 	$(Q)$(MAKE) bench-build
