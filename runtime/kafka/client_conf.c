@@ -30,12 +30,12 @@ int client_conf_layer(const struct client_conf_layers *layers, struct props *jav
     const char *bootstrap = props_get(layers->worker, "bootstrap.servers");
     int rc = 0;
 
-    if (layers->kind == CLIENT_ADMIN)
+    if (layers->built_in != NULL)
+        rc = props_subset(layers->built_in, "", java);
+    if (rc == 0 && layers->kind == CLIENT_ADMIN)
         rc = props_subset(layers->worker, "", java);
     if (rc == 0)
         rc = props_set(java, "bootstrap.servers", bootstrap != NULL ? bootstrap : "localhost:9092");
-    if (rc == 0 && layers->built_in != NULL)
-        rc = props_subset(layers->built_in, "", java);
     if (rc == 0)
         rc = props_subset(layers->worker, prefixes[layers->kind].worker, java);
     if (rc == 0 && layers->connector != NULL)

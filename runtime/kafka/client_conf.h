@@ -28,9 +28,8 @@ const char *const *client_conf_names(enum client_kind kind);
 /* Is this value a secret (sasl.jaas.config, ssl.*.password, ssl.keystore.key …)? */
 bool client_conf_secret(const char *key);
 
-/* The layers of Connect for one client of a connector, lowest first: built_in < worker's `prefix` < connector's
- * `override_prefix` < forced. bootstrap.servers of the worker is the only unprefixed key inherited (admin: all
- * keys). */
+/* The layers of Connect for one client of a connector, lowest first: built_in < unprefixed ones of the worker (bootstrap.servers alone; admin:
+ * all) < worker's `prefix` < connector's `override_prefix` < forced. */
 struct client_conf_layers {
     enum client_kind kind;
     const struct props *worker;    /* whole worker configuration */

@@ -80,8 +80,12 @@ static int open_topic(struct dead_letters *d, struct mr_error *err)
 {
     struct topic_admin *admin = NULL;
     struct props java;
-    int rc = task_client_admin(&d->spec.client, "connector-dlq-adminclient-", &java, err);
+    char id[512];
+    int rc;
 
+    snprintf(id, sizeof(id), "connector-dlq-adminclient-%s-%d", d->spec.client.connector,
+             d->spec.client.number);
+    rc = task_client_admin(&d->spec.client, id, &java, err);
     if (rc == MR_OK)
         admin = topic_admin_new(&java, NULL, NULL, err);
     props_deinit(&java);

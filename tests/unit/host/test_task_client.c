@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Effective client settings: Connect's defaults below the worker's below the connector's. */
+#include "base/json.h"
 #include "host/task/task_client.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 struct fixture {
@@ -121,6 +123,131 @@ static void numbers_out_of_range_give_the_fallback(void **state)
     assert_int_equal(task_client_budget(&f->java), 262144);
 }
 
+/* --- the Java worker's, from its own log ------------------------------------------------------------------------------ */
+
+/* A line of tests/data/client-settings.jsonl: settings of worker and connector, and by client what the Java worker 4.3.1 logged as
+ * its values: all of them in the first line, where nobody set any, and in the others what is not as there. null: it refused them. */
+#define TABLE TEST_SOURCE "/tests/data/client-settings.jsonl"
+
+static int source_admin(const struct task_client_spec *spec, struct props *java,
+                        struct mr_error *err)
+{
+    return task_client_admin(spec, "connector-adminclient-conn-0", java, err);
+}
+
+static int sink_admin(const struct task_client_spec *spec, struct props *java, struct mr_error *err)
+{
+    return task_client_admin(spec, "connector-dlq-adminclient-conn-0", java, err);
+}
+
+static const struct {
+    const char *name;
+    int (*make)(const struct task_client_spec *spec, struct props *java, struct mr_error *err);
+} clients[] = {
+    {"source producer", task_client_producer},
+    {"source admin", source_admin},
+    {"sink consumer", task_client_consumer},
+    {"sink producer", task_client_dead_letters},
+    {"sink admin", sink_admin},
+};
+
+static void take(struct props *props, const json_t *object)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+        assert_int_equal(props_set(props, key, json_string_value(value)), 0);
+}
+
+/* Ours, but for order's sake: idempotent unless the user says otherwise. */
+static bool is_meant(const char *client, const char *key, const struct task_client_spec *spec)
+{
+    return strcmp(client, "source producer") == 0 && strcmp(key, "enable.idempotence") == 0 &&
+           props_get(spec->worker, "producer.enable.idempotence") == NULL &&
+           props_get(spec->config, "producer.override.enable.idempotence") == NULL;
+}
+
+static size_t compare(const char *client, const struct task_client_spec *spec,
+                      const struct props *java, const json_t *first, const json_t *row)
+{
+    size_t wrong = 0;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)first, key, value)
+    {
+        const json_t *other = json_object_get(row, key);
+        const char *want = json_string_value(other != NULL ? other : value);
+        const char *got = props_get(java, key);
+
+        if (got == NULL)
+            got = json_string_value(value); /* nobody set it */
+        if (strcmp(got, "all") == 0)
+            got = "-1";
+        if (strcmp(got, want) == 0 || is_meant(client, key, spec))
+            continue;
+        print_error("%s: %s is %s, Java's is %s\n", client, key, got, want);
+        wrong++;
+    }
+    return wrong;
+}
+
+static size_t compare_line(const json_t *first, const json_t *line)
+{
+    struct props worker, config, java;
+    const struct task_client_spec spec = {"conn", 0, &worker, &config};
+    size_t wrong = 0;
+
+    props_init(&worker);
+    props_init(&config);
+    props_set(&worker, "bootstrap.servers", "broker:9092");
+    take(&worker, json_object_get(line, "worker"));
+    take(&config, json_object_get(line, "connector"));
+    for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+        const char *name = clients[i].name;
+        const json_t *row = json_object_get(json_object_get(line, "clients"), name);
+
+        if (json_is_null(row))
+            continue;
+        assert_int_equal(clients[i].make(&spec, &java, NULL), 0);
+        wrong += compare(name, &spec, &java,
+                         json_object_get(json_object_get(first, "clients"), name), row);
+        props_deinit(&java);
+    }
+    props_deinit(&worker);
+    props_deinit(&config);
+    return wrong;
+}
+
+static void every_client_has_the_settings_that_the_java_worker_gives_it(void **state)
+{
+    FILE *table = fopen(TABLE, "re");
+    json_t *first = NULL;
+    size_t lines = 0, wrong = 0;
+    char text[16384];
+
+    (void)state;
+    assert_non_null(table);
+    for (; fgets(text, sizeof(text), table) != NULL; lines++) {
+        json_t *line = json_loads(text, 0, NULL);
+        size_t found;
+
+        assert_non_null(line);
+        if (first == NULL)
+            first = json_incref(line);
+        found = compare_line(first, line);
+        if (found > 0)
+            print_error("in line %zu\n", lines + 1);
+        wrong += found;
+        json_decref(line);
+    }
+    json_decref(first);
+    fclose(table);
+    assert_int_equal(lines, 20);
+    assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -131,6 +258,7 @@ int main(void)
         T(a_consumer_has_connects_group_and_defaults),
         T(the_group_can_be_overridden),
         T(numbers_out_of_range_give_the_fallback),
+        cmocka_unit_test(every_client_has_the_settings_that_the_java_worker_gives_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
