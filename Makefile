@@ -240,7 +240,7 @@ $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
 # The rooms themselves against a real broker, without a worker.
 $(BUILD)/tests/integration/test_stores: $(TSAN) $(call archives,$(BELOW_worker))
 $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/tests/support/unit.a
-$(BUILD)/tests/integration/test_worker_secure $(BUILD)/tests/integration/test_rest_secure: $(BUILD)/tests/support/unit.a
+$(addprefix $(BUILD)/tests/integration/,test_worker_secure test_rest_secure test_two_clusters): $(BUILD)/tests/support/unit.a
 # The membership against a real broker, and beside the Java worker.
 $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
 
