@@ -173,12 +173,22 @@ static int open_descriptors(struct topic_log *log, struct mr_error *err)
 
     log->rung = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     log->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (log->rung < 0 || log->epoll < 0 || watch(log, log->rung) != 0 ||
-        (log->producer != NULL && watch(log, producer_fd(log->producer)) != 0))
+    if (log->rung < 0 || log->epoll < 0 || watch(log, log->rung) != 0)
         return err_errno(err, "Can't make descriptors for topic %s", log->topic);
     log->queue = rd_kafka_queue_new(log->rk);
     rd_kafka_queue_io_event_enable(log->queue, log->rung, &one, sizeof(one));
     return 0;
+}
+
+static int open_producer(struct topic_log *log, struct mr_error *err)
+{
+    log->producer = producer_new(log->options.producer, log->options.warn, log->options.arg, err);
+    if (log->producer == NULL)
+        return MR_ERR_CONFIG;
+    if (watch(log, producer_fd(log->producer)) == 0)
+        return 0;
+    producer_free(&log->producer);
+    return err_errno(err, "Can't make descriptors for topic %s", log->topic);
 }
 
 /* All that are not read yet; or of them those that hold something, by where they end. */
@@ -210,13 +220,13 @@ struct topic_log *topic_log_open(const struct topic_log_options *options, struct
     log->parts = calloc((size_t)options->partitions, sizeof(*log->parts));
     mr_assert(log->topic != NULL && log->parts != NULL);
     rc = open_reader(log, err);
-    if (rc == 0 && options->producer != NULL) {
-        log->producer = producer_new(options->producer, options->warn, options->arg, err);
-        rc = log->producer != NULL ? 0 : MR_ERR_CONFIG;
-    }
     if (rc == 0)
         rc = open_descriptors(log, err);
-    log->options.consumer = log->options.producer = NULL;
+    if (rc == 0 && options->producer != NULL && !options->seldom)
+        rc = open_producer(log, err);
+    log->options.consumer = NULL;
+    if (!options->seldom)
+        log->options.producer = NULL;
     if (rc != 0)
         topic_log_close(&log);
     return log;
@@ -271,12 +281,14 @@ int topic_log_append(struct topic_log *log, const struct topic_log_append *rec,
     char own[512];
     int rc;
 
-    mr_assert(log->producer != NULL);
+    mr_assert(log->producer != NULL || log->options.seldom);
     if (log->verdict != 0)
         return mr_fail(err, MR_ERR_FATAL, "%s", log->trouble);
     if (log->waiting > 0 && log->waiting_bytes + bytes > log->options.max_bytes)
         return mr_fail(err, MR_ERR_FULL, "%zu bytes wait already for topic %s", log->waiting_bytes,
                        log->topic);
+    if (log->producer == NULL && open_producer(log, err) != 0)
+        return MR_ERR_FATAL;
     if (log->producer_topic == NULL)
         log->producer_topic = producer_topic(log->producer, log->topic, err);
     if (log->producer_topic == NULL)

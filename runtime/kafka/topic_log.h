@@ -32,8 +32,10 @@ struct topic_log_options {
     int partitions;               /* 0 … partitions-1 are read */
     const struct props *consumer; /* Java properties; isolation.level is honoured */
     const struct props *producer; /* NULL: for reading only */
-    struct topic_admin *admin;    /* borrowed for life, same owner: asks for ends */
-    size_t max_bytes;             /* appended and not confirmed yet, at most */
+    bool
+        seldom; /* written: the producer, with its threads, is made by the first append; its properties are borrowed for life */
+    struct topic_admin *admin; /* borrowed for life, same owner: asks for ends */
+    size_t max_bytes;          /* appended and not confirmed yet, at most */
     const struct topic_log_events *events;
     client_conf_warn warn;
     void *arg;

@@ -491,6 +491,7 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
         .topic = log->topic->name,
         .consumer = &log->topic->consumer,
         .producer = &log->topic->producer,
+        .seldom = log->seldom,
         .admin = log->admin,
         .max_bytes = BYTES_MAX,
         .events = &events,

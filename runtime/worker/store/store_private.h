@@ -125,6 +125,7 @@ struct store_log_events {
 
 struct store_log {
     const struct internal_topic *topic;
+    bool seldom; /* written */
     struct topic_admin *admin;
     struct loop *loop;            /* the thread's */
     struct offset_table *offsets; /* TOPIC_OFFSETS */

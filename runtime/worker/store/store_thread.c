@@ -348,6 +348,7 @@ static void init_log(struct store_thread *thread, int i)
 {
     thread->logs[i] = (struct store_log){
         .topic = &thread->topics.topics[i],
+        .seldom = i == TOPIC_WORDS,
         .admin = thread->admin,
         .loop = thread->own,
         .offsets = i == TOPIC_OFFSETS ? thread->offsets : NULL,

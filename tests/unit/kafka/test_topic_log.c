@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "kafka/topic_log.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -26,6 +27,8 @@ struct rig {
     char text[256];
     char last[64]; /* value of the newest record */
     const char *fetch_wait_ms;
+    bool seldom;
+    struct props writer; /* for the log's life */
     int64_t next[PARTITIONS];
     int order[4096]; /* answers, as they came */
 };
@@ -54,12 +57,13 @@ static const struct topic_log_events events = {on_record, NULL};
 
 static void open_log(struct rig *rig, const char *key, const char *value)
 {
-    struct props reader, writer;
+    struct props reader;
     struct mr_error err = {0};
     struct topic_log_options options = {.topic = rig->topic,
                                         .partitions = PARTITIONS,
                                         .consumer = &reader,
-                                        .producer = &writer,
+                                        .producer = &rig->writer,
+                                        .seldom = rig->seldom,
                                         .admin = rig->admin,
                                         .max_bytes = 100000,
                                         .events = &events,
@@ -67,14 +71,14 @@ static void open_log(struct rig *rig, const char *key, const char *value)
 
     mock_kafka_props(&reader, "bootstrap.servers", rig->kafka.bootstrap, "fetch.max.wait.ms",
                      rig->fetch_wait_ms != NULL ? rig->fetch_wait_ms : "50", NULL);
-    mock_kafka_props(&writer, "bootstrap.servers", rig->kafka.bootstrap, "acks", "all",
+    props_deinit(&rig->writer);
+    mock_kafka_props(&rig->writer, "bootstrap.servers", rig->kafka.bootstrap, "acks", "all",
                      "enable.idempotence", "false", "request.timeout.ms", "1500",
                      "max.in.flight.requests.per.connection", "1", key, value, NULL);
     memset(rig->next, 0, sizeof(rig->next));
     rig->records = 0;
     rig->log = topic_log_open(&options, &err);
     props_deinit(&reader);
-    props_deinit(&writer);
     if (rig->log == NULL)
         fail_msg("%s", err.text);
 }
@@ -99,6 +103,7 @@ static int tear_down(void **state)
     struct rig *rig = *state;
 
     topic_log_close(&rig->log);
+    props_deinit(&rig->writer);
     topic_admin_free(&rig->admin);
     mock_kafka_stop(&rig->kafka);
     free(rig);
@@ -343,6 +348,40 @@ static void keys_go_where_java_puts_them(void **state)
     }
 }
 
+static size_t threads(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    size_t count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count;
+}
+
+/* Each producer costs threads, and a worker of a cluster has a log that it rarely writes to. */
+static void a_log_that_is_seldom_written_has_no_producer_before(void **state)
+{
+    struct rig *rig = *state;
+    size_t usual;
+
+    if (rig->kafka.cluster == NULL)
+        skip();
+    open_log(rig, NULL, NULL);
+    usual = threads();
+    topic_log_close(&rig->log);
+    rig->seldom = true;
+    open_log(rig, NULL, NULL);
+    to_end(rig);
+    assert_true(threads() < usual);
+    append(rig, "k", "v");
+    serve_until_confirmed(rig);
+    assert_int_equal(rig->code, 0);
+    to_end(rig);
+    assert_string_equal(rig->last, "v");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -356,6 +395,7 @@ int main(void)
         TEST(reading_to_the_end_keeps_its_deadline_and_goes_on_later),
         TEST(what_blocks_can_be_called_off_from_another_thread),
         TEST(closing_answers_what_waits),
+        TEST(a_log_that_is_seldom_written_has_no_producer_before),
         TEST(keys_go_where_java_puts_them),
     };
 
