@@ -84,6 +84,7 @@ struct source_parts {
  * next_topic for (size_t i = 0; (topic = next_topic(source, name, &i)) != NULL;): the topics that a connector has used
  * forget_topics
  *            none of them is known any more, until it is used again
+ * unwell     it can't do its work for now: why, as a sentence; NULL: it can, as does a NULL function
  * shutdown   connectors have ended: let go of what is held outside; then fn. NULL: nothing is
  * marks      after a restart that was asked for by parts `state` shows these as RESTARTING at once */
 struct conn_source {
@@ -125,6 +126,7 @@ struct conn_source {
     void (*sync)(struct conn_source *source, connectors_done done, void *arg);
     bool (*readable)(const struct conn_source *source);
     const char *(*stage)(const struct conn_source *source);
+    const char *(*unwell)(const struct conn_source *source);
     void (*topic_used)(struct conn_source *source, const char *conn, int task, const char *topic);
     const char *(*next_topic)(const struct conn_source *source, const char *name, size_t *cursor);
     void (*forget_topics)(struct conn_source *source, const char *name);

@@ -160,11 +160,16 @@ static int stale(struct mr_error *err)
                    "caused by a concurrent config change)");
 }
 
+static bool is_lease_over(const struct distributed *d)
+{
+    return d->lease_ms != 0 && clock_boot_ms() >= d->lease_ms;
+}
+
 static int on_who(const struct conn_source *source, enum source_deed deed, const char *name,
                   int task, const char **url, struct mr_error *err)
 {
     const struct distributed *d = self_in(source);
-    bool over = d->lease_ms != 0 && clock_boot_ms() >= d->lease_ms;
+    bool over = is_lease_over(d);
 
     *url = d->leads || deed == SOURCE_ANYBODY ? NULL : d->leader_url;
     /* After a freeze somebody else may lead, and be asked instead of us; and what we know may be long past. */
@@ -624,6 +629,14 @@ static const char *on_stage(const struct conn_source *source)
     return d->joined ? NULL : "ensuring membership in the cluster";
 }
 
+/* What failed connectors do to their tasks is no matter here. */
+static const char *on_unwell(const struct conn_source *source)
+{
+    return is_lease_over(self_in(source))
+               ? "The group's coordinator has answered no heartbeat for session.timeout.ms."
+               : NULL;
+}
+
 static bool on_readable(const struct conn_source *source)
 {
     return self_in(source)->replayed;
@@ -764,6 +777,7 @@ static const struct conn_source table = {
     .fence = on_fence,
     .readable = on_readable,
     .stage = on_stage,
+    .unwell = on_unwell,
     .topic_used = on_topic_used,
     .next_topic = on_next_topic,
     .forget_topics = on_forget_topics,

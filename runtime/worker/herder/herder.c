@@ -458,6 +458,11 @@ bool herder_ready(const struct herder *herder)
            source_stage(herder) == NULL;
 }
 
+const char *herder_unwell(const struct herder *herder)
+{
+    return herder->source->unwell != NULL ? herder->source->unwell(herder->source) : NULL;
+}
+
 const char *herder_stage(const struct herder *herder)
 {
     if (herder->stopping)

@@ -58,6 +58,8 @@ void herder_started(struct herder *herder);
 json_t *herder_root(struct herder *herder); /* {"version","commit","kafka_cluster_id"} */
 bool herder_readable(const struct herder *herder);
 bool herder_ready(const struct herder *herder); /* for /health: start-up is over */
+/* For /health too: why the worker can't do its work though start-up is over, as a sentence; NULL: it can. */
+const char *herder_unwell(const struct herder *herder);
 const char *
 herder_stage(const struct herder *herder); /* "reading connector files", … for time-outs */
 json_t *herder_names(struct herder *herder);

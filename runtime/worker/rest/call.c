@@ -166,22 +166,27 @@ void call_stage(struct herder *herder, char *out, size_t size)
         snprintf(out, size, "The worker is currently %s.", stage);
 }
 
-static void answer_expired(struct call_desk *desk, struct exchange *exchange)
+void call_expire(struct exchange *exchange, const char *stage)
 {
-    char stage[256];
+    const char *gap = *stage != '\0' ? " " : "";
     char message[512];
 
-    call_stage(desk->herder, stage, sizeof(stage));
     if (exchange->match.route->run == res_root_health) {
-        snprintf(message, sizeof(message),
-                 "Worker was unable to handle this request and may be unable to handle other "
-                 "requests.%s%s",
-                 *stage != '\0' ? " " : "", stage);
+        snprintf(message, sizeof(message), CALL_UNWELL "%s%s", gap, stage);
         entities_health(&exchange->answer, 500, "unhealthy", message);
         return;
     }
-    snprintf(message, sizeof(message), "Request timed out%s%s", *stage != '\0' ? ". " : "", stage);
+    snprintf(message, sizeof(message), "Request timed out%s%s%s", *gap != '\0' ? "." : "", gap,
+             stage);
     entities_error(&exchange->answer, 500, message);
+}
+
+static void answer_expired(struct call_desk *desk, struct exchange *exchange)
+{
+    char stage[256];
+
+    call_stage(desk->herder, stage, sizeof(stage));
+    call_expire(exchange, stage);
 }
 
 static void deadline_passed(void *arg)
@@ -205,13 +210,9 @@ void call_abandon_all(struct call_desk *desk)
 
 /* --- beginning --------------------------------------------------------------------------------------------------------------------- */
 
-static int64_t left_ms(const struct call_desk *desk, const struct exchange *exchange)
+static int64_t left_ms(const struct exchange *exchange)
 {
-    int64_t allowed_ms = exchange->match.route->deadline_ms;
-
-    if (desk->deadline_max_ms > 0 && desk->deadline_max_ms < allowed_ms)
-        allowed_ms = desk->deadline_max_ms;
-    return exchange->since_ms + allowed_ms - clock_ms();
+    return exchange->deadline_ms - clock_ms();
 }
 
 /* What is answered without running the route: true when it was. */
@@ -224,7 +225,7 @@ static bool refused(struct call_desk *desk, struct exchange *exchange)
     else if ((route->flags & ROUTE_CHANGE) != 0 && desk->waiting >= desk->waiting_max)
         entities_error(&exchange->answer, 503,
                        "Too many requests are waiting for this worker; try again later");
-    else if (left_ms(desk, exchange) <= 0)
+    else if (left_ms(exchange) <= 0)
         answer_expired(desk, exchange);
     else
         return false;
@@ -243,8 +244,7 @@ static void wait_for_herder(struct call *call)
     desk->first = call;
     desk->waiting++;
     call->with_herder = true;
-    loop_timer_start(desk->loop, &call->deadline, left_ms(desk, call->exchange), deadline_passed,
-                     call);
+    loop_timer_start(desk->loop, &call->deadline, left_ms(call->exchange), deadline_passed, call);
 }
 
 /* true: the call is over. */

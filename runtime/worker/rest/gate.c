@@ -2,14 +2,21 @@
 /* The gate between HTTP threads and the loop. HTTP threads put requests in and post one function for all of them; the loop
  * takes them out, a few at a turn, and posts again for the rest. The gate outlives its server while such a post is on its
  * way, hence the count of references: one is the server's, one the post's. libmicrohttpd must not be stopped while a request
- * is suspended, hence `inside`, which counts each from before it is suspended until after it is resumed. */
+ * is suspended, hence `inside`, which counts each from before it is suspended until after it is resumed.
+ *
+ * A guard, a thread, looks at what waits once a second, as long as something does: should the loop be stuck, requests get their
+ * answer all the same. What the loop has taken is the loop's. */
 #include "worker/rest/gate.h"
 
 #include "base/clock.h"
 #include "worker/rest/rest_private.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+
+#define GUARD_SECONDS 1
 
 struct parted {
     int fd;
@@ -21,7 +28,12 @@ struct gate {
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t changed;
     loop_fn opened; /* NULL: freed by the server */
+    gate_late late;
     void *arg;
+    pthread_t guard;
+    pthread_cond_t looked_for; /* by the guard */
+    bool parked;               /* the guard waits for something to look at */
+    bool ending;
     unsigned refs;
     bool posted; /* a post is on its way to the loop */
     bool closed;
@@ -32,19 +44,104 @@ struct gate {
     size_t under_way;
 };
 
-struct gate *gate_new(struct loop *loop, loop_fn opened, void *arg)
+/* --- the guard --------------------------------------------------------------------------------------------------------- */
+
+/* Take out what is late; linked. Called with the lock held. */
+static struct exchange *take_late(struct gate *gate, int64_t now_ms)
+{
+    struct exchange *late = NULL;
+
+    for (struct exchange **at = &gate->first; *at != NULL;) {
+        struct exchange *exchange = *at;
+
+        if (exchange->deadline_ms > now_ms) {
+            at = &exchange->next;
+            continue;
+        }
+        *at = exchange->next;
+        exchange->next = late;
+        late = exchange;
+    }
+    gate->last = &gate->first;
+    while (*gate->last != NULL)
+        gate->last = &(*gate->last)->next;
+    return late;
+}
+
+static void wait_for_work(struct gate *gate)
+{
+    struct timespec until;
+
+    gate->parked = gate->first == NULL;
+    while (gate->parked && !gate->ending)
+        pthread_cond_wait(&gate->looked_for, &gate->lock);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += GUARD_SECONDS;
+    while (!gate->ending &&
+           pthread_cond_timedwait(&gate->looked_for, &gate->lock, &until) != ETIMEDOUT)
+        continue;
+}
+
+static void *guard(void *arg)
+{
+    struct gate *gate = arg;
+
+    pthread_setname_np(pthread_self(), "rest-guard");
+    pthread_mutex_lock(&gate->lock);
+    while (!gate->ending) {
+        struct exchange *late;
+
+        wait_for_work(gate);
+        late = take_late(gate, clock_ms());
+        pthread_mutex_unlock(&gate->lock);
+        while (late != NULL) {
+            struct exchange *next = late->next;
+
+            gate->late(gate->arg, late);
+            late = next;
+        }
+        pthread_mutex_lock(&gate->lock);
+    }
+    pthread_mutex_unlock(&gate->lock);
+    return NULL;
+}
+
+static void start_guard(struct gate *gate)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    mr_assert(pthread_create(&gate->guard, NULL, guard, gate) == 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void stop_guard(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->ending = true;
+    pthread_cond_signal(&gate->looked_for);
+    pthread_mutex_unlock(&gate->lock);
+    pthread_join(gate->guard, NULL);
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------------- */
+
+struct gate *gate_new(struct loop *loop, loop_fn opened, gate_late late, void *arg)
 {
     struct gate *gate = calloc(1, sizeof(*gate));
     pthread_condattr_t monotonic;
 
     mr_assert(gate != NULL);
-    *gate = (struct gate){.loop = loop, .opened = opened, .arg = arg, .refs = 1};
+    *gate = (struct gate){.loop = loop, .opened = opened, .late = late, .arg = arg, .refs = 1};
     gate->last = &gate->first;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&gate->lock, NULL);
     pthread_cond_init(&gate->changed, &monotonic);
+    pthread_cond_init(&gate->looked_for, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    start_guard(gate);
     return gate;
 }
 
@@ -61,6 +158,7 @@ static void unref(struct gate *gate)
     while ((fd = gate_take_parted(gate)) >= 0)
         close(fd);
     pthread_cond_destroy(&gate->changed);
+    pthread_cond_destroy(&gate->looked_for);
     pthread_mutex_destroy(&gate->lock);
     free(gate);
 }
@@ -72,6 +170,7 @@ void gate_free(struct gate **gp)
     *gp = NULL;
     if (gate == NULL)
         return;
+    stop_guard(gate);
     pthread_mutex_lock(&gate->lock);
     mr_assert(gate->inside == 0);
     gate->opened = NULL;
@@ -130,6 +229,9 @@ void gate_pass(struct gate *gate, struct exchange *exchange)
     gate->last = &exchange->next;
     first = must_post(gate);
     pthread_cond_signal(&gate->changed);
+    if (gate->parked)
+        pthread_cond_signal(&gate->looked_for);
+    gate->parked = false;
     pthread_mutex_unlock(&gate->lock);
     if (first)
         post(gate);

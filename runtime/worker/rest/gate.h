@@ -11,16 +11,19 @@ struct gate;
 struct exchange;
 
 /* opened runs on the loop, once for all that came since the last time; it calls gate_take. It is not called any more after
- * gate_free, though a post may still be on its way then. */
-struct gate *gate_new(struct loop *loop, loop_fn opened, void *arg); /* aborts out of memory */
-void gate_free(struct gate **gate);                                  /* loop */
+ * gate_free, though a post may still be on its way then. late gets, on a thread of the gate's own, each request that the loop has not
+ * taken by its deadline_ms (up to a second later): it is answered there, and gate_leave follows.
+ * Aborts out of memory or threads. */
+typedef void (*gate_late)(void *arg, struct exchange *exchange);
+struct gate *gate_new(struct loop *loop, loop_fn opened, gate_late late, void *arg);
+void gate_free(struct gate **gate); /* loop */
 
 /* A request begins to wait for the loop: false when the gate is closed. Then gate_pass, in this order, so that a request is
  * counted before it is suspended and can be resumed only after. */
 bool gate_enter(struct gate *gate);
 void gate_pass(struct gate *gate,
                struct exchange *exchange); /* exchange->next is the gate's until gate_take */
-void gate_leave(struct gate *gate);        /* it was resumed; loop */
+void gate_leave(struct gate *gate);        /* it was resumed; loop, or late */
 
 /* A socket, ours from here on, that the client still sends to. */
 void gate_part(struct gate *gate, int fd);

@@ -16,16 +16,20 @@ void res_root_version(struct call *call)
 void res_root_health(struct call *call)
 {
     struct herder *herder = call_herder(call);
+    const char *unwell = herder != NULL ? herder_unwell(herder) : NULL;
     char stage[256];
-    char message[320];
+    char message[512];
 
-    if (herder != NULL && herder_ready(herder)) {
+    call_stage(herder, stage, sizeof(stage));
+    if (herder == NULL || !herder_ready(herder)) {
+        snprintf(message, sizeof(message), "Worker is still starting up.%s%s",
+                 *stage != '\0' ? " " : "", stage);
+        call_reply_health(call, 503, "starting", message);
+    } else if (unwell != NULL) {
+        snprintf(message, sizeof(message), CALL_UNWELL " %s", unwell);
+        call_reply_health(call, 500, "unhealthy", message);
+    } else {
         call_reply_health(call, 200, "healthy",
                           "Worker has completed startup and is ready to handle requests.");
-        return;
     }
-    call_stage(herder, stage, sizeof(stage));
-    snprintf(message, sizeof(message), "Worker is still starting up.%s%s",
-             *stage != '\0' ? " " : "", stage);
-    call_reply_health(call, 503, "starting", message);
 }

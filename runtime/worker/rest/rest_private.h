@@ -23,8 +23,9 @@ struct exchange {
     const char *authorization;
     const char *signature; /* X-Connect-Authorization */
     const char *signature_algorithm;
-    int64_t since_ms; /* monotonic: when the request was complete */
-    char base[280];   /* for Location: http:// and the Host header, or the worker's own host:port */
+    int64_t since_ms;    /* monotonic: when the request was complete */
+    int64_t deadline_ms; /* likewise: when it has to be answered */
+    char base[280]; /* for Location: http:// and the Host header, or the worker's own host:port */
     struct answer answer;
     struct exchange *next; /* while it is in the gate */
 };
@@ -36,8 +37,7 @@ struct call_desk {
     const char *closed_text; /* message of that 503 */
     struct call *first;      /* waiting calls */
     size_t waiting;
-    size_t waiting_max;      /* of ROUTE_CHANGE calls; beyond it 503 */
-    int64_t deadline_max_ms; /* shortens the routes' deadlines; 0 = as they are */
+    size_t waiting_max; /* of ROUTE_CHANGE calls; beyond it 503 */
     void (*finished)(void *arg,
                      struct exchange *exchange); /* answered: exchange is no longer ours */
     void *arg;
@@ -79,6 +79,11 @@ void call_end(struct call *call); /* its answer is in the exchange */
 
 /* Have another worker answer, by its URL ("": nobody knows which). Ends the call, at once or when that worker has answered. */
 void forward_call(struct call *call, const char *url);
+
+/* Answer a request whose deadline has come. stage: as below, or "". Any thread that has the exchange. */
+void call_expire(struct exchange *exchange, const char *stage);
+#define CALL_UNWELL \
+    "Worker was unable to handle this request and may be unable to handle other requests."
 
 /* What the worker does now, as a sentence for time-outs and health: "The worker is currently <stage>.", or "". */
 void call_stage(struct herder *herder, char *out, size_t size);

@@ -129,6 +129,16 @@ static void give_back(void *arg, struct exchange *exchange)
     gate_leave(server->gate);
 }
 
+/* On the gate's own thread: the loop has not come for it in time. */
+static void give_up(void *arg, struct exchange *exchange)
+{
+    struct server *server = arg;
+
+    call_expire(exchange, "");
+    server_request_resume(exchange);
+    gate_leave(server->gate);
+}
+
 static void sweep_connections(void *arg)
 {
     struct server *server = arg;
@@ -295,13 +305,12 @@ struct server *server_new_limited(struct loop *loop, struct worker_config *confi
                [CONN_READING] = limits->reading_ms,
                [CONN_WRITING] = limits->writing_ms},
     });
-    server->gate = gate_new(loop, take_requests, server);
+    server->gate = gate_new(loop, take_requests, give_up, server);
     server->lingering.loop = loop;
     server->desk = (struct call_desk){
         .loop = loop,
         .closed_text = "Worker is still starting up.",
         .waiting_max = limits->waiting_max,
-        .deadline_max_ms = limits->deadline_max_ms,
         .finished = give_back,
         .arg = server,
     };

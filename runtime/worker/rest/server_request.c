@@ -417,10 +417,24 @@ static void begin_answer(struct request *req)
     req->counted = true;
 }
 
+/* From the whole request to its answer: as its route says, or less where the server is told so. */
+static void set_deadline(struct request *req)
+{
+    int64_t most_ms = req->server->limits.deadline_max_ms;
+    int64_t allowed_ms = 0;
+
+    if (req->exchange.match.route != NULL)
+        allowed_ms = req->exchange.match.route->deadline_ms;
+    if (most_ms > 0 && most_ms < allowed_ms)
+        allowed_ms = most_ms;
+    req->exchange.since_ms = clock_ms();
+    req->exchange.deadline_ms = req->exchange.since_ms + allowed_ms;
+}
+
 static enum MHD_Result finish_request(struct request *req)
 {
     begin_answer(req);
-    req->exchange.since_ms = clock_ms();
+    set_deadline(req);
     if (!answered(req))
         parse_body(req);
     if (!answered(req)) {

@@ -17,6 +17,7 @@
 struct herder {
     bool ready;
     const char *stage;
+    const char *unwell;
     char log[4096]; /* "put a created_only {…}; …" of the last calls */
     struct {
         herder_done done;
@@ -101,6 +102,11 @@ json_t *herder_root(struct herder *herder)
 bool herder_ready(const struct herder *herder)
 {
     return herder->ready;
+}
+
+const char *herder_unwell(const struct herder *herder)
+{
+    return herder->unwell;
 }
 
 const char *herder_stage(const struct herder *herder)

@@ -736,7 +736,9 @@ static void who_led_does_nothing_more_when_its_lease_is_over(void **state)
     create("c");
     join("c:-1", true);
     forget();
+    assert_null(herder_unwell(f->herder));
     cluster.member.lease(cluster.member_arg, (struct lease_times){1, clock_boot_ms()});
+    assert_non_null(strstr(herder_unwell(f->herder), "answered no heartbeat"));
     forget();
     herder_delete(f->herder, "c", on_answer, f);
     expect("");

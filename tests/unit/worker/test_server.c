@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/resource.h>
@@ -539,6 +540,11 @@ static void health_tells_the_stage(void **state)
     expect(ask(f, "GET", "/health", NULL), 200,
            "{\"status\":\"healthy\",\"message\":\"Worker has completed startup and is ready to "
            "handle requests.\"}");
+    f->herder.unwell = "No heartbeat.";
+    expect(ask(f, "GET", "/health", NULL), 500,
+           "{\"status\":\"unhealthy\",\"message\":\"Worker was unable to handle this request and "
+           "may be "
+           "unable to handle other requests. No heartbeat.\"}");
     f->herder.stage = "reading connector files";
     f->herder.ready = false;
     expect(ask(f, "GET", "/health", NULL), 503,
@@ -1075,6 +1081,36 @@ static void a_change_that_takes_too_long_is_500_with_its_stage(void **state)
     fixture_free(f);
 }
 
+static void hold_up(void *arg)
+{
+    sem_t *sems = arg;
+
+    sem_post(&sems[0]);
+    sem_wait(&sems[1]);
+}
+
+static void a_loop_that_is_stuck_holds_up_no_answer(void **state)
+{
+    struct fixture *f = impatient();
+    sem_t sems[2]; /* it is stuck; it may go on */
+
+    f->herder.ready = true;
+    sem_init(&sems[0], 0, 0);
+    sem_init(&sems[1], 0, 0);
+    assert_int_equal(loop_post(f->loop, hold_up, sems), 0);
+    sem_wait(&sems[0]);
+    expect_error(ask(f, "GET", "/connectors/a/config", NULL), 500, "Request timed out");
+    expect(ask(f, "GET", "/health", NULL), 500,
+           "{\"status\":\"unhealthy\",\"message\":\"Worker was unable to handle this request and "
+           "may be "
+           "unable to handle other requests.\"}");
+    sem_post(&sems[1]);
+    assert_int_equal(ask(f, "GET", "/health", NULL).status, 200);
+    fixture_free(f);
+    sem_destroy(&sems[0]);
+    sem_destroy(&sems[1]);
+}
+
 static void a_request_timed_out_without_a_stage_says_only_that(void **state)
 {
     struct fixture *f = impatient();
@@ -1418,6 +1454,7 @@ int main(void)
         cmocka_unit_test(a_thousand_idle_connections_hold_up_nobody),
         REST_TEST(a_waiting_change_holds_up_nobody),
         cmocka_unit_test(a_change_that_takes_too_long_is_500_with_its_stage),
+        cmocka_unit_test(a_loop_that_is_stuck_holds_up_no_answer),
         cmocka_unit_test(a_request_timed_out_without_a_stage_says_only_that),
         cmocka_unit_test(a_stuck_loop_is_unhealthy),
         REST_TEST(clients_that_leave_while_they_wait_do_no_harm),
