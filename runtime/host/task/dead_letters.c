@@ -29,6 +29,8 @@
 
 struct letter {
     struct letter *next, *prev;
+    bool held; /* taken back, to be sent again */
+    struct producer_record rec;
     char bytes[];
 };
 
@@ -37,7 +39,8 @@ struct dead_letters {
     char *topic_name;
     struct producer *producer;
     struct producer_topic *topic;
-    struct letter out;    /* head of those that are under way */
+    struct letter out; /* head of those that are under way or held, newest first */
+    bool taking_back;
     struct mr_error lost; /* the first that could not be delivered */
 };
 
@@ -158,7 +161,7 @@ void dead_letters_close(struct dead_letters **letters)
 
 /* --- one letter ---------------------------------------------------------------------------------------------------------- */
 
-/* What a letter is made of. Headers are copied by producer_send; everything else by letter_new. */
+/* What a letter is made of; letter_new copies it. */
 struct draft {
     struct producer_record rec;
     struct producer_header *headers;
@@ -248,20 +251,47 @@ static size_t header_room(const struct record *rec)
     return CONTEXT_MAX + read + rec->pub.header_count;
 }
 
-static struct letter *letter_new(struct dead_letters *d, struct producer_record *rec)
+static size_t bytes_of(const struct producer_record *rec)
 {
-    struct letter *letter = malloc(sizeof(*letter) + rec->key_len + rec->value_len);
+    size_t bytes = rec->key_len + rec->value_len;
+
+    for (size_t i = 0; i < rec->header_count; i++)
+        bytes += strlen(rec->headers[i].name) + 1 + rec->headers[i].value_len;
+    return bytes;
+}
+
+static const void *put(char **at, const void *data, size_t len)
+{
+    const void *copy = data == NULL ? NULL : memcpy(*at, data, len);
+
+    *at += data == NULL ? 0 : len;
+    return copy;
+}
+
+static struct letter *letter_new(struct dead_letters *d, const struct producer_record *rec)
+{
+    size_t table = rec->header_count * sizeof(*rec->headers);
+    struct letter *letter = malloc(sizeof(*letter) + table + bytes_of(rec));
+    struct producer_header *headers;
+    char *at;
 
     if (letter == NULL)
         return NULL;
-    if (rec->key != NULL)
-        rec->key = memcpy(letter->bytes, rec->key, rec->key_len);
-    if (rec->value != NULL)
-        rec->value = memcpy(letter->bytes + rec->key_len, rec->value, rec->value_len);
+    headers = memcpy(letter->bytes, rec->headers, table);
+    at = letter->bytes + table;
+    letter->held = false;
+    letter->rec = *rec;
+    letter->rec.headers = headers;
+    letter->rec.opaque = letter;
+    letter->rec.key = put(&at, rec->key, rec->key_len);
+    letter->rec.value = put(&at, rec->value, rec->value_len);
+    for (size_t i = 0; i < rec->header_count; i++) {
+        headers[i].name = put(&at, headers[i].name, strlen(headers[i].name) + 1);
+        headers[i].value = put(&at, headers[i].value, headers[i].value_len);
+    }
     letter->prev = &d->out;
     letter->next = d->out.next;
     letter->next->prev = d->out.next = letter;
-    rec->opaque = letter;
     return letter;
 }
 
@@ -271,6 +301,10 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
 {
     struct dead_letters *d = arg;
 
+    if (code == MR_ERR_CLOSED && d->taking_back) {
+        ((struct letter *)opaque)->held = true;
+        return;
+    }
     if (code != MR_OK && d->lost.code == 0)
         mr_fail(&d->lost, MR_ERR_FATAL, "Could not write to the dead-letter topic %s: %s",
                 d->topic_name, text);
@@ -325,12 +359,49 @@ int dead_letters_send(struct dead_letters *d, const struct failure *failure,
     letter = letter_new(d, &draft.rec);
     if (letter == NULL)
         rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for a dead letter");
-    else if ((rc = push(d, &draft.rec, err)) != MR_OK)
+    else if ((rc = push(d, &letter->rec, err)) != MR_OK)
         forget(letter);
     free(draft.headers);
     if (rc != MR_OK && rc != MR_ERR_CLOSED)
         err_prefix(err, "Could not write to the dead-letter topic %s", d->topic_name);
     return rc;
+}
+
+void dead_letters_take_back(struct dead_letters *d)
+{
+    d->taking_back = true;
+    producer_purge(d->producer);
+    while (producer_in_flight(d->producer) > 0)
+        producer_reports(d->producer, SLICE_MS, on_report, d);
+    d->taking_back = false;
+}
+
+static struct letter *oldest_held(const struct dead_letters *d)
+{
+    struct letter *letter = d->out.prev;
+
+    while (letter != &d->out && !letter->held)
+        letter = letter->prev;
+    return letter != &d->out ? letter : NULL;
+}
+
+/* The lease may be lost over it, and these be taken back: that call goes on with what this one has left. */
+void dead_letters_send_again(struct dead_letters *d)
+{
+    struct letter *letter;
+
+    while ((letter = oldest_held(d)) != NULL) {
+        struct mr_error err = {0};
+
+        letter->held = false;
+        if (push(d, &letter->rec, &err) == MR_OK)
+            continue;
+        if (err.code != MR_ERR_CLOSED && d->lost.code == 0)
+            mr_fail(&d->lost, MR_ERR_FATAL, "Could not write to the dead-letter topic %s: %s",
+                    d->topic_name, err.text);
+        letter->held = err.code == MR_ERR_CLOSED;
+        return;
+    }
 }
 
 /* What has not left yet must not: their records are read again, perhaps by a successor. */

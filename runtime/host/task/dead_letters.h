@@ -33,4 +33,9 @@ int dead_letters_send(struct dead_letters *letters, const struct failure *failur
  * could not be delivered. */
 int dead_letters_settle(struct dead_letters *letters, struct mr_error *err);
 
+/* Without a lease: letters that are under way are taken back, so that none appears beside a successor's; but what a broker has
+ * been sent already may. They count as not delivered. Then, with a lease again: sent once more, in their order. */
+void dead_letters_take_back(struct dead_letters *letters);
+void dead_letters_send_again(struct dead_letters *letters);
+
 #endif

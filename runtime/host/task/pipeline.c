@@ -249,6 +249,18 @@ int pipeline_settle(struct pipeline *p, struct mr_error *err)
     return p->dead == NULL ? MR_OK : dead_letters_settle(p->dead, err);
 }
 
+void pipeline_take_letters_back(struct pipeline *p)
+{
+    if (p->dead != NULL)
+        dead_letters_take_back(p->dead);
+}
+
+void pipeline_send_letters_again(struct pipeline *p)
+{
+    if (p->dead != NULL)
+        dead_letters_send_again(p->dead);
+}
+
 /* --- transforms ---------------------------------------------------------------------------------------------------- */
 
 /* MR_OK; MR_DROP: left out, by a transform or by tolerance. */

@@ -56,6 +56,9 @@ int pipeline_reject(struct pipeline *p, const struct record *rec, const char *te
  * MR_ERR_CLOSED: the task ends, and they are not. */
 int pipeline_settle(struct pipeline *p, struct mr_error *err);
 
+/* As the dead letters are, if there are any. */
+void pipeline_take_letters_back(struct pipeline *p);
+void pipeline_send_letters_again(struct pipeline *p);
 bool pipeline_writes_dead_letters(const struct pipeline *p);
 
 struct tolerance *pipeline_tolerance(struct pipeline *p);

@@ -400,11 +400,14 @@ static void rest(struct source_task *s)
 
     s->restart = exactly_once(s);
     sender_take_back(&s->sender);
+    pipeline_take_letters_back(s->pipeline);
     task_lease_rest(s->task);
     while (!(renewed = task_lease_act(s->task)) && !s->task->failed && !task_stopping(s->task))
         task_wait(s->task, NULL, 0, INT64_MAX);
-    if (renewed && !ending(s))
-        sender_send_again(&s->sender);
+    if (!renewed || ending(s))
+        return;
+    pipeline_send_letters_again(s->pipeline);
+    sender_send_again(&s->sender);
 }
 
 static void loop(struct source_task *s)
@@ -535,14 +538,26 @@ static void finish(struct source_task *s)
         finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
     if (s->sender.producer != NULL && !task_lease_held(s->task))
         sender_take_back(&s->sender);
-    if (lease_is_back(s))
-        finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
+    if (!lease_is_back(s))
+        return;
+    pipeline_send_letters_again(s->pipeline);
+    finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
 }
 
 /* Between two tries of a stage. What poll has handed over must not get lost with the lease: it waits for a new one. */
-static bool wait_between(void *task, int64_t ms)
+static bool wait_between(void *arg, int64_t ms)
 {
-    return task_lease_sleep(task, ms, true);
+    struct source_task *s = arg;
+    bool held = task_lease_sleep(s->task, ms, false);
+
+    if (held || task_stopping(s->task))
+        return held;
+    if (s->pipeline != NULL)
+        pipeline_take_letters_back(s->pipeline);
+    held = task_lease_sleep(s->task, 0, true);
+    if (held && s->pipeline != NULL)
+        pipeline_send_letters_again(s->pipeline);
+    return held;
 }
 
 /* Between two questions about a topic. Nothing gets lost when it ends: the records are in the window. */
@@ -602,7 +617,7 @@ static bool open_all(struct source_task *s)
         .owner = {task->connector, task->number, task->stop_fd},
         .source = true,
         .wait = wait_between,
-        .arg = task,
+        .arg = s,
     };
     const struct task_client_spec client = {task->connector, task->number, task->worker,
                                             &task->connector_config};

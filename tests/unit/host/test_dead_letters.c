@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define DEAD "errors.deadletterqueue.topic.name", "dead"
@@ -456,6 +457,33 @@ static void a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back(v
     assert_int_equal(rig_stored(rig, "{\"name\":\"p\"}", "at"), -1);
 }
 
+/* A successor may be writing the same letter by now. */
+static void a_letter_of_a_source_without_a_lease_waits_for_a_new_one(void **state)
+{
+    static const char *const dead[] = {"bad"};
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, ALL, "millrace.errors.deadletterqueue.topic.name", "dead",
+             "worker:offset.flush.interval.ms", "100", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "out", 1, 1);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    for (int i = 0; i < 2000; i++)
+        rd_kafka_mock_push_request_errors(rig->cluster, 0 /* Produce */, 1,
+                                          RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
+    rig_start(rig, &bad_source, TARGET_STARTED);
+    rig_wait_state(rig, STATE_RUNNING);
+    usleep(200000); /* it has polled */
+    rig_lose_lease(rig, 100000);
+    rd_kafka_mock_clear_request_errors(rig->cluster, 0);
+    usleep(500000); /* several times as long as a client waits before it tries again */
+    assert_int_equal(rig_topic_end(rig, "dead"), 0);
+    assert_int_equal(rig_stored(rig, "{\"name\":\"p\"}", "at"), -1);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, 3);
+    rig_stop(rig);
+    assert_dead(rig, dead, 1);
+}
+
 static int keep_task(void *self, struct mr_task *task, struct mr_error *err)
 {
     *(struct mr_task **)self = task;
@@ -527,6 +555,7 @@ int main(int argc, char **argv)
         T(a_bad_record_of_the_last_poll_is_told),
         T(a_letter_above_buffer_memory_fails_the_task),
         T(a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back),
+        T(a_letter_of_a_source_without_a_lease_waits_for_a_new_one),
         T(a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_it),
     };
 
