@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* millrace: one binary, a table of verbs. The only file that knows both the worker and the host.
  *
- * Exit codes: 0 done · 1 usage · 2 bad configuration or failed initialisation · 3 failed start, or a connector file that
- * can't be used · 70 an internal error of a host · 128 + n ended at once by a second signal n. */
+ * Exit codes: 0 done · 1 usage · 2 bad configuration or failed initialisation · 3 failed start, or
+ * a connector file that can't be used · 70 an internal error of a host · 128 + n ended at once by a
+ * second signal n. */
 #include "host/host.h"
 #include "worker/worker.h"
 
@@ -92,7 +93,8 @@ static const struct verb *find(const char *name)
     return NULL;
 }
 
-/* Where a sample lies: in the tree that this binary was built in, beside where it was installed, or in /etc. */
+/* Where a sample lies: in the tree that this binary was built in, beside where it was installed, or
+ * in /etc. */
 static void tell_sample(FILE *to, const char *name)
 {
     static const char *const places[] = {"../../config", "../etc/millrace", "/etc/millrace"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Seen by clang-tidy alone: tells its analyzer what it cannot see across files, that the functions which record an error
- * return one, so that "rc == 0" after them is not taken for possible. */
+/* Seen by clang-tidy alone: tells its analyzer what it cannot see across files, that the functions
+ * which record an error return one, so that "rc == 0" after them is not taken for possible. */
 #ifndef TESTS_LINT_H
 #define TESTS_LINT_H
 

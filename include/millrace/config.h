@@ -45,11 +45,13 @@ enum mr_config_width {
  * name        as users write it, without the prefix under which a converter is configured
  * type        enum mr_config_type
  * flags       enum mr_config_flag
- * fallback    the default as users would write it; NULL = the default is null (or none, with MR_CFG_REQUIRED)
+ * fallback    the default as users would write it; NULL = the default is null (or none, with
+ *             MR_CFG_REQUIRED)
  * doc         one or two sentences
  * choices     "a|b|c": the only values allowed; NULL = any. Starts with '~' for any case ("~a|b")
  * min, max    INT, SHORT, LONG: allowed range, when has_range
- * importance, group, order, width, display_name   for user interfaces; zero where nothing is to be said */
+ * importance, group, order, width, display_name   for user interfaces; zero where nothing is to be
+ *                                                 said */
 struct mr_config_key {
     const char *name;
     uint32_t type;

@@ -22,7 +22,8 @@ extern "C" {
 
 /* What a slot or a function returns. 0 is success, positive values are MR_AGAIN and the like,
  * negative ones are failures. An unknown negative code counts as MR_ERR_FATAL.
- * Spec: reference of error classes in Kafka Connect (RetriableException, DataException, ConnectException, ConfigException). */
+ * Spec: reference of error classes in Kafka Connect (RetriableException, DataException,
+ * ConnectException, ConfigException). */
 enum mr_code {
     MR_OK = 0,
     MR_AGAIN = 1,      /* poll: nothing more now; set through mr_again_in and mr_again_on_fd only */
@@ -46,10 +47,12 @@ enum mr_code {
 
 /* code            enum mr_code, 0 while nothing failed
  * flags           0; reserved for the framework
- * retry_after_ms  with MR_ERR_RETRY: milliseconds to wait before the next call, 0 = the framework's own back-off
+ * retry_after_ms  with MR_ERR_RETRY: milliseconds to wait before the next call, 0 = the framework's
+ *                 own back-off
  * text            NUL-terminated UTF-8, one sentence: what, where, what to do
  *
- * Owner: whoever declared it (zeroed). A plugin gets it from the host and never creates or copies one. */
+ * Owner: whoever declared it (zeroed). A plugin gets it from the host and never creates or copies
+ * one. */
 struct mr_error {
     int32_t code;
     uint32_t flags;
@@ -57,7 +60,8 @@ struct mr_error {
     char text[1008];
 };
 
-/* Record a failure and return its code, so that a slot can say `return mr_fail(err, MR_ERR_RETRY, "...")`.
+/* Record a failure and return its code, so that a slot can say `return mr_fail(err, MR_ERR_RETRY,
+ * "...")`.
  *
  * err   may be NULL; if it already holds an error, the first one stays and its code is returned
  * code  a negative enum mr_code

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's function table: the first member of every handle points to it. It only grows at the end.
- * Plugins use the accessors of the other headers and never name a slot. */
+/* The host's function table: the first member of every handle points to it. It only grows at the
+ * end. Plugins use the accessors of the other headers and never name a slot. */
 #ifndef MILLRACE_HOST_H
 #define MILLRACE_HOST_H
 

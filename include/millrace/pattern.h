@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* Made by mr_pattern_make only. Thread: one at a time uses it, since it keeps what it found last. */
+/* Made by mr_pattern_make only. Thread: one at a time uses it, since it keeps what it found
+ * last. */
 struct mr_pattern {
     const struct mr_host *host;
     uint32_t groups; /* without group 0, which is the whole match */
@@ -39,10 +40,11 @@ struct mr_pattern_search {
  * regex   NUL-terminated UTF-8, Java's syntax
  * err     filled on failure; may be NULL
  *
- * Returns the pattern, the caller's (mr_pattern_free); or NULL with MR_ERR_CONFIG and the text of Java's
- * PatternSyntaxException, or one that says what Java has and this doesn't: look-behind of varying length, the flags U and c,
- * \b{g}, \N{name}, possibly others. In matching, what differs is beyond ASCII: (?i) references to groups ignore case there
- * too, and \b counts no combining mark as part of a word. */
+ * Returns the pattern, the caller's (mr_pattern_free); or NULL with MR_ERR_CONFIG and the text of
+ * Java's PatternSyntaxException, or one that says what Java has and this doesn't: look-behind of
+ * varying length, the flags U and c, \b{g}, \N{name}, possibly others. In matching, what differs is
+ * beyond ASCII: (?i) references to groups ignore case there too, and \b counts no combining mark as
+ * part of a word. */
 static inline struct mr_pattern *mr_pattern_make(const struct mr_host *host, const char *regex,
                                                  struct mr_error *err)
 {
@@ -59,12 +61,14 @@ static inline void mr_pattern_free(struct mr_pattern *pattern)
 /* Search a text.
  *
  * text    len bytes of UTF-8, need not end with a NUL
- * from    byte to begin at, 0 to len, where a character begins; anchors and look-behind still see the whole text
- * whole   what is left from there must match from first byte to last (Matcher.matches), else the first place that does (find)
+ * from    byte to begin at, 0 to len, where a character begins; anchors and look-behind still see
+ *         the whole text
+ * whole   what is left from there must match from first byte to last (Matcher.matches), else the
+ *         first place that does (find)
  * spans   filled with groups 0 to count - 1 when found; may be NULL with count 0
  *
- * Returns 1 when found, 0 when not, or MR_ERR_DATA: the text is not UTF-8, or takes too many steps, where Java would go on
- * for hours or end with a StackOverflowError. */
+ * Returns 1 when found, 0 when not, or MR_ERR_DATA: the text is not UTF-8, or takes too many steps,
+ * where Java would go on for hours or end with a StackOverflowError. */
 static inline int mr_pattern_find(struct mr_pattern *pattern, const char *text, size_t len,
                                   size_t from, bool whole, struct mr_span *spans, size_t count,
                                   struct mr_error *err)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one header a plugin includes: descriptors of the plugin kinds, and the macros that export them.
+/* The one header a plugin includes: descriptors of the plugin kinds, and the macros that export
+ * them.
  *
- * A library exports one function, millrace_module, that gives static data. Descriptors begin with their size; the host
- * reads no further than that, and takes what is missing as NULL. All slots but those marked "must" may be NULL.
- * Every slot returns MR_OK or a negative enum mr_code with err filled by mr_fail. */
+ * A library exports one function, millrace_module, that gives static data. Descriptors begin with
+ * their size; the host reads no further than that, and takes what is missing as NULL. All slots but
+ * those marked "must" may be NULL. Every slot returns MR_OK or a negative enum mr_code with err
+ * filled by mr_fail. */
 #ifndef MILLRACE_PLUGIN_H
 #define MILLRACE_PLUGIN_H
 
@@ -36,10 +38,13 @@ enum mr_plugin_kind {
  * kind        enum mr_plugin_kind
  * name        the class name: value of connector.class, of *.converter, or of transforms.*.type
  * version     shown in REST
- * aliases     NULL-terminated list of further names, such as the Java class it stands in for; may be NULL
+ * aliases     NULL-terminated list of further names, such as the Java class it stands in for; may
+ *             be NULL
  * doc         one sentence
- * keys        its configuration, ended by a zeroed entry; key_size bytes apart; NULL = no key of its own
- * state_size  bytes of `self`: allocated zeroed by the host for each instance, and freed by it after stop */
+ * keys        its configuration, ended by a zeroed entry; key_size bytes apart; NULL = no key of
+ *             its own
+ * state_size  bytes of `self`: allocated zeroed by the host for each instance, and freed by it
+ *             after stop */
 #define MR_PLUGIN_HEAD \
     uint32_t size; \
     uint32_t kind; \
@@ -58,16 +63,19 @@ struct mr_plugin {
 /* A source connector and its task.
  *
  * start      once, before the first poll; what it opens is closed in stop
- * poll       must: add records to out; they are delivered whenever it returns >= 0, also while stopping. On a negative
- *            return they are dropped, and self must not have moved on: the next poll is to give them again
- *            (MR_ERR_RETRY), or there is none (all other codes: the task is FAILED)
- * committed  after offsets of delivered records were stored; what they cover may be forgotten at the origin
+ * poll       must: add records to out; they are delivered whenever it returns >= 0, also while
+ *            stopping. On a negative return they are dropped, and self must not have moved on: the
+ *            next poll is to give them again (MR_ERR_RETRY), or there is none (all other codes: the
+ *            task is FAILED)
+ * committed  after offsets of delivered records were stored; what they cover may be forgotten at
+ *            the origin
  * interrupt  the task must stop: end any wait of poll soon. Must not block
  * stop       once, last, whenever start was called, also if it failed
  * tasks      the tasks' configurations, at most max, by mr_task_add; NULL = one task
  *
- * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time until stop is called;
- * tasks on the connector's own. Blocking is allowed everywhere but in interrupt.
+ * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time
+ * until stop is called; tasks on the connector's own. Blocking is allowed everywhere but in
+ * interrupt.
  * Spec: org.apache.kafka.connect.source.SourceConnector, SourceTask. */
 struct mr_source {
     MR_PLUGIN_HEAD
@@ -82,18 +90,23 @@ struct mr_source {
 
 /* A sink connector and its task.
  *
- * put        must: take all records of in, in order, but those it refuses (mr_reject). MR_ERR_RETRY: the same batch comes
- *            again. Other negative codes: the task is FAILED, and no offset of the batch is committed; but see put_atomic
+ * put        must: take all records of in, in order, but those it refuses (mr_reject).
+ *            MR_ERR_RETRY: the same batch comes again. Other negative codes: the task is FAILED,
+ *            and no offset of the batch is committed; but see put_atomic
  * flush      make durable what put took: offsets are committed only after it returned MR_OK
  * tasks      NULL = tasks.max tasks, each with the connector's configuration
- * open       partitions came: where reading of each begins (-1: by auto.offset.reset); mr_sink_seek changes that
- * close      partitions went, after the last flush or pre_commit for them, before their offsets are committed; lost: the group
- *            gave them away already, nothing of them is committed any more. At the end of the task for all that are left
- * pre_commit in place of flush, for sinks that write behind: offsets says where each partition may be committed, from what put
- *            took. Lower an offset to what is durable, -1: not now. MR_ERR_RETRY: nothing is committed now
- * put_atomic a put that fails has had no effect, on self neither. Then a batch that fails with MR_ERR_DATA, where
- *            errors.tolerance=all and a dead-letter topic are set, comes again in ever smaller parts, until the guilty
- *            record stands alone: that one becomes a dead letter, all others are put
+ * open       partitions came: where reading of each begins (-1: by auto.offset.reset); mr_sink_seek
+ *            changes that
+ * close      partitions went, after the last flush or pre_commit for them, before their offsets are
+ *            committed; lost: the group gave them away already, nothing of them is committed any
+ *            more. At the end of the task for all that are left
+ * pre_commit in place of flush, for sinks that write behind: offsets says where each partition may
+ *            be committed, from what put took. Lower an offset to what is durable, -1: not now.
+ *            MR_ERR_RETRY: nothing is committed now
+ * put_atomic a put that fails has had no effect, on self neither. Then a batch that fails with
+ *            MR_ERR_DATA, where errors.tolerance=all and a dead-letter topic are set, comes again
+ *            in ever smaller parts, until the guilty record stands alone: that one becomes a dead
+ *            letter, all others are put
  *
  * The rest as for sources. Spec: org.apache.kafka.connect.sink.SinkConnector, SinkTask. */
 struct mr_sink {
@@ -112,14 +125,16 @@ struct mr_sink {
     int (*pre_commit)(void *self, struct mr_partition_list *offsets, struct mr_error *err);
 };
 
-/* A converter between values and the bytes in a topic; one instance per task and role. Kind MR_PLUGIN_CONVERTER does for keys,
- * values and headers, MR_PLUGIN_HEADER_CONVERTER for headers alone.
+/* A converter between values and the bytes in a topic; one instance per task and role. Kind
+ * MR_PLUGIN_CONVERTER does for keys, values and headers, MR_PLUGIN_HEADER_CONVERTER for headers
+ * alone.
  *
- * start         task gives the converter's own configuration (key.converter.* or value.converter.* without prefix),
- *               with converter.type = "key", "value" or "header" filled in
- * from_connect  must: value with schema (NULL = schemaless) → *data, *len in the arena, or borrowed from value;
- *               *data NULL = a null (tombstone)
- * to_connect    must: len bytes (data NULL = null) → *value and *schema in the arena; may borrow from data
+ * start         task gives the converter's own configuration (key.converter.* or value.converter.*
+ *               without prefix), with converter.type = "key", "value" or "header" filled in
+ * from_connect  must: value with schema (NULL = schemaless) → *data, *len in the arena, or borrowed
+ *               from value; *data NULL = a null (tombstone)
+ * to_connect    must: len bytes (data NULL = null) → *value and *schema in the arena; may borrow
+ *               from data
  *
  * MR_ERR_DATA: errors.tolerance decides. Outputs are written on MR_OK only.
  * Thread: the task's. Spec: org.apache.kafka.connect.storage.Converter. */
@@ -138,15 +153,18 @@ struct mr_converter {
 /* A transform of single records; one instance per task and alias.
  *
  * start   task gives the transform's own configuration (transforms.<alias>.* without prefix)
- * apply   must: change rec, by mr_record_put_value, mr_record_topic, mr_record_header … or by its plain members (partition,
- *         timestamp). MR_OK; MR_DROP: the record is left out, which counts as done. What is new goes into the arena or into
- *         what lives as long as the transform; what stays is shared, and values are never written to. On a negative return
+ * apply   must: change rec, by mr_record_put_value, mr_record_topic, mr_record_header … or by its
+ *         plain members (partition, timestamp). MR_OK; MR_DROP: the record is left out, which
+ *         counts as done. What is new goes into the arena or into what lives as long as the
+ *         transform; what stays is shared, and values are never written to. On a negative return
  *         the host puts the record back as it was
- * check   what data can't say of one key, such as a bad regular expression: for validation, and before start. The key has a
- *         value, of its type; others may still lack theirs (NULL, 0, an empty list). key: as declared; shown: as the user
- *         wrote it, for the text. MR_ERR_CONFIG with Connect's whole text. Without an instance: nothing is kept
+ * check   what data can't say of one key, such as a bad regular expression: for validation, and
+ *         before start. The key has a value, of its type; others may still lack theirs (NULL, 0, an
+ *         empty list). key: as declared; shown: as the user wrote it, for the text. MR_ERR_CONFIG
+ *         with Connect's whole text. Without an instance: nothing is kept
  *
- * MR_ERR_RETRY: errors.retry.timeout decides; MR_ERR_DATA: errors.tolerance does; all others: the task is FAILED.
+ * MR_ERR_RETRY: errors.retry.timeout decides; MR_ERR_DATA: errors.tolerance does; all others: the
+ * task is FAILED.
  * Thread: the task's. Spec: org.apache.kafka.connect.transforms.Transformation. */
 struct mr_transform {
     MR_PLUGIN_HEAD
@@ -157,8 +175,8 @@ struct mr_transform {
                  struct mr_error *err);
 };
 
-/* A predicate: which records a transform is for. test (must) gives 1 or 0, or fails like apply; it changes nothing.
- * The rest as for transforms, its configuration is predicates.<alias>.*.
+/* A predicate: which records a transform is for. test (must) gives 1 or 0, or fails like apply; it
+ * changes nothing. The rest as for transforms, its configuration is predicates.<alias>.*.
  * Spec: org.apache.kafka.connect.transforms.predicates.Predicate. */
 struct mr_predicate {
     MR_PLUGIN_HEAD
@@ -190,7 +208,8 @@ struct mr_module {
 #define MR_EXPORT MR_VISIBLE
 #endif
 
-/* Export several plugins: MR_MODULE(&a, &b), each cast to struct mr_plugin by its own macro or by hand. */
+/* Export several plugins: MR_MODULE(&a, &b), each cast to struct mr_plugin by its own macro or by
+ * hand. */
 #define MR_MODULE(...) \
     MR_EXPORT const struct mr_module *millrace_module(void); \
     MR_EXPORT const struct mr_module *millrace_module(void) \
@@ -206,9 +225,11 @@ struct mr_module {
         return &mr_module_data; \
     }
 
-/* A descriptor's initialiser, for a library whose plugins stand in files of their own: such a file defines
+/* A descriptor's initialiser, for a library whose plugins stand in files of their own: such a file
+ * defines
  *     const struct mr_source ticks_plugin = MR_DESCRIPTOR(mr_source, MR_PLUGIN_SOURCE, "Ticks", "1.0", .poll = ...);
- * the file with MR_MODULE(MR_PLUGIN(ticks), ...) sees it by `extern`. C only: C++ fills the structs by position. */
+ * the file with MR_MODULE(MR_PLUGIN(ticks), ...) sees it by `extern`. C only: C++ fills the structs
+ * by position. */
 #define MR_DESCRIPTOR(type, plugin_kind, class_name, release, ...) \
     { \
         .size = sizeof(struct type), .kind = plugin_kind, .name = class_name, .version = release, \

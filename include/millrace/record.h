@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* Bump memory, freed as a whole with the batch it belongs to. Thread: the one that was handed the batch. */
+/* Bump memory, freed as a whole with the batch it belongs to. Thread: the one that was handed the
+ * batch. */
 struct mr_arena {
     const struct mr_host *host;
     char *next; /* first free byte, aligned to 8 */
@@ -87,8 +88,9 @@ static inline const struct mr_header *mr_header_at(const struct mr_record *rec, 
                                                     i * rec->header_size);
 }
 
-/* size bytes of zero or old content, aligned to 8, valid as long as the arena's batch. Never NULL: when memory or the
- * batch's budget is exhausted the bytes are usable but the batch is marked and the task fails after the call. */
+/* size bytes of zero or old content, aligned to 8, valid as long as the arena's batch. Never NULL:
+ * when memory or the batch's budget is exhausted the bytes are usable but the batch is marked and
+ * the task fails after the call. */
 static inline void *mr_alloc(struct mr_arena *arena, size_t size)
 {
     char *p = arena->next;
@@ -123,15 +125,16 @@ static inline bool mr_is_ascii(const void *bytes, size_t len)
     return (seen & 0x8080808080808080u) == 0;
 }
 
-/* Bytes from outside as text. UTF-8 is borrowed as it is; anything else is copied into the arena with one U+FFFD for each
- * malformed part, as Java's decoder counts them. */
+/* Bytes from outside as text. UTF-8 is borrowed as it is; anything else is copied into the arena
+ * with one U+FFFD for each malformed part, as Java's decoder counts them. */
 static inline struct mr_value mr_text_from(struct mr_arena *arena, const void *bytes, size_t len)
 {
     return mr_is_ascii(bytes, len) ? mr_text((const char *)bytes, len)
                                    : arena->host->text_from(arena, bytes, len);
 }
 
-/* A LIST of n items, a MAP of n pairs, a STRUCT with empty slots: fill what mr_items, mr_pairs, mr_slots point to. */
+/* A LIST of n items, a MAP of n pairs, a STRUCT with empty slots: fill what mr_items, mr_pairs,
+ * mr_slots point to. */
 static inline struct mr_value mr_list(struct mr_arena *arena, size_t n)
 {
     void *p = mr_alloc(arena, n * sizeof(struct mr_value));
@@ -171,14 +174,15 @@ static inline struct mr_value *mr_slots(struct mr_value v)
     return ((struct mr_struct *)(uintptr_t)v.u.p)->slots;
 }
 
-/* The text that Java's toString gives a value, NUL-terminated in the arena, *len bytes ("null" for null).
- * Text values come back as they are, not copied and not terminated. */
+/* The text that Java's toString gives a value, NUL-terminated in the arena, *len bytes ("null" for
+ * null). Text values come back as they are, not copied and not terminated. */
 static inline const char *mr_to_text(struct mr_arena *arena, struct mr_value v, size_t *len)
 {
     return arena->host->value_text(arena, v, len);
 }
 
-/* Does v fit the schema? MR_ERR_DATA with Connect's text, which names the field; field NULL: a value of none.
+/* Does v fit the schema? MR_ERR_DATA with Connect's text, which names the field; field NULL: a
+ * value of none.
  * Spec: ConnectSchema.validateValue. */
 static inline int mr_value_check(const struct mr_arena *arena, const struct mr_schema *schema,
                                  struct mr_value v, const char *field, struct mr_error *err)
@@ -186,16 +190,18 @@ static inline int mr_value_check(const struct mr_arena *arena, const struct mr_s
     return arena->host->value_check(schema, v, field, err);
 }
 
-/* --- Connect's conversions ---------------------------------------------------------------------------------------- */
+/* --- Connect's conversions -------------------------------------------------------------------- */
 
-/* What a text says: the rule by which header values are read. "12" is an INT8, "[1,2.5]" an ARRAY of FLOAT32, "2019-08-23" a
- * Date, and what is nothing else is a STRING: the text itself, borrowed.
+/* What a text says: the rule by which header values are read. "12" is an INT8, "[1,2.5]" an ARRAY
+ * of FLOAT32, "2019-08-23" a Date, and what is nothing else is a STRING: the text itself, borrowed.
  *
  * text, len  UTF-8; may be borrowed by the value
- * *schema    may be an ARRAY or MAP whose elements' schema is NULL; with the text null both outputs are null
+ * *schema    may be an ARRAY or MAP whose elements' schema is NULL; with the text null both outputs
+ *            are null
  *
- * MR_ERR_DATA: nested deeper than 1000 levels, or a number beyond all bounds (Java runs out of stack or memory);
- * MR_ERR_FULL: too many different schemas in this process. Spec: org.apache.kafka.connect.data.Values.parseString. */
+ * MR_ERR_DATA: nested deeper than 1000 levels, or a number beyond all bounds (Java runs out of
+ * stack or memory); MR_ERR_FULL: too many different schemas in this process. Spec:
+ * org.apache.kafka.connect.data.Values.parseString. */
 static inline int mr_value_parse(struct mr_arena *arena, const char *text, size_t len,
                                  const struct mr_schema **schema, struct mr_value *value,
                                  struct mr_error *err)
@@ -203,8 +209,9 @@ static inline int mr_value_parse(struct mr_arena *arena, const char *text, size_
     return arena->host->value_parse(arena, text, len, schema, value, err);
 }
 
-/* The text that mr_value_parse reads again, *len bytes: a STRING as it is, bytes in base64, containers as in JSON, texts
- * within them in quotes. NULL for null. Not NUL-terminated. Spec: Values.convertToString. */
+/* The text that mr_value_parse reads again, *len bytes: a STRING as it is, bytes in base64,
+ * containers as in JSON, texts within them in quotes. NULL for null. Not NUL-terminated. Spec:
+ * Values.convertToString. */
 static inline const char *mr_value_string(struct mr_arena *arena, struct mr_value v, size_t *len)
 {
     return arena->host->value_string(arena, v, len);
@@ -212,11 +219,13 @@ static inline const char *mr_value_string(struct mr_arena *arena, struct mr_valu
 
 /* v as a value of another schema.
  *
- * to    what is wanted; its name counts (Decimal, Date, Time, Timestamp), its members' schemas don't
+ * to    what is wanted; its name counts (Decimal, Date, Time, Timestamp), its members' schemas
+ *       don't
  * from  v's own schema, or NULL
  *
- * A null gives null where `to` is optional or no container and no logical type. MR_ERR_DATA with Connect's text: no such
- * conversion. Spec: Values.convertToBoolean to convertToTimestamp, by the type of `to`. */
+ * A null gives null where `to` is optional or no container and no logical type. MR_ERR_DATA with
+ * Connect's text: no such conversion. Spec: Values.convertToBoolean to convertToTimestamp, by the
+ * type of `to`. */
 static inline int mr_value_convert(struct mr_arena *arena, const struct mr_schema *to,
                                    const struct mr_schema *from, struct mr_value v,
                                    struct mr_value *out, struct mr_error *err)
@@ -224,8 +233,9 @@ static inline int mr_value_convert(struct mr_arena *arena, const struct mr_schem
     return arena->host->value_convert(arena, to, from, v, out, err);
 }
 
-/* A value of a logical type as what its schema's kind holds (a Decimal as BYTES, a Date as INT32 …), and back. schema: a
- * logical one. MR_ERR_DATA with Connect's text: out of range, or of another scale than the schema's.
+/* A value of a logical type as what its schema's kind holds (a Decimal as BYTES, a Date as INT32
+ * …), and back. schema: a logical one. MR_ERR_DATA with Connect's text: out of range, or of another
+ * scale than the schema's.
  * Spec: Decimal, Date, Time, Timestamp: fromLogical, toLogical. */
 static inline int mr_value_encode(struct mr_arena *arena, const struct mr_schema *schema,
                                   struct mr_value v, struct mr_value *out, struct mr_error *err)
@@ -238,24 +248,26 @@ static inline int mr_value_decode(struct mr_arena *arena, const struct mr_schema
     return arena->host->value_decode(arena, schema, v, out, err);
 }
 
-/* May a header have this schema (NULL = schemaless) and value? Looks at the outermost kind only. MR_ERR_DATA with Connect's
- * text. Spec: ConnectHeaders.add, checkSchemaMatches. */
+/* May a header have this schema (NULL = schemaless) and value? Looks at the outermost kind only.
+ * MR_ERR_DATA with Connect's text. Spec: ConnectHeaders.add, checkSchemaMatches. */
 static inline int mr_header_check(struct mr_arena *arena, const struct mr_schema *schema,
                                   struct mr_value v, struct mr_error *err)
 {
     return arena->host->header_check(arena, schema, v, err);
 }
 
-/* The schema of a schemaless value, or *schema NULL when there is none (null, mixed or empty containers, Decimals and kinds
- * of time). MR_ERR_DATA: a container of nothing but nulls. Spec: Values.inferSchema. */
+/* The schema of a schemaless value, or *schema NULL when there is none (null, mixed or empty
+ * containers, Decimals and kinds of time). MR_ERR_DATA: a container of nothing but nulls. Spec:
+ * Values.inferSchema. */
 static inline int mr_schema_infer(const struct mr_arena *arena, struct mr_value v,
                                   const struct mr_schema **schema, struct mr_error *err)
 {
     return arena->host->schema_infer(v, schema, err);
 }
 
-/* v of schema `from` as a value of schema `to`: numbers widen, fields that `to` lacks go, fields that `from` lacks take their
- * default. What does not change is shared with v. MR_ERR_DATA with Connect's text. Spec: SchemaProjector.project. */
+/* v of schema `from` as a value of schema `to`: numbers widen, fields that `to` lacks go, fields
+ * that `from` lacks take their default. What does not change is shared with v. MR_ERR_DATA with
+ * Connect's text. Spec: SchemaProjector.project. */
 static inline int mr_schema_project(struct mr_arena *arena, const struct mr_schema *from,
                                     struct mr_value v, const struct mr_schema *to,
                                     struct mr_value *out, struct mr_error *err)
@@ -263,10 +275,11 @@ static inline int mr_schema_project(struct mr_arena *arena, const struct mr_sche
     return arena->host->schema_project(arena, from, v, to, out, err);
 }
 
-/* --- for sinks -------------------------------------------------------------------------------------------------- */
+/* --- for sinks -------------------------------------------------------------------------------- */
 
-/* In put: this record can't be taken, and why (one sentence); put goes on with the others. What becomes of it is up to the user:
- * errors.tolerance, the log, the dead-letter topic. It counts only when put returns MR_OK. Several records: each once.
+/* In put: this record can't be taken, and why (one sentence); put goes on with the others. What
+ * becomes of it is up to the user: errors.tolerance, the log, the dead-letter topic. It counts only
+ * when put returns MR_OK. Several records: each once.
  * Spec: org.apache.kafka.connect.sink.ErrantRecordReporter. */
 MR_PRINTF(3, 4)
 static inline void mr_reject(struct mr_batch *in, size_t i, const char *fmt, ...)
@@ -280,7 +293,7 @@ static inline void mr_reject(struct mr_batch *in, size_t i, const char *fmt, ...
     in->host->batch_reject(in, i, text);
 }
 
-/* --- for sources and transforms --------------------------------------------------------------------------------- */
+/* --- for sources and transforms --------------------------------------------------------------- */
 
 /* Append a record for topic (copied once per batch). Never NULL; see mr_alloc. */
 static inline struct mr_record *mr_batch_add(struct mr_batch *batch, const char *topic)
@@ -300,13 +313,15 @@ static inline void mr_record_topic(struct mr_record *rec, const char *topic, siz
     rec->host->record_topic(rec, topic, len);
 }
 
-/* For transforms: drop all headers of this name; the others keep their order. Gives how many went. */
+/* For transforms: drop all headers of this name; the others keep their order. Gives how many
+ * went. */
 static inline size_t mr_record_header_drop(struct mr_record *rec, const char *name)
 {
     return rec->host->record_header_drop(rec, name);
 }
 
-/* Values may point into the batch's arena, which is free of cost; anything else is copied there now. */
+/* Values may point into the batch's arena, which is free of cost; anything else is copied there
+ * now. */
 static inline void mr_record_key(struct mr_record *rec, struct mr_value v)
 {
     rec->host->record_key(rec, v);
@@ -316,8 +331,8 @@ static inline void mr_record_value(struct mr_record *rec, struct mr_value v)
     rec->host->record_value(rec, v);
 }
 
-/* For transforms, at no cost: a new key or value with its schema. Nothing is copied: v is made of the arena, of what the
- * record held before, and of what lives as long as the transform. */
+/* For transforms, at no cost: a new key or value with its schema. Nothing is copied: v is made of
+ * the arena, of what the record held before, and of what lives as long as the transform. */
 static inline void mr_record_put_key(struct mr_record *rec, const struct mr_schema *schema,
                                      struct mr_value v)
 {
@@ -345,8 +360,9 @@ static inline void mr_record_header(struct mr_record *rec, const char *name,
     rec->host->record_header(rec, name, schema, v);
 }
 
-/* Where the source stands after this record: partition {"name": name}, offset {key: next}. Kafka Connect's source
- * offset; it is stored once this record and all before it have been delivered. name and key are UTF-8: others fail the task. */
+/* Where the source stands after this record: partition {"name": name}, offset {key: next}. Kafka
+ * Connect's source offset; it is stored once this record and all before it have been delivered.
+ * name and key are UTF-8: others fail the task. */
 static inline void mr_record_offset(struct mr_record *rec, const char *name, const char *key,
                                     int64_t next)
 {
@@ -361,9 +377,10 @@ static inline void mr_record_offset_in(struct mr_record *rec,
     rec->host->record_offset(rec, part, key, next);
 }
 
-/* What a poll returns when there is nothing more to hand over: the records added so far are sent now, and the next poll
- * comes after ms milliseconds, or when fd is readable (whichever is first; ms < 0 waits for fd alone), or never after a
- * stop. The framework waits; the plugin needs no loop. */
+/* What a poll returns when there is nothing more to hand over: the records added so far are sent
+ * now, and the next poll comes after ms milliseconds, or when fd is readable (whichever is first;
+ * ms < 0 waits for fd alone), or never after a stop. The framework waits; the plugin needs no
+ * loop. */
 static inline int mr_again_in(struct mr_batch *batch, int64_t ms)
 {
     return batch->host->batch_again(batch, ms, -1);

@@ -25,14 +25,16 @@ struct mr_schema_field {
 
 /* Read-only; made by mr_schema_make and by the host only. Valid until the process ends.
  *
- * kind          physical kind: BOOL to STRUCT. The logical types are recognised by name, as in Java:
- *               a schema named org.apache.kafka.connect.data.Decimal has kind MR_KIND_BYTES.
- * logical       kind of the values it takes: kind, or MR_KIND_DECIMAL, _DATE, _TIME, _TIMESTAMP by name
+ * kind          physical kind: BOOL to STRUCT. The logical types are recognised by name, as in
+ *               Java: a schema named org.apache.kafka.connect.data.Decimal has kind MR_KIND_BYTES.
+ * logical       kind of the values it takes: kind, or MR_KIND_DECIMAL, _DATE, _TIME, _TIMESTAMP by
+ *               name
  * has_default   default_value may hold a value other than null
  * name, doc     NUL-terminated UTF-8 or NULL
  * params        param_count of them, in insertion order, or NULL
  * fields        STRUCT: field_count of them, in order
- * key, value    MAP: both; LIST: value; either may be NULL ("unknown", made by the string parser only) */
+ * key, value    MAP: both; LIST: value; either may be NULL ("unknown", made by the string parser
+ *               only) */
 struct mr_schema {
     uint8_t kind;
     uint8_t logical;
@@ -108,7 +110,8 @@ static inline struct mr_value mr_field(struct mr_value v, const char *name)
     return mr_null();
 }
 
-/* A STRUCT's field i, of 0 to len - 1: what its slot holds or, where that is null, the default of the field's schema.
+/* A STRUCT's field i, of 0 to len - 1: what its slot holds or, where that is null, the default of
+ * the field's schema.
  * Spec: Struct.get(Field). */
 static inline struct mr_value mr_slot(struct mr_value v, uint32_t i)
 {

@@ -10,15 +10,16 @@
 extern "C" {
 #endif
 
-/* A task of a source or a sink, or one converter instance. In a `.tasks` slot: the connector, before it has tasks. */
+/* A task of a source or a sink, or one converter instance. In a `.tasks` slot: the connector,
+ * before it has tasks. */
 struct mr_task {
     const struct mr_host *host;
 };
 
-/* Configuration: key must be declared among the plugin's keys, with the type that the reader's name says. What was
- * declared was checked before any slot ran, defaults are filled in, and the answers live as long as the handle.
- * A key that was not declared, or of another type, is the plugin's mistake: the task fails and its error names the key;
- * the reader gives NULL, 0 or false.
+/* Configuration: key must be declared among the plugin's keys, with the type that the reader's name
+ * says. What was declared was checked before any slot ran, defaults are filled in, and the answers
+ * live as long as the handle. A key that was not declared, or of another type, is the plugin's
+ * mistake: the task fails and its error names the key; the reader gives NULL, 0 or false.
  * Thread: any. */
 static inline const char *mr_config_str(const struct mr_task *task,
                                         const char *key) /* STRING, CLASS; may be NULL */
@@ -67,8 +68,8 @@ static inline const char *mr_config_raw(const struct mr_task *task, const char *
 
 enum mr_log_level { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARN = 2, MR_LOG_ERROR = 3 };
 
-/* One line in the worker's log, under the connector's and task's name; cut at 1000 bytes. Never blocks: what the worker
- * can't take is dropped and counted. Thread: any. */
+/* One line in the worker's log, under the connector's and task's name; cut at 1000 bytes. Never
+ * blocks: what the worker can't take is dropped and counted. Thread: any. */
 MR_PRINTF(3, 4)
 static inline void mr_log(const struct mr_task *task, int level, const char *fmt, ...)
 {
@@ -81,29 +82,31 @@ static inline void mr_log(const struct mr_task *task, int level, const char *fmt
     task->host->log(task, level, text);
 }
 
-/* A descriptor that becomes readable when the task must stop: for plugins with a poll loop. Never read, close or keep
- * it. System calls that block also end with EINTR then. Thread: any. */
+/* A descriptor that becomes readable when the task must stop: for plugins with a poll loop. Never
+ * read, close or keep it. System calls that block also end with EINTR then. Thread: any. */
 static inline int mr_stop_fd(const struct mr_task *task)
 {
     return task->host->stop_fd(task);
 }
 
-/* End the wait that the last poll asked for by mr_again_in or mr_again_on_fd. Thread: any, until stop returned. */
+/* End the wait that the last poll asked for by mr_again_in or mr_again_on_fd. Thread: any, until
+ * stop returned. */
 static inline void mr_wake(struct mr_task *task)
 {
     task->host->wake(task);
 }
 
-/* A source partition of one text member, {key: value} (value NULL: {key: null}); the same pair gives the same pointer,
- * valid until the process ends. Thread: any. */
+/* A source partition of one text member, {key: value} (value NULL: {key: null}); the same pair
+ * gives the same pointer, valid until the process ends. Thread: any. */
 static inline const struct mr_source_partition *
 mr_source_partition(const struct mr_task *task, const char *key, const char *value)
 {
     return task->host->source_partition(task->host, key, value);
 }
 
-/* The stored offset member `key` of partition {"name": name}, or fallback when nothing is stored. Blocks until the
- * offsets are read. MR_ERR_DATA when what is stored is no integer; MR_ERR_CLOSED when the task is stopping.
+/* The stored offset member `key` of partition {"name": name}, or fallback when nothing is stored.
+ * Blocks until the offsets are read. MR_ERR_DATA when what is stored is no integer; MR_ERR_CLOSED
+ * when the task is stopping.
  * Thread: the task's, in start or poll. */
 static inline int mr_offset_long(struct mr_task *task, const char *name, const char *key,
                                  int64_t fallback, int64_t *out, struct mr_error *err)
@@ -119,7 +122,8 @@ static inline int mr_offset_long_in(struct mr_task *task, const struct mr_source
     return task->host->offset_long(task, part, key, fallback, out, err);
 }
 
-/* Intern a schema. spec is borrowed. NULL with err filled (MR_ERR_DATA) when it breaks a rule of SchemaBuilder.
+/* Intern a schema. spec is borrowed. NULL with err filled (MR_ERR_DATA) when it breaks a rule of
+ * SchemaBuilder.
  * Thread: any. */
 static inline const struct mr_schema *
 mr_schema_make(const struct mr_task *task, const struct mr_schema_spec *spec, struct mr_error *err)
@@ -139,10 +143,10 @@ static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, u
     return task->host->schema_make(&spec, sizeof(spec), NULL);
 }
 
-/* --- for sinks -------------------------------------------------------------------------------------------------- */
+/* --- for sinks -------------------------------------------------------------------------------- */
 
-/* A partition of a consumed topic, in the coordinates of what was read, whatever transforms make of its records.
- * offset: the next to read, -1 unknown. Lives as long as the call it came with. */
+/* A partition of a consumed topic, in the coordinates of what was read, whatever transforms make of
+ * its records. offset: the next to read, -1 unknown. Lives as long as the call it came with. */
 struct mr_partition {
     const char *topic;
     int32_t partition;
@@ -162,8 +166,9 @@ static inline struct mr_partition *mr_partition_at(const struct mr_partition_lis
     return (struct mr_partition *)(void *)(list->parts + i * list->part_size);
 }
 
-/* No records of this partition, until mr_sink_resume or until it goes; put is still called for the others. Takes effect when
- * the present slot returns. MR_ERR_STATE: the partition is not this task's, or this is not its thread.
+/* No records of this partition, until mr_sink_resume or until it goes; put is still called for the
+ * others. Takes effect when the present slot returns. MR_ERR_STATE: the partition is not this
+ * task's, or this is not its thread.
  * Thread: the task's, in open, put, flush or pre_commit. Spec: SinkTaskContext.pause, resume. */
 static inline int mr_sink_pause(struct mr_task *task, const char *topic, int32_t partition,
                                 struct mr_error *err)
@@ -177,14 +182,16 @@ static inline int mr_sink_resume(struct mr_task *task, const char *topic, int32_
     return task->host->sink_hold(task, topic, partition, false, err);
 }
 
-/* Read on from this offset: what put has taken counts as not read from there on. As mr_sink_pause. Spec: offset(). */
+/* Read on from this offset: what put has taken counts as not read from there on. As mr_sink_pause.
+ * Spec: offset(). */
 static inline int mr_sink_seek(struct mr_task *task, const char *topic, int32_t partition,
                                int64_t offset, struct mr_error *err)
 {
     return task->host->sink_seek(task, topic, partition, offset, err);
 }
 
-/* Have put called in ms milliseconds at the latest, if need be with an empty batch; once. Spec: timeout(). */
+/* Have put called in ms milliseconds at the latest, if need be with an empty batch; once. Spec:
+ * timeout(). */
 static inline void mr_sink_put_in(struct mr_task *task, int64_t ms)
 {
     task->host->sink_put_in(task, ms);
@@ -196,8 +203,9 @@ static inline void mr_sink_commit(struct mr_task *task)
     task->host->sink_commit(task);
 }
 
-/* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code when the list is
- * full), then set its keys. What is not set is taken from the connector's configuration. */
+/* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code
+ * when the list is full), then set its keys. What is not set is taken from the connector's
+ * configuration. */
 static inline int mr_task_add(const struct mr_task *connector, struct mr_task_list *list)
 {
     return connector->host->task_add(list);

@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /* Numbers are part of the ABI: append only.
- * Spec: org.apache.kafka.connect.data.Schema.Type and the four logical types of the same package. */
+ * Spec: org.apache.kafka.connect.data.Schema.Type and the four logical types of the same
+ * package. */
 enum mr_kind {
     MR_KIND_NULL = 0,
     MR_KIND_BOOL = 1, /* i: 0 or 1 */
@@ -34,9 +35,9 @@ enum mr_kind {
     MR_KIND_TIMESTAMP = 16 /* i: ms since 1970-01-01 00:00 UTC */
 };
 
-/* One value. The layout is frozen for ever: it crosses the ABI by value.
- * What p points to is borrowed: it lives as long as the batch (or the arena) it came with.
- * Text is UTF-8 but for one thing that Java has too: half of a surrogate pair, escaped in a JSON text, is three bytes. */
+/* One value. The layout is frozen for ever: it crosses the ABI by value. What p points to is
+ * borrowed: it lives as long as the batch (or the arena) it came with. Text is UTF-8 but for one
+ * thing that Java has too: half of a surrogate pair, escaped in a JSON text, is three bytes. */
 struct mr_value {
     uint8_t kind;      /* enum mr_kind */
     uint8_t flags;     /* 0 */
@@ -141,7 +142,8 @@ static inline struct mr_value mr_bytes(const void *p, size_t len)
     return mr_ptr_of(MR_KIND_BYTES, p, len);
 }
 
-/* Readers look at kind and range; they return false and leave *out alone when the value is something else. */
+/* Readers look at kind and range; they return false and leave *out alone when the value is
+ * something else. */
 static inline bool mr_is_null(struct mr_value v)
 {
     return v.kind == MR_KIND_NULL;

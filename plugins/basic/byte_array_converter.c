@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ByteArrayConverter, the plugin: bytes as they are, uncopied both ways. Stands in for
- * org.apache.kafka.connect.converters.ByteArrayConverter; on the task's thread. Also the module of this folder, with
- * the other converters beside it. */
+ * org.apache.kafka.connect.converters.ByteArrayConverter; on the task's thread. Also the module of
+ * this folder, with the other converters beside it. */
 #include "class_name.h"
 #include "number_converter.h"
 #include "simple_header_converter.h"

@@ -32,15 +32,16 @@ struct charset {
 int charset_open(struct charset *cs, const char *name, struct mr_error *err);
 void charset_close(struct charset *cs); /* zeroed or opened */
 
-/* len bytes of UTF-8 as bytes of the charset, in the arena (or p itself). What the charset lacks becomes Java's replacement
- * for it, mostly '?'. */
+/* len bytes of UTF-8 as bytes of the charset, in the arena (or p itself). What the charset lacks
+ * becomes Java's replacement for it, mostly '?'. */
 void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, size_t len,
                     const void **out, size_t *out_len);
 /* Bytes as text in the arena (or p itself). What can't be decoded becomes U+FFFD. */
 struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena, const void *p,
                                size_t len);
 
-/* iconv's name for a Java name (charset_names.c); NULL: Java has no such charset, or iconv has none like it. */
+/* iconv's name for a Java name (charset_names.c); NULL: Java has no such charset, or iconv has none
+ * like it. */
 const char *charset_names_find(const char *name);
 
 #endif

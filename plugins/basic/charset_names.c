@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names under which Java 17 knows its charsets, and what glibc's iconv calls each. Looked through once, when a converter
- * starts. Names that iconv knows and Java doesn't (UTF-7) are refused, as a Java worker would refuse them. Left out are the
- * charsets that iconv lacks or reads otherwise in many places, and those of charset.c's own (UTF-8, UTF-16, UTF-32). */
+/* The names under which Java 17 knows its charsets, and what glibc's iconv calls each. Looked
+ * through once, when a converter starts. Names that iconv knows and Java doesn't (UTF-7) are
+ * refused, as a Java worker would refuse them. Left out are the charsets that iconv lacks or reads
+ * otherwise in many places, and those of charset.c's own (UTF-8, UTF-16, UTF-32). */
 #include "charset.h"
 
 #include <strings.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SimpleHeaderConverter, the plugin: header values in Connect's string form, the default for headers. Stands in for
- * org.apache.kafka.connect.storage.SimpleHeaderConverter; on the task's thread, for each header of each record.
+/* SimpleHeaderConverter, the plugin: header values in Connect's string form, the default for
+ * headers. Stands in for org.apache.kafka.connect.storage.SimpleHeaderConverter; on the task's
+ * thread, for each header of each record.
  *
- * Text is borrowed both ways, unless it holds what is no UTF-8 or no character of its own. What is too deep or too long to be
- * parsed, where Java runs out of stack, comes as the bytes it is, and so does what needs a schema when this process may hold no
- * more of them: who writes headers can't stop a task. */
+ * Text is borrowed both ways, unless it holds what is no UTF-8 or no character of its own. What is
+ * too deep or too long to be parsed, where Java runs out of stack, comes as the bytes it is, and so
+ * does what needs a schema when this process may hold no more of them: who writes headers can't
+ * stop a task. */
 #include "simple_header_converter.h"
 
 struct simple_header_converter {

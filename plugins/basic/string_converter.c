@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StringConverter, the plugin: text of any value on the way out, text from any bytes on the way in. Stands in for
- * org.apache.kafka.connect.storage.StringConverter; on the task's thread.
+/* StringConverter, the plugin: text of any value on the way out, text from any bytes on the way in.
+ * Stands in for org.apache.kafka.connect.storage.StringConverter; on the task's thread.
  *
- * UTF-8 text passes through uncopied both ways. Encodings: converter.encoding sets both directions, but the names of the
- * serializer under it win where they are given for the own side, as in Java. */
+ * UTF-8 text passes through uncopied both ways. Encodings: converter.encoding sets both directions,
+ * but the names of the serializer under it win where they are given for the own side, as in
+ * Java. */
 #include "string_converter.h"
 
 #include "charset.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FileStreamSource on stdin, a pipe or a device: bytes that can be read once only. On the task's thread.
+/* FileStreamSource on stdin, a pipe or a device: bytes that can be read once only. On the task's
+ * thread.
  *
- * What was read waits in a buffer of the plugin's own until its lines are complete; whole lines are copied into the batch's
- * arena in one piece. The position counts what was handed over since the task began: there is no going back in a stream, so
- * a stored one is not used. */
+ * What was read waits in a buffer of the plugin's own until its lines are complete; whole lines are
+ * copied into the batch's arena in one piece. The position counts what was handed over since the
+ * task began: there is no going back in a stream, so a stored one is not used. */
 #include "file_source.h"
 #include "line_split.h"
 
@@ -110,7 +111,8 @@ static void drop(struct file_stream *stream, size_t len)
     }
 }
 
-/* Hand over whole lines, one at least even where they alone fill the batch; at the end of the stream, its rest too. */
+/* Hand over whole lines, one at least even where they alone fill the batch; at the end of the
+ * stream, its rest too. */
 static void take_lines(struct file_source *s, struct mr_batch *out)
 {
     struct file_stream *stream = &s->stream;

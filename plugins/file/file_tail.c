@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FileStreamSource on a regular file: from a byte position to its end, and on as it grows. On the task's thread.
+/* FileStreamSource on a regular file: from a byte position to its end, and on as it grows. On the
+ * task's thread.
  *
  *   missing ──created──► open ──end, another file has the name──► replaced ──no growth for a while─► open (the new one, from 0)
  *      ▲                  │ ▲                                         │ name gone, then back as before
  *      └──── (name gone: the open file is read on) ◄──────────────────┘
  *
- * Blocks are read into the batch's arena and lines point into them: nothing is copied. A position is always the start of a
- * line, and every poll reads from there, so nothing has to be kept between polls but two numbers. A line longer than a block
- * is first only looked through for its end (`seen`), then read in one piece.
+ * Blocks are read into the batch's arena and lines point into them: nothing is copied. A position
+ * is always the start of a line, and every poll reads from there, so nothing has to be kept between
+ * polls but two numbers. A line longer than a block is first only looked through for its end
+ * (`seen`), then read in one piece.
  *
- * Shrunk below what was read: the file was truncated or written anew. What was lost is unknown, so the task fails and says
- * so, unless the user has chosen to begin again. */
+ * Shrunk below what was read: the file was truncated or written anew. What was lost is unknown, so
+ * the task fails and says so, unless the user has chosen to begin again. */
 #include "file_source.h"
 #include "line_split.h"
 
@@ -48,7 +50,7 @@ void file_tail_close(struct file_tail *tail)
     tail->replaced_ms = 0;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static int fail_directory(const struct file_source *s, struct mr_error *err)
 {
@@ -92,8 +94,8 @@ static int truncated(struct file_source *s, int64_t size, struct mr_error *err)
     return begin_again(s, why, err);
 }
 
-/* Every position is behind the end of a line. Where none ends, another file has the name: as one that was rotated while
- * nobody looked, and has grown as long as the old one. */
+/* Every position is behind the end of a line. Where none ends, another file has the name: as one
+ * that was rotated while nobody looked, and has grown as long as the old one. */
 static int check_place(struct file_source *s, struct mr_error *err)
 {
     struct file_tail *tail = &s->tail;
@@ -142,7 +144,7 @@ static int open_file(struct file_source *s, struct mr_error *err)
     return MR_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int fail_read(const struct file_source *s, struct mr_error *err)
 {
@@ -157,7 +159,8 @@ static int fail_long(const struct file_source *s, struct mr_error *err)
                    s->tail.position, s->path, s->line_max);
 }
 
-/* Look through the middle of a line for its end. *end: behind it, or 0 when the file has no more. */
+/* Look through the middle of a line for its end. *end: behind it, or 0 when the file has no
+ * more. */
 static int scan_line(struct file_source *s, int64_t size, int64_t *end, struct mr_error *err)
 {
     struct file_tail *tail = &s->tail;
@@ -188,7 +191,8 @@ static int scan_line(struct file_source *s, int64_t size, int64_t *end, struct m
     return MR_OK;
 }
 
-/* Hand over lines of a block of n bytes at position: one at least, even where the block alone fills the batch. */
+/* Hand over lines of a block of n bytes at position: one at least, even where the block alone fills
+ * the batch. */
 static void take_lines(struct file_source *s, struct mr_batch *out, const char *block, size_t n)
 {
     struct file_tail *tail = &s->tail;
@@ -252,10 +256,10 @@ static int read_lines(struct file_source *s, struct mr_batch *out, struct mr_err
     return MR_OK;
 }
 
-/* --- replaced by another file ------------------------------------------------------------------------------------------------------ */
+/* --- replaced by another file ----------------------------------------------------------------- */
 
-/* The rest of a file that nobody will write to any more is a line, though it has no end. What follows it is the new file's
- * first, so that is its offset. */
+/* The rest of a file that nobody will write to any more is a line, though it has no end. What
+ * follows it is the new file's first, so that is its offset. */
 static int take_rest(struct file_source *s, struct mr_batch *out, struct mr_error *err)
 {
     struct file_tail *tail = &s->tail;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inotify for a file source: writes to the open file, and names that come and go in its folder, make one descriptor
- * readable, on which the framework waits. So a line is seen within a millisecond, where Java looks once a second. What the
- * events say is not read: the source looks at the file itself after each.
+/* inotify for a file source: writes to the open file, and names that come and go in its folder,
+ * make one descriptor readable, on which the framework waits. So a line is seen within a
+ * millisecond, where Java looks once a second. What the events say is not read: the source looks at
+ * the file itself after each.
  *
- * Not told: changes made by other machines on a network file system, and anything once the user's limit of inotify
- * instances is reached. The source looks once a second besides. */
+ * Not told: changes made by other machines on a network file system, and anything once the user's
+ * limit of inotify instances is reached. The source looks once a second besides. */
 #include "file_watch.h"
 
 #include <errno.h>

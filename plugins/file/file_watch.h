@@ -11,7 +11,8 @@ struct file_watch {
     int file;
 };
 
-/* Begin to watch the folder of path. Without inotify, or while the folder is missing, fd is -1 or says less. */
+/* Begin to watch the folder of path. Without inotify, or while the folder is missing, fd is -1 or
+ * says less. */
 void file_watch_start(struct file_watch *watch, const struct mr_task *task, const char *path);
 void file_watch_stop(struct file_watch *watch);
 /* Watch this open file for writes, instead of the one before; -1: none. */

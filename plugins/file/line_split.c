@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the lines that a file source hands over, for files and streams alike. The places of the next '\n' and '\r' are
- * remembered, so each byte is searched once for either, also in files that only have one of them. */
+/* Finds the lines that a file source hands over, for files and streams alike. The places of the
+ * next '\n' and '\r' are remembered, so each byte is searched once for either, also in files that
+ * only have one of them. */
 #include "line_split.h"
 
 #include <string.h>

@@ -15,8 +15,9 @@ struct line_split {
 
 void line_split_init(struct line_split *split, const char *data, size_t len);
 
-/* The next line that is ended by "\n", "\r\n" or '\r'; *line of *len bytes without its end. A '\r' that is the last byte
- * ends no line yet, since '\n' may follow. false: no whole line is left; split->p stands at what remains. */
+/* The next line that is ended by "\n", "\r\n" or '\r'; *line of *len bytes without its end. A '\r'
+ * that is the last byte ends no line yet, since '\n' may follow. false: no whole line is left;
+ * split->p stands at what remains. */
 bool line_split_next(struct line_split *split, const char **line, size_t *len);
 
 /* How many of len bytes that hold no whole line need not be looked at again when more arrive. */

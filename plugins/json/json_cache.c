@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JsonConverter's two caches, each of at most schemas.cache.size entries and emptied as a whole when full. One converter,
- * one thread.
+/* JsonConverter's two caches, each of at most schemas.cache.size entries and emptied as a whole
+ * when full. One converter, one thread.
  *
- * Envelopes: in a topic with schemas every record repeats the schema, often longer than the payload. The bytes up to the
- * payload are compared with those seen last; equal bytes mean the same schema without reading them. Otherwise a light scan
- * finds where the payload would begin, and the bytes before it are looked up by hash. The scan may be wrong about broken
- * JSON: an entry is only ever made from a document that was read properly, and only equal bytes match.
+ * Envelopes: in a topic with schemas every record repeats the schema, often longer than the
+ * payload. The bytes up to the payload are compared with those seen last; equal bytes mean the same
+ * schema without reading them. Otherwise a light scan finds where the payload would begin, and the
+ * bytes before it are looked up by hash. The scan may be wrong about broken JSON: an entry is only
+ * ever made from a document that was read properly, and only equal bytes match.
  *
- * Plans: what writing needs of a schema, by the schema's address, since schemas are interned and live for ever. */
+ * Plans: what writing needs of a schema, by the schema's address, since schemas are interned and
+ * live for ever. */
 #include "json_private.h"
 
 #include <stdlib.h>
 
 #define ENVELOPE_BYTES ((size_t)16 * 1024 * 1024) /* all entries together */
 
-/* --- envelopes ------------------------------------------------------------------------------------------------------------- */
+/* --- envelopes -------------------------------------------------------------------------------- */
 
 static uint64_t hash_bytes(const char *p, size_t len)
 {
@@ -61,7 +63,8 @@ static const char *after_byte(const char *p, const char *end, char what)
     return end;
 }
 
-/* Length of {"schema":…,"payload": at the start of data, as far as one can tell; 0: it is something else. */
+/* Length of {"schema":…,"payload": at the start of data, as far as one can tell; 0: it is something
+ * else. */
 static size_t prefix_length(const char *data, size_t len)
 {
     const char *p = data, *end = data + len;
@@ -170,7 +173,7 @@ void json_envelopes_add(struct json_envelopes *set, const char *bytes, size_t le
     set->last = entry;
 }
 
-/* --- plans ------------------------------------------------------------------------------------------------------------------- */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 static size_t plan_slot(const struct json_plans *plans, const struct mr_schema *schema)
 {

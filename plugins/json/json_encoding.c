@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which encoding a document is in: JSON begins with an ASCII character, so zero bytes among the first four tell, and a byte
- * order mark says. UTF-8, by far the usual case, costs two comparisons; the others are rewritten as UTF-8 in the arena.
+/* Which encoding a document is in: JSON begins with an ASCII character, so zero bytes among the
+ * first four tell, and a byte order mark says. UTF-8, by far the usual case, costs two comparisons;
+ * the others are rewritten as UTF-8 in the arena.
  *
- * The order of the tests is Jackson's (ByteSourceJsonBootstrapper), quirks included: "5" and a zero byte is UTF-16, a UTF-8
- * mark counts only in front of something. UTF-16 goes through Java's decoder, which replaces what is malformed. */
+ * The order of the tests is Jackson's (ByteSourceJsonBootstrapper), quirks included: "5" and a zero
+ * byte is UTF-16, a UTF-8 mark counts only in front of something. UTF-16 goes through Java's
+ * decoder, which replaces what is malformed. */
 #include "json_private.h"
 
 enum encoding { UTF8, UTF16_BE, UTF16_LE, UTF32_BE, UTF32_LE, UNKNOWN };
@@ -85,7 +87,8 @@ static uint32_t unit16(const unsigned char *p, bool big)
     return big ? (uint32_t)p[0] << 8 | p[1] : (uint32_t)p[1] << 8 | p[0];
 }
 
-/* One character of UTF-16 at p; *used bytes. As Java: a high half without its low half takes the next unit with it. */
+/* One character of UTF-16 at p; *used bytes. As Java: a high half without its low half takes the
+ * next unit with it. */
 static uint32_t next16(const unsigned char *p, size_t len, bool big, size_t *used)
 {
     uint32_t high, low;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a value to its JSON text: JsonConverter.convertToJson, on the task's thread. Bytes go straight behind the output;
- * names of struct fields are written from the schema's plan.
+/* From a value to its JSON text: JsonConverter.convertToJson, on the task's thread. Bytes go
+ * straight behind the output; names of struct fields are written from the schema's plan.
  *
- * A value's own kind decides what is written, its schema decides whether that is allowed; where Java would throw for a
- * wrong class this gives the same text. */
+ * A value's own kind decides what is written, its schema decides whether that is allowed; where
+ * Java would throw for a wrong class this gives the same text. */
 #include "json_private.h"
 
 #define DAY_MS 86400000
@@ -29,7 +29,7 @@ static int wrong_class(struct way_out *w, const struct mr_schema *schema, struct
                    json_type_name(schema->kind), json_class_name(v));
 }
 
-/* --- logical types ------------------------------------------------------------------------------------------------------------- */
+/* --- logical types ---------------------------------------------------------------------------- */
 
 static int wrong_logical(struct way_out *w, const char *type, const char *expected,
                          struct mr_value v)
@@ -113,7 +113,7 @@ static int write_timestamp(struct way_out *w, const struct mr_schema *schema, st
     return MR_OK;
 }
 
-/* --- primitives ------------------------------------------------------------------------------------------------------------------ */
+/* --- primitives ------------------------------------------------------------------------------- */
 
 static int write_bool(struct way_out *w, const struct mr_schema *schema, struct mr_value v)
 {
@@ -158,7 +158,7 @@ static int write_bytes(struct way_out *w, const struct mr_schema *schema, struct
     return MR_OK;
 }
 
-/* --- containers -------------------------------------------------------------------------------------------------------------------- */
+/* --- containers ------------------------------------------------------------------------------- */
 
 static int write_list(struct way_out *w, const struct mr_schema *schema, struct mr_value v)
 {
@@ -185,7 +185,8 @@ static bool is_object(const struct mr_schema *schema, struct mr_value v)
     return true;
 }
 
-/* A key as a member's name: the text of whatever JSON it becomes, so null is "null" and an integer is in quotes. */
+/* A key as a member's name: the text of whatever JSON it becomes, so null is "null" and an integer
+ * is in quotes. */
 static int write_name(struct way_out *w, const struct mr_schema *schema, struct mr_value key)
 {
     struct json_out *out = w->out;
@@ -275,7 +276,7 @@ static int write_struct(struct way_out *w, const struct mr_schema *schema, struc
     return rc;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 typedef int (*write_fn)(struct way_out *w, const struct mr_schema *schema, struct mr_value v);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JSON number's characters as the number that Java would make of them. Called by the reader and by the step from JSON to
- * values; pure.
+/* A JSON number's characters as the number that Java would make of them. Called by the reader and
+ * by the step from JSON to values; pure.
  *
- * The slices were checked by the reader: optional minus, digits, optional fraction, optional exponent whose scale fits 32
- * bits, at most 1000 digits in all (leading zeros apart, which may be many). Java goes through BigDecimal, so -0.0 is 0.0,
- * and integers are what is left of the exact value modulo 2^64. */
+ * The slices were checked by the reader: optional minus, digits, optional fraction, optional
+ * exponent whose scale fits 32 bits, at most 1000 digits in all (leading zeros apart, which may be
+ * many). Java goes through BigDecimal, so -0.0 is 0.0, and integers are what is left of the exact
+ * value modulo 2^64. */
 #include "record_json.h"
 
 #include <locale.h>
@@ -58,9 +59,10 @@ static bool is_zero(const struct parts *parts)
     return true;
 }
 
-/* --- floating point ----------------------------------------------------------------------------------------------------- */
+/* --- floating point --------------------------------------------------------------------------- */
 
-/* strtod wants a NUL and follows the locale, so it gets a copy made for it: sign, digits "d.ddd", exponent. */
+/* strtod wants a NUL and follows the locale, so it gets a copy made for it: sign, digits "d.ddd",
+ * exponent. */
 static double slow(const struct parts *parts, bool single)
 {
     char text[RECORD_JSON_MAX_NUMBER + 40];
@@ -119,7 +121,7 @@ float record_json_float(const char *p, size_t len)
     return is_zero(&parts) ? 0.0F : (float)slow(&parts, true);
 }
 
-/* --- integers ------------------------------------------------------------------------------------------------------------- */
+/* --- integers --------------------------------------------------------------------------------- */
 
 int64_t record_json_long(const char *p, size_t len)
 {
@@ -137,7 +139,7 @@ int64_t record_json_long(const char *p, size_t len)
     return (int64_t)(parts.negative ? 0 - value : value);
 }
 
-/* --- decimals --------------------------------------------------------------------------------------------------------------- */
+/* --- decimals --------------------------------------------------------------------------------- */
 
 #define WORDS (RECORD_JSON_MAX_NUMBER / 19 + 2) /* 10^19 < 2^64 */
 

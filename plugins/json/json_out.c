@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes that JsonConverter writes: a buffer kept between records, and Jackson's spelling of strings and integers. The
- * buffer's owner checks `failed` once, at the end of a record. */
+/* The bytes that JsonConverter writes: a buffer kept between records, and Jackson's spelling of
+ * strings and integers. The buffer's owner checks `failed` once, at the end of a record. */
 #include "json_private.h"
 
 #include <stdlib.h>
@@ -73,9 +73,10 @@ void json_out_long(struct json_out *out, int64_t i)
     json_out_add(out, p, (size_t)(text + sizeof(text) - p));
 }
 
-/* --- strings ----------------------------------------------------------------------------------------------------------------- */
+/* --- strings ---------------------------------------------------------------------------------- */
 
-/* Bytes that stand for themselves from p on: all but controls, quotes, backslashes and whatever is not ASCII. */
+/* Bytes that stand for themselves from p on: all but controls, quotes, backslashes and whatever is
+ * not ASCII. */
 static inline bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';

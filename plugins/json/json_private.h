@@ -7,7 +7,7 @@
 
 #include <millrace/plugin.h>
 
-/* --- output (json_out.c) ------------------------------------------------------------------------------------------------- */
+/* --- output (json_out.c) ---------------------------------------------------------------------- */
 
 #define JSON_OUT_MAX ((size_t)512 * 1024 * 1024)
 
@@ -47,11 +47,12 @@ static inline void json_out_putc(struct json_out *out, char c)
 }
 void json_out_puts(struct json_out *out, const char *z);
 void json_out_long(struct json_out *out, int64_t i);
-/* Text in quotes with Jackson's escapes; malformed UTF-8 becomes U+FFFD, lone surrogates (three bytes) escapes. */
+/* Text in quotes with Jackson's escapes; malformed UTF-8 becomes U+FFFD, lone surrogates (three
+ * bytes) escapes. */
 void json_out_string(struct json_out *out, const char *p, size_t len);
 void json_out_base64(struct json_out *out, const unsigned char *p, size_t len); /* in quotes */
 
-/* --- caches (json_cache.c) ------------------------------------------------------------------------------------------------ */
+/* --- caches (json_cache.c) -------------------------------------------------------------------- */
 
 /* What writing a schema's values needs again and again. */
 struct json_plan {
@@ -100,7 +101,7 @@ void json_envelopes_add(struct json_envelopes *set, const char *bytes, size_t le
                         const struct mr_schema *schema);
 void json_envelopes_free(struct json_envelopes *set);
 
-/* --- the converter (json_converter.c) ----------------------------------------------------------------------------------------- */
+/* --- the converter (json_converter.c) --------------------------------------------------------- */
 
 struct json_converter {
     struct mr_task *task;
@@ -114,10 +115,10 @@ struct json_converter {
     struct json_envelopes envelopes;
 };
 
-/* --- the way in ----------------------------------------------------------------------------------------------------------------- */
+/* --- the way in ------------------------------------------------------------------------------- */
 
-/* Find the encoding as Jackson does, by byte order mark and zero bytes; rewrite UTF-16 and UTF-32 as UTF-8 in the arena, and
- * say so in *wide (json_encoding.c). */
+/* Find the encoding as Jackson does, by byte order mark and zero bytes; rewrite UTF-16 and UTF-32
+ * as UTF-8 in the arena, and say so in *wide (json_encoding.c). */
 int json_encoding_detect(struct mr_arena *arena, const char **data, size_t *len, bool *wide,
                          struct mr_error *err);
 
@@ -130,7 +131,7 @@ int json_to_connect(struct json_converter *c, struct mr_arena *arena,
                     const struct mr_schema *schema, struct mr_value tree, struct mr_value *out,
                     struct mr_error *err);
 
-/* --- the way out ------------------------------------------------------------------------------------------------------------------ */
+/* --- the way out ------------------------------------------------------------------------------ */
 
 /* A value as JSON behind out (json_from_connect.c). */
 int json_from_connect(struct json_converter *c, struct mr_arena *arena, struct json_out *out,

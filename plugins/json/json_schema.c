@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas as JSON, both ways: the "schema" member of an envelope, and schema.content. Called once for each schema that the
- * caches don't know; on the task's thread.
+/* Schemas as JSON, both ways: the "schema" member of an envelope, and schema.content. Called once
+ * for each schema that the caches don't know; on the task's thread.
  *
- * Reading follows JsonConverter.asConnectSchema, with its leniencies (an `optional` that isn't `true` means required, a name
- * that is no string isn't there) and its texts. Writing gives the members in Java's order, which tests and people compare. */
+ * Reading follows JsonConverter.asConnectSchema, with its leniencies (an `optional` that isn't
+ * `true` means required, a name that is no string isn't there) and its texts. Writing gives the
+ * members in Java's order, which tests and people compare. */
 #include "json_private.h"
 
 #include <stdlib.h>
@@ -84,7 +85,7 @@ int json_decimal_scale(const struct mr_schema *schema, int32_t *scale, struct mr
     return MR_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* A member of a tree object; NULL: the tree is no object, or has none. */
 static const struct mr_value *member(struct mr_value tree, const char *name)
@@ -236,7 +237,8 @@ static int read_attributes(struct mr_arena *arena, struct mr_value tree,
     return rc == MR_OK ? read_params(arena, tree, spec, err) : rc;
 }
 
-/* The code goes on as it is: a table of schemas that is full is no bad record, which tolerance would skip. */
+/* The code goes on as it is: a table of schemas that is full is no bad record, which tolerance
+ * would skip. */
 static int make(const struct json_converter *c, const struct mr_schema_spec *spec,
                 const struct mr_schema **schema, struct mr_error *err)
 {
@@ -305,7 +307,7 @@ int json_schema_read(struct json_converter *c, struct mr_arena *arena, struct mr
     return rc;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void write_text(struct json_out *out, const char *name, const char *text)
 {

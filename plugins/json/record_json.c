@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON text to a tree of values: JsonConverter's first step on the way in, on the task's thread.
  *
- * Recursive descent over the bytes. Members and items of a container gather on a stack that the reader keeps between
- * documents; when the container closes, the arena gets them in one piece. So a document costs no malloc, text without
- * escapes is not copied, and each byte is looked at once.
+ * Recursive descent over the bytes. Members and items of a container gather on a stack that the
+ * reader keeps between documents; when the container closes, the arena gets them in one piece. So a
+ * document costs no malloc, text without escapes is not copied, and each byte is looked at once.
  *
- * What is accepted is what Jackson 2.21 accepts as Kafka's JsonConverter configures it, tried on the Java class: leading
- * zeros, overlong UTF-8, anything behind a complete document. Nothing here recurses deeper than the nesting limit, and no
- * loop over hostile input is quadratic (names go through a hash table where there are many). */
+ * What is accepted is what Jackson 2.21 accepts as Kafka's JsonConverter configures it, tried on
+ * the Java class: leading zeros, overlong UTF-8, anything behind a complete document. Nothing here
+ * recurses deeper than the nesting limit, and no loop over hostile input is quadratic (names go
+ * through a hash table where there are many). */
 #include "record_json.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ bool record_json_fail(struct record_json *r, const char *at, const char *problem
     return false;
 }
 
-/* --- white space and the stack ----------------------------------------------------------------------------------------- */
+/* --- white space and the stack ---------------------------------------------------------------- */
 
 static bool is_blank(unsigned char c)
 {
@@ -70,7 +71,7 @@ static inline bool push(struct record_json *r, const struct mr_value *v)
     return true;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static inline bool same_text(const struct mr_value *a, const struct mr_value *b)
 {
@@ -175,9 +176,10 @@ const struct mr_pair *record_json_member(const struct record_json_members *membe
     return NULL;
 }
 
-/* --- strings ----------------------------------------------------------------------------------------------------------- */
+/* --- strings ---------------------------------------------------------------------------------- */
 
-/* Behind the bytes that stand for themselves in a string: all but controls, quotes, backslashes and what is not ASCII. */
+/* Behind the bytes that stand for themselves in a string: all but controls, quotes, backslashes and
+ * what is not ASCII. */
 #if defined(__SSE2__)
 static inline const char *skip_blocks(const char *p, const char *end)
 {
@@ -225,8 +227,8 @@ static inline const char *skip_plain(const char *p, const char *end)
     return p;
 }
 
-/* A UTF-8 sequence as Jackson decodes it: it looks at the lead and at the high bits of the rest only. *len bytes;
- * negative: not accepted. */
+/* A UTF-8 sequence as Jackson decodes it: it looks at the lead and at the high bits of the rest
+ * only. *len bytes; negative: not accepted. */
 static int32_t decode(const unsigned char *p, const char *end, int *len)
 {
     ptrdiff_t left = end - (const char *)p;
@@ -274,7 +276,8 @@ static char *put_code(char *to, int32_t code)
     return to;
 }
 
-/* What Jackson makes of a four-byte sequence outside Unicode: the two UTF-16 units that its arithmetic gives. */
+/* What Jackson makes of a four-byte sequence outside Unicode: the two UTF-16 units that its
+ * arithmetic gives. */
 static char *put_wild(char *to, int32_t code)
 {
     int32_t rest = code - 0x10000;
@@ -305,8 +308,9 @@ static int32_t hex4(const char *p, const char *end)
     return code;
 }
 
-/* "\uXXXX" at p (behind "\u"), with the low half of a pair when it follows. A half without the other stays as three bytes,
- * which the writer turns back into an escape; in a name Jackson refuses it. */
+/* "\uXXXX" at p (behind "\u"), with the low half of a pair when it follows. A half without the
+ * other stays as three bytes, which the writer turns back into an escape; in a name Jackson refuses
+ * it. */
 static bool unicode_escape(struct record_json *r, char **to, bool name)
 {
     int32_t code = hex4(r->p, r->end), low;
@@ -362,7 +366,8 @@ static bool string_end(const char *start, const char *from, const char *end, con
     return p < end && p >= start;
 }
 
-/* Rewrite a string that holds escapes or odd UTF-8. begin is behind the opening quote, r->p at the first oddity. */
+/* Rewrite a string that holds escapes or odd UTF-8. begin is behind the opening quote, r->p at the
+ * first oddity. */
 static bool string_copy(struct record_json *r, const char *begin, bool name, struct mr_value *out)
 {
     const char *quote;
@@ -447,7 +452,7 @@ static inline bool read_string(struct record_json *r, bool name, struct mr_value
     return true;
 }
 
-/* --- numbers and literals ------------------------------------------------------------------------------------------------ */
+/* --- numbers and literals --------------------------------------------------------------------- */
 
 static inline bool is_digit(const char *p, const char *end)
 {
@@ -577,7 +582,7 @@ static inline bool read_literal(struct record_json *r, const char *word, size_t 
     return true;
 }
 
-/* --- containers ------------------------------------------------------------------------------------------------------------ */
+/* --- containers ------------------------------------------------------------------------------- */
 
 static bool read_value(struct record_json *r, struct mr_value *out);
 
@@ -728,7 +733,7 @@ static bool read_value(struct record_json *r, struct mr_value *out)
     }
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents -------------------------------------------------------------------------------- */
 
 void record_json_deinit(struct record_json *r)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader of record JSON: bytes to a tree of values in an arena, with Jackson's leniencies and limits.
+/* The reader of record JSON: bytes to a tree of values in an arena, with Jackson's leniencies and
+ * limits.
  *
- * Not jansson: numbers must keep their digits (big integers wrap, decimals are exact), leading zeros and trailing content
- * are accepted as Java accepts them, and text without escapes is borrowed from the input. */
+ * Not jansson: numbers must keep their digits (big integers wrap, decimals are exact), leading
+ * zeros and trailing content are accepted as Java accepts them, and text without escapes is
+ * borrowed from the input. */
 #ifndef JSON_RECORD_JSON_H
 #define JSON_RECORD_JSON_H
 
@@ -15,8 +17,8 @@
 #define RECORD_JSON_MAX_NAME 50000        /* bytes of UTF-8 */
 #define RECORD_JSON_MAX_VALUES (1u << 26) /* open at a time: our own cap */
 
-/* Kinds that only a tree has, beside NULL, BOOL, INT64 (up to 18 digits), STRING, LIST and MAP with STRING keys. They point
- * to the number's characters, which may lack a NUL. */
+/* Kinds that only a tree has, beside NULL, BOOL, INT64 (up to 18 digits), STRING, LIST and MAP with
+ * STRING keys. They point to the number's characters, which may lack a NUL. */
 #define JSON_BIGINT 64   /* an integer of more digits */
 #define JSON_FRACTION 65 /* with a point or an exponent, whose scale fits 32 bits */
 #define JSON_MISSING 66  /* of an empty document */
@@ -41,13 +43,15 @@ struct record_json {
 /* Zeroed is initialised. */
 void record_json_deinit(struct record_json *r);
 
-/* Read one value at the start of the len bytes; what follows it is judged as Jackson does: after a number white space or
- * the end must come, after anything else whatever likes. Blank input gives JSON_MISSING.
- * false with problem and problem_at filled. *out borrows from data and stands in the arena. */
+/* Read one value at the start of the len bytes; what follows it is judged as Jackson does: after a
+ * number white space or the end must come, after anything else whatever likes. Blank input gives
+ * JSON_MISSING. false with problem and problem_at filled. *out borrows from data and stands in the
+ * arena. */
 bool record_json_read(struct record_json *r, struct mr_arena *arena, const char *data, size_t len,
                       bool plain, struct mr_value *out);
 
-/* Piece by piece, for the envelope: open a document, then read values and punctuation one after the other. */
+/* Piece by piece, for the envelope: open a document, then read values and punctuation one after the
+ * other. */
 void record_json_open(struct record_json *r, struct mr_arena *arena, const char *data, size_t len,
                       bool plain);
 bool record_json_value(struct record_json *r,
@@ -67,10 +71,12 @@ struct record_json_members {
     size_t size;
 };
 
-/* tree: a MAP of the reader's; the table, if it pays, stands in the arena. Borrowed for as long as both live. */
+/* tree: a MAP of the reader's; the table, if it pays, stands in the arena. Borrowed for as long as
+ * both live. */
 void record_json_members(struct record_json_members *members, struct mr_arena *arena,
                          struct mr_value tree);
-/* NULL: none. hint: the member's probable number, free when members come in the order of the questions. */
+/* NULL: none. hint: the member's probable number, free when members come in the order of the
+ * questions. */
 const struct mr_pair *record_json_member(const struct record_json_members *members,
                                          const char *name, uint32_t hint);
 

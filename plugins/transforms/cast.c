@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cast: named fields, or the whole key or value, as other types. With a schema the types change in it too, defaults
- * included; without, only the named members are touched. On the task's thread, for each record. */
+/* Cast: named fields, or the whole key or value, as other types. With a schema the types change in
+ * it too, defaults included; without, only the named members are touched. On the task's thread, for
+ * each record. */
 #include "cast_value.h"
 #include "field_name.h"
 #include "half.h"
@@ -36,7 +37,7 @@ static const struct mr_config_key cast_keys[] = {
     {0},
 };
 
-/* --- configuration -------------------------------------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 static int parse_item(const struct mr_task *task, size_t i, struct cast_spec *spec,
                       struct mr_error *err)
@@ -139,7 +140,7 @@ static void cast_stop(void *self)
     free(c->texts);
 }
 
-/* --- schemas -------------------------------------------------------------------------------------------------------------- */
+/* --- schemas ---------------------------------------------------------------------------------- */
 
 /* What a cast leaves of a schema: the optional flag and the default, cast. */
 static int keep_rest(struct mr_arena *arena, const struct mr_schema *of,
@@ -227,7 +228,7 @@ static int plan_of(struct cast *c, struct mr_arena *arena, const struct mr_schem
     return rc;
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static int cast_slot(void *self, struct mr_arena *arena, int32_t what,
                      const struct mr_schema *schema, struct mr_value *v, struct mr_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Casting one value: numbers narrow as Java's do, text is parsed as Java parses it, dates become their encoded number or their
- * text. Logical values are encoded first, but for text. Called for each record and for defaults of schemas; any thread. */
+/* Casting one value: numbers narrow as Java's do, text is parsed as Java parses it, dates become
+ * their encoded number or their text. Logical values are encoded first, but for text. Called for
+ * each record and for defaults of schemas; any thread. */
 #include "cast_value.h"
 
 #include "date_format.h"
@@ -10,7 +11,7 @@
 
 #define SHOWN 900 /* bytes of a value in a text */
 
-/* --- the spec ------------------------------------------------------------------------------------------------------------ */
+/* --- the spec --------------------------------------------------------------------------------- */
 
 static const char *trim(const char *p, size_t *len)
 {
@@ -69,7 +70,7 @@ int cast_spec_parse(const char *item, struct cast_spec *out, size_t *parts, stru
     return spec_type(type, map.right_len, &out->kind, err);
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int unexpected(struct mr_value v, struct mr_error *err)
 {

@@ -12,7 +12,8 @@ struct cast_spec {
     uint8_t kind;
 };
 
-/* MR_ERR_CONFIG with Connect's text; *parts as mapping_split gives it: 0 or more than 2 have no text (mapping_fail has). */
+/* MR_ERR_CONFIG with Connect's text; *parts as mapping_split gives it: 0 or more than 2 have no
+ * text (mapping_fail has). */
 int cast_spec_parse(const char *item, struct cast_spec *out, size_t *parts, struct mr_error *err);
 
 /* *v as kind (BOOL to STRING); null stays null. schema: v's own, NULL = schemaless. MR_ERR_DATA. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calendar under date_format: an instant to fields, and fields to an instant with Java's rules of which of them count.
- * Days are counted from 1970-01-01 and are 64 bits, so that nothing a 32-bit field holds runs over. Pure. */
+/* The calendar under date_format: an instant to fields, and fields to an instant with Java's rules
+ * of which of them count. Days are counted from 1970-01-01 and are 64 bits, so that nothing a
+ * 32-bit field holds runs over. Pure. */
 #include "date_calendar.h"
 
 #define CUTOVER (-141427) /* 1582-10-15, in days */
@@ -17,9 +18,10 @@ static int64_t floor_mod(int64_t a, int64_t b)
     return a % b + (a % b < 0 ? b : 0);
 }
 
-/* --- days and dates ------------------------------------------------------------------------------------------------------- */
+/* --- days and dates --------------------------------------------------------------------------- */
 
-/* Days before March 1 of a year that begins in March, and back: leap days then come last. month: 0 January. */
+/* Days before March 1 of a year that begins in March, and back: leap days then come last. month: 0
+ * January. */
 static int64_t days_of(int64_t year, int64_t month, bool gregorian)
 {
     int64_t y = year - (month < 2), m = floor_mod(month - 2, 12);
@@ -103,7 +105,7 @@ void date_calendar_fields(int64_t ms, int64_t fields[DATE_FIELDS])
     fields[DATE_ZONE] = 0;
 }
 
-/* --- which fields count --------------------------------------------------------------------------------------------------- */
+/* --- which fields count ----------------------------------------------------------------------- */
 
 static int later(int a, int b)
 {
@@ -155,7 +157,7 @@ static enum day_by day_by(const int *stamp)
     return best == of_year ? BY_DAY_OF_YEAR : BY_WEEK_OF_YEAR;
 }
 
-/* --- the day -------------------------------------------------------------------------------------------------------------- */
+/* --- the day ---------------------------------------------------------------------------------- */
 
 static int64_t or_else(const struct date_set *set, enum date_field field, int64_t otherwise)
 {
@@ -232,7 +234,8 @@ static int64_t day_of(const struct date_set *set, int64_t year, int64_t more)
     return gregorian >= CUTOVER ? gregorian : julian;
 }
 
-/* Of a year that counts in weeks, its week and weekday; a weekday out of range runs over into other weeks. */
+/* Of a year that counts in weeks, its week and weekday; a weekday out of range runs over into other
+ * weeks. */
 static int64_t week_date(const struct date_set *set)
 {
     int64_t week = or_else(set, DATE_WEEK_OF_YEAR, 1);

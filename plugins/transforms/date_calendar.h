@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Days and dates of Java's GregorianCalendar: Julian before 1582-10-15, Gregorian since; weeks as in the US (they begin on
- * Sunday, and January 1 is in week 1). Pure.
+/* Days and dates of Java's GregorianCalendar: Julian before 1582-10-15, Gregorian since; weeks as
+ * in the US (they begin on Sunday, and January 1 is in week 1). Pure.
  * Spec: java.util.GregorianCalendar, lenient, in UTC. */
 #ifndef TRANSFORMS_DATE_CALENDAR_H
 #define TRANSFORMS_DATE_CALENDAR_H
@@ -34,7 +34,8 @@ enum date_field {
 /* All fields of an instant, ms since 1970. Years before 1 count from 1 in era 0. */
 void date_calendar_fields(int64_t ms, int64_t fields[DATE_FIELDS]);
 
-/* Fields in the order in which they were set; the latest combination that names a day wins, values out of range run over. */
+/* Fields in the order in which they were set; the latest combination that names a day wins, values
+ * out of range run over. */
 struct date_set {
     int32_t value[DATE_FIELDS];
     int stamp[DATE_FIELDS]; /* 0: not set; greater: set later */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns of SimpleDateFormat, and instants as text by them. Patterns are parsed when a configuration is checked and at start;
- * formatting is on the task's thread and writes into the record's arena. Reading is in date_read.c. */
+/* Patterns of SimpleDateFormat, and instants as text by them. Patterns are parsed when a
+ * configuration is checked and at start; formatting is on the task's thread and writes into the
+ * record's arena. Reading is in date_read.c. */
 #include "date_format.h"
 
 #include "date_calendar.h"
@@ -17,7 +18,7 @@ const char *const date_format_weekdays[8] = {"",          "Sunday",   "Monday", 
 #define LETTERS "GyMdkHmsSEDFwWahKzZYuXL"
 #define PART_MAX 32 /* bytes that a letter's run makes beyond its count */
 
-/* --- patterns ------------------------------------------------------------------------------------------------------------- */
+/* --- patterns --------------------------------------------------------------------------------- */
 
 static bool is_letter(char c)
 {
@@ -64,8 +65,8 @@ static int check_zone(const struct date_format *format, struct mr_error *err)
     return mr_fail(err, MR_ERR_CONFIG, "invalid ISO 8601 format: length=%u", last->count);
 }
 
-/* One character of the pattern; *quoted is whether it stands between quotes. A run of letters that a quote interrupts (even ''
- * between no literals) is two runs: `text` of the first is set then. */
+/* One character of the pattern; *quoted is whether it stands between quotes. A run of letters that
+ * a quote interrupts (even '' between no literals) is two runs: `text` of the first is set then. */
 static int take(struct date_format *format, const char **at, bool *quoted, char **to,
                 struct mr_error *err)
 {
@@ -132,7 +133,7 @@ void date_format_free(struct date_format *format)
     memset(format, 0, sizeof(*format));
 }
 
-/* --- text ----------------------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static char *put_text(char *to, const char *text, size_t len)
 {
@@ -247,7 +248,7 @@ const char *date_format_text(const struct date_format *format, struct mr_arena *
     return text;
 }
 
-/* --- kinds of time -------------------------------------------------------------------------------------------------------- */
+/* --- kinds of time ---------------------------------------------------------------------------- */
 
 int64_t date_format_ms(struct mr_value v)
 {

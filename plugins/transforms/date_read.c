@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to an instant, part by part of a pattern. Lenient as Java is: blanks before a field are skipped, numbers may be out of
- * range, what follows the pattern's end is ignored. A number takes all its digits unless a number follows in the pattern: then
- * as many as its letters. On the task's thread; takes no memory. */
+/* Text to an instant, part by part of a pattern. Lenient as Java is: blanks before a field are
+ * skipped, numbers may be out of range, what follows the pattern's end is ignored. A number takes
+ * all its digits unless a number follows in the pattern: then as many as its letters. On the task's
+ * thread; takes no memory. */
 #include "date_calendar.h"
 #include "date_format.h"
 #include "number_text.h"
@@ -26,7 +27,7 @@ static bool same_front(const char *p, const char *end, const char *name, size_t 
     return (size_t)(end - p) >= len && strncasecmp(p, name, len) == 0;
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 struct digits {
     uint64_t n;
@@ -104,7 +105,7 @@ static bool read_number(struct reading *r, const char *from, const struct date_p
     return true;
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 /* The longest of the names (or their first `cut` letters) at from. */
 static bool read_name(struct reading *r, const char *from, const char *const *names, int count,
@@ -136,14 +137,15 @@ static bool read_long_or_short(struct reading *r, const char *from, const char *
     return read_name(r, from, names, count, 0, field) || read_name(r, from, names, count, 3, field);
 }
 
-/* --- zones ---------------------------------------------------------------------------------------------------------------- */
+/* --- zones ------------------------------------------------------------------------------------ */
 
 static int read_digit(struct reading *r)
 {
     return r->at < r->end && is_digit(*r->at) ? *r->at++ - '0' : -1;
 }
 
-/* hh[[:]mm] after the sign. letters: how many X there are, 0 for z and Z; a single digit of hours is for colons only. */
+/* hh[[:]mm] after the sign. letters: how many X there are, 0 for z and Z; a single digit of hours
+ * is for colons only. */
 static bool read_offset(struct reading *r, int sign, uint32_t letters, bool colon)
 {
     int hours = read_digit(r), more, minutes = 0;
@@ -216,7 +218,7 @@ static bool read_iso_zone(struct reading *r, uint32_t letters)
     return sign != 0 && read_offset(r, sign, letters, letters == 3);
 }
 
-/* --- fields --------------------------------------------------------------------------------------------------------------- */
+/* --- fields ----------------------------------------------------------------------------------- */
 
 /* Letters whose number is a field's as it is. */
 static int plain_field(char letter)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of time zones that the pattern letters z and Z read: the usual English ones, with their offsets as Java gives them. Java
- * knows several hundred more; these do not match here. Read-only. */
+/* Names of time zones that the pattern letters z and Z read: the usual English ones, with their
+ * offsets as Java gives them. Java knows several hundred more; these do not match here.
+ * Read-only. */
 #include "date_format.h"
 
 static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ExtractField: one field in place of the whole key or value; the field may be nested (field.syntax.version=V2). A plan's
- * steps are the slots on the way. On the task's thread. */
+/* ExtractField: one field in place of the whole key or value; the field may be nested
+ * (field.syntax.version=V2). A plan's steps are the slots on the way. On the task's thread. */
 #include "field_path.h"
 #include "half.h"
 #include "requirement.h"
@@ -90,8 +90,8 @@ static int plan_of(struct extract_field *e, const struct mr_schema *schema,
     return rc;
 }
 
-/* Defaults on the way always count, the last one's only when they are wanted. (A struct that is a default is of a schema that has
- * the same fields and no default.) */
+/* Defaults on the way always count, the last one's only when they are wanted. (A struct that is a
+ * default is of a schema that has the same fields and no default.) */
 static int follow(const struct extract_field *e, const struct schema_plan *plan, struct mr_value *v,
                   struct mr_error *err)
 {

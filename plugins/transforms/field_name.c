@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding named members of schemaless maps. Maps of one topic mostly have the same members in the same order, so that the
- * place where a name stood last is nearly always right, and one comparison a name is all that a record costs.
+/* Finding named members of schemaless maps. Maps of one topic mostly have the same members in the
+ * same order, so that the place where a name stood last is nearly always right, and one comparison
+ * a name is all that a record costs.
  * Thread: the task's. */
 #include "field_name.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grammar of field paths. Steps are split at dots; a step that begins with a backtick runs to the next backtick that a
- * dot or the end follows, and a backslash before such a one makes it part of the name. All else is literal.
- * Parsed at start; followed on the task's thread. */
+/* The grammar of field paths. Steps are split at dots; a step that begins with a backtick runs to
+ * the next backtick that a dot or the end follows, and a backslash before such a one makes it part
+ * of the name. All else is literal. Parsed at start; followed on the task's thread. */
 #include "field_path.h"
 
 #include "requirement.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filter: leaves out every record that it is applied to; which ones, a predicate says. On the task's thread. */
+/* Filter: leaves out every record that it is applied to; which ones, a predicate says. On the
+ * task's thread. */
 #include "half.h"
 #include "transforms.h"
 

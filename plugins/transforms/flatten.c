@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flatten: nested structs or maps as one, with the names on the way joined by a delimiter. A plan's steps are a walk over the
- * input: enter a struct, copy a leaf, leave; leaves come in the order of the new schema's fields. On the task's thread.
- * Depth: a schema's is what plugins made of it, values are at most 1000 deep; both are walked by recursion only while a plan
- * is made or a map is flattened. */
+/* Flatten: nested structs or maps as one, with the names on the way joined by a delimiter. A plan's
+ * steps are a walk over the input: enter a struct, copy a leaf, leave; leaves come in the order of
+ * the new schema's fields. On the task's thread.
+ * Depth: a schema's is what plugins made of it, values are at most 1000 deep; both are walked by
+ * recursion only while a plan is made or a map is flattened. */
 #include "half.h"
 #include "requirement.h"
 #include "schema_plan.h"
@@ -54,7 +55,8 @@ static void flatten_stop(void *self)
     schema_plans_free(&((struct flatten *)self)->plans);
 }
 
-/* prefix, delimiter and name as one, in the arena and NUL-terminated; the name itself where there is no prefix. */
+/* prefix, delimiter and name as one, in the arena and NUL-terminated; the name itself where there
+ * is no prefix. */
 static struct mr_value joined(const struct flatten *f, struct mr_arena *arena,
                               struct mr_value prefix, const char *name, size_t len)
 {
@@ -71,7 +73,7 @@ static struct mr_value joined(const struct flatten *f, struct mr_arena *arena,
     return mr_text(p, total);
 }
 
-/* --- with a schema: the plan ---------------------------------------------------------------------------------------------- */
+/* --- with a schema: the plan ------------------------------------------------------------------ */
 
 /* What is counted first and filled in after. */
 struct build {
@@ -83,7 +85,8 @@ struct build {
     size_t step_count;
 };
 
-/* What a struct inside hands down: its name, whether it or one around it is optional, its default. */
+/* What a struct inside hands down: its name, whether it or one around it is optional, its
+ * default. */
 struct around {
     struct mr_value prefix;
     bool optional;
@@ -223,7 +226,7 @@ static int plan_of(struct flatten *f, struct mr_arena *arena, const struct mr_sc
     return rc;
 }
 
-/* --- with a schema: records ----------------------------------------------------------------------------------------------- */
+/* --- with a schema: records ------------------------------------------------------------------- */
 
 /* Structs that were entered, the innermost last. */
 struct inside {
@@ -299,7 +302,7 @@ static int flatten_struct(struct flatten *f, struct mr_arena *arena, const struc
     return run(plan, arena, v, mr_slots(*out), err);
 }
 
-/* --- without a schema ----------------------------------------------------------------------------------------------------- */
+/* --- without a schema ------------------------------------------------------------------------- */
 
 static int key_text(struct mr_value key, struct mr_error *err)
 {
@@ -343,8 +346,8 @@ static int check_member(struct mr_value v, struct mr_value name, struct mr_error
     return MR_OK;
 }
 
-/* The flattened map while it grows. table: open addressing, 1-based indexes of pairs by their names; size is a power of two and
- * at least twice what comes. */
+/* The flattened map while it grows. table: open addressing, 1-based indexes of pairs by their
+ * names; size is a power of two and at least twice what comes. */
 struct flat {
     const struct flatten *f;
     struct mr_arena *arena;
@@ -363,7 +366,8 @@ static size_t hash_of(struct mr_value name)
     return (size_t)(hash ^ hash >> 32);
 }
 
-/* Two members get one name where a name had the delimiter in it: then the later value stays, in the earlier place. */
+/* Two members get one name where a name had the delimiter in it: then the later value stays, in the
+ * earlier place. */
 static void put_member(struct flat *flat, struct mr_value name, struct mr_value v)
 {
     struct mr_pair *pairs = mr_pairs(flat->map), *pair;

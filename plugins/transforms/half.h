@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of one half of a record: Cast$Key and Cast$Value are one transform, told apart by how they were started. */
+/* Transforms of one half of a record: Cast$Key and Cast$Value are one transform, told apart by how
+ * they were started. */
 #ifndef TRANSFORMS_HALF_H
 #define TRANSFORMS_HALF_H
 
@@ -36,7 +37,8 @@ static inline int half_put(struct mr_record *rec, enum half_side side,
         return id##_start(self, task, side, err); \
     }
 
-/* Define <id>_key_plugin and <id>_value_plugin; each is started by <id>_start(self, task, side, err). */
+/* Define <id>_key_plugin and <id>_value_plugin; each is started by <id>_start(self, task, side,
+ * err). */
 #define HALF_TRANSFORM(id, name, ...) \
     HALF_START(id, HALF_KEY) \
     HALF_START(id, HALF_VALUE) \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HeaderFrom: fields of the key or value, copied or moved into headers. The step after the slots of the new schema are, one
- * for each named field, the slots that headers take. On the task's thread. */
+/* HeaderFrom: fields of the key or value, copied or moved into headers. The step after the slots of
+ * the new schema are, one for each named field, the slots that headers take. On the task's
+ * thread. */
 #include "field_name.h"
 #include "half.h"
 #include "requirement.h"
@@ -89,7 +90,7 @@ static int add_header(const struct header_from *h, struct mr_arena *arena, struc
     return rc;
 }
 
-/* --- with a schema -------------------------------------------------------------------------------------------------------- */
+/* --- with a schema ---------------------------------------------------------------------------- */
 
 /* The slots that stay, and the schema of these. */
 static int plan_rest(const struct header_from *h, struct mr_arena *arena, struct schema_plan *plan,
@@ -168,7 +169,7 @@ static int from_struct(struct header_from *h, struct mr_arena *arena,
     return rc == MR_OK ? half_put(rec, h->side, plan->to, rest) : rc;
 }
 
-/* --- without a schema ----------------------------------------------------------------------------------------------------- */
+/* --- without a schema ------------------------------------------------------------------------- */
 
 static void remove_at(struct mr_value *map, size_t at)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HoistField: wraps the key or value, whatever it is, into a struct or map of one field. On the task's thread. */
+/* HoistField: wraps the key or value, whatever it is, into a struct or map of one field. On the
+ * task's thread. */
 #include "half.h"
 #include "schema_plan.h"
 #include "transforms.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* InsertField: topic, partition, offset, timestamp and a fixed text as fields of the key or value. On the task's thread. */
+/* InsertField: topic, partition, offset, timestamp and a fixed text as fields of the key or value.
+ * On the task's thread. */
 #include "field_name.h"
 #include "half.h"
 #include "requirement.h"
@@ -55,7 +56,7 @@ static const struct mr_config_key insert_field_keys[] = {
     {0},
 };
 
-/* --- what is inserted: false leaves the field out, or null where there is a schema ------------------------------------------ */
+/* --- what is inserted: false leaves the field out, or null where there is a schema ------------ */
 
 static bool topic_of(const struct insert_field *f, const struct mr_record *rec, bool schema,
                      struct mr_value *out)
@@ -103,7 +104,7 @@ static const struct source sources[] = {
 };
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
-/* --- configuration -------------------------------------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 /* "name!" or "name?". */
 static int read_insertion(struct insertion *to, const char *text, struct mr_error *err)
@@ -157,7 +158,7 @@ static void insert_field_stop(void *self)
         free(f->insertions[i].text);
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static int check_offset(const struct insert_field *f, const struct mr_record *rec,
                         struct mr_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* InsertHeader: one header more, its value read from a text as header values are. The text is read for each record: the value
- * stands in the record's arena. On the task's thread. */
+/* InsertHeader: one header more, its value read from a text as header values are. The text is read
+ * for each record: the value stands in the record's arena. On the task's thread. */
 #include "half.h"
 #include "transforms.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pairs with a colon, for Cast and ReplaceField. Called when a configuration is checked and at start. */
+/* Pairs with a colon, for Cast and ReplaceField. Called when a configuration is checked and at
+ * start. */
 #include "mapping.h"
 
 size_t mapping_split(const char *item, struct mapping *out)

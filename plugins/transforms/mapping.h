@@ -12,10 +12,12 @@ struct mapping {
     size_t right_len;
 };
 
-/* How many parts the item has: empty ones at its end don't count, so "a:" has one and ":" none. The first two are given. */
+/* How many parts the item has: empty ones at its end don't count, so "a:" has one and ":" none. The
+ * first two are given. */
 size_t mapping_split(const char *item, struct mapping *out);
 
-/* MR_ERR_CONFIG: "Invalid value [a:b:c] for configuration renames: …", whatever the option's name: Cast says it too. */
+/* MR_ERR_CONFIG: "Invalid value [a:b:c] for configuration renames: …", whatever the option's name:
+ * Cast says it too. */
 int mapping_fail(const struct mr_task *task, const char *option, const char *item,
                  struct mr_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MaskField: nothing, or a fixed replacement, in place of what fields hold; their kinds stay. On the task's thread. */
+/* MaskField: nothing, or a fixed replacement, in place of what fields hold; their kinds stay. On
+ * the task's thread. */
 #include "field_name.h"
 #include "half.h"
 #include "requirement.h"
@@ -56,7 +57,7 @@ static void mask_field_stop(void *self)
     field_names_free(&m->fields);
 }
 
-/* --- values --------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int mask_with_nothing(struct mr_value *v, struct mr_error *err)
 {
@@ -155,7 +156,7 @@ static int mask(void *self, struct mr_arena *arena, int32_t what, const struct m
     return m->replacement == NULL ? mask_with_nothing(v, err) : mask_with_text(m, arena, v, err);
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static int plan_of(struct mask_field *m, const struct mr_schema *schema, struct schema_plan **out,
                    struct mr_error *err)

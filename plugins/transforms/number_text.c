@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's readers of numbers. What strtod would take besides (other names of infinity, hexadecimal without an exponent) is
- * refused before it is asked. Integers may have the digits of any script, as in Java, floating point may not. Any thread; memory from the arena. */
+/* Java's readers of numbers. What strtod would take besides (other names of infinity, hexadecimal
+ * without an exponent) is refused before it is asked. Integers may have the digits of any script,
+ * as in Java, floating point may not. Any thread; memory from the arena. */
 #include "number_text.h"
 
 #include <stdlib.h>
@@ -69,7 +70,7 @@ bool number_text_long(const char *p, size_t len, int64_t min, int64_t max, int64
     return true;
 }
 
-/* --- floating point ------------------------------------------------------------------------------------------------------ */
+/* --- floating point --------------------------------------------------------------------------- */
 
 static const char *skip_digits(const char *p, const char *end, bool (*is)(char c), size_t *count)
 {
@@ -78,7 +79,8 @@ static const char *skip_digits(const char *p, const char *end, bool (*is)(char c
     return p;
 }
 
-/* Digits with one point, an exponent after the letter (which hexadecimal must have), and a last f or d. */
+/* Digits with one point, an exponent after the letter (which hexadecimal must have), and a last f
+ * or d. */
 static bool is_number(const char *p, const char *end, bool hex)
 {
     bool (*is)(char c) = hex ? is_hex : is_digit;
@@ -170,7 +172,7 @@ int32_t number_text_to_int(double d)
     return i > INT32_MAX ? INT32_MAX : i < INT32_MIN ? INT32_MIN : (int32_t)i;
 }
 
-/* --- decimals ------------------------------------------------------------------------------------------------------------ */
+/* --- decimals --------------------------------------------------------------------------------- */
 
 /* The absolute value in 32-bit limbs, the highest first. */
 static uint32_t *limbs_of(struct mr_arena *arena, const struct mr_decimal *d, size_t *count)

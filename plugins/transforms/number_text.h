@@ -5,13 +5,15 @@
 
 #include <millrace/record.h>
 
-/* The digit at *p (before end), which moves on; -1 and *p as it was when there is none. Other scripts' digits count, as for
- * Character.digit of one UTF-16 unit. */
+/* The digit at *p (before end), which moves on; -1 and *p as it was when there is none. Other
+ * scripts' digits count, as for Character.digit of one UTF-16 unit. */
 int number_text_digit(const char **p, const char *end);
 
-/* An integer from min to max: an optional sign and digits. Spec: Long.parseLong, Byte.parseByte … */
+/* An integer from min to max: an optional sign and digits. Spec: Long.parseLong, Byte.parseByte
+ * … */
 bool number_text_long(const char *p, size_t len, int64_t min, int64_t max, int64_t *out);
-/* Spec: Double.parseDouble and Float.parseFloat: blanks around it, NaN, Infinity, hexadecimal, a last f or d. */
+/* Spec: Double.parseDouble and Float.parseFloat: blanks around it, NaN, Infinity, hexadecimal, a
+ * last f or d. */
 bool number_text_double(struct mr_arena *arena, const char *p, size_t len, double *out);
 bool number_text_float(struct mr_arena *arena, const char *p, size_t len, float *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The predicates, which say whether a transform is for a record: HasHeaderKey, RecordIsTombstone, TopicNameMatches. On the
- * task's thread. */
+/* The predicates, which say whether a transform is for a record: HasHeaderKey, RecordIsTombstone,
+ * TopicNameMatches. On the task's thread. */
 #include "half.h"
 #include "transforms.h"
 
@@ -8,7 +8,7 @@
 
 #define PREDICATE_CLASS(name) HALF_CLASS("predicates." name)
 
-/* --- HasHeaderKey --------------------------------------------------------------------------------------------------------- */
+/* --- HasHeaderKey ----------------------------------------------------------------------------- */
 
 struct has_header_key {
     struct mr_value name;
@@ -50,7 +50,7 @@ const struct mr_predicate has_header_key_plugin = MR_DESCRIPTOR(
     .aliases = header_aliases, .keys = header_keys, .doc = "Records with a header of that name",
     .state_size = sizeof(struct has_header_key), .start = header_start, .test = header_test);
 
-/* --- RecordIsTombstone ---------------------------------------------------------------------------------------------------- */
+/* --- RecordIsTombstone ------------------------------------------------------------------------ */
 
 static const char *const tombstone_aliases[] = {"RecordIsTombstone", NULL};
 
@@ -63,7 +63,7 @@ const struct mr_predicate record_is_tombstone_plugin = MR_DESCRIPTOR(
     mr_predicate, MR_PLUGIN_PREDICATE, PREDICATE_CLASS("RecordIsTombstone"), HALF_RELEASE,
     .aliases = tombstone_aliases, .doc = "Records whose value is null", .test = tombstone_test);
 
-/* --- TopicNameMatches ----------------------------------------------------------------------------------------------------- */
+/* --- TopicNameMatches ------------------------------------------------------------------------- */
 
 struct topic_name_matches {
     struct mr_pattern *pattern;

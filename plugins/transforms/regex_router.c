@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RegexRouter: another topic for records whose whole topic matches. As in Java the new topic is made by a second search from
- * the front, which may find less than the whole. On the task's thread. */
+/* RegexRouter: another topic for records whose whole topic matches. As in Java the new topic is
+ * made by a second search from the front, which may find less than the whole. On the task's
+ * thread. */
 #include "half.h"
 #include "replacement.h"
 #include "transforms.h"

@@ -45,7 +45,7 @@ static const struct mr_config_key replace_field_keys[] = {
     {0},
 };
 
-/* --- configuration -------------------------------------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 static int replace_field_check(const struct mr_task *config, const char *key, const char *shown,
                                struct mr_error *err)
@@ -131,7 +131,7 @@ static void replace_field_stop(void *self)
     free(r->texts);
 }
 
-/* --- with a schema -------------------------------------------------------------------------------------------------------- */
+/* --- with a schema ---------------------------------------------------------------------------- */
 
 static bool is_kept(const struct replace_field *r, const char *name)
 {
@@ -202,7 +202,7 @@ static int replace_struct(struct replace_field *r, struct mr_arena *arena,
     return rc == MR_OK ? half_put(rec, r->side, plan->to, v) : rc;
 }
 
-/* --- without a schema ----------------------------------------------------------------------------------------------------- */
+/* --- without a schema ------------------------------------------------------------------------- */
 
 /* Members are marked while the others keep their places: a kind that no value has. */
 #define GONE UINT8_MAX
@@ -230,7 +230,8 @@ static void keep_included(struct replace_field *r, const struct mr_pair *from, s
     }
 }
 
-/* New names in place of old ones; old ones are looked for in the input, so that no new name is taken for one. */
+/* New names in place of old ones; old ones are looked for in the input, so that no new name is
+ * taken for one. */
 static size_t rename_members(struct replace_field *r, const struct mr_pair *from,
                              struct mr_pair *to, size_t count)
 {

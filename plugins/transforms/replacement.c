@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's replacement texts: a backslash takes the next character as it is; a dollar is followed by digits, as many as still name
- * a group, or by a name in braces. On the task's thread, for each record whose topic matches. */
+/* Java's replacement texts: a backslash takes the next character as it is; a dollar is followed by
+ * digits, as many as still name a group, or by a name in braces. On the task's thread, for each
+ * record whose topic matches. */
 #include "replacement.h"
 
 #define NAME_MAX_BYTES 100

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that begin most transforms, and Java's names of classes and types for the texts that users search for.
- * Called on the task's thread, for each record. */
+/* Checks that begin most transforms, and Java's names of classes and types for the texts that users
+ * search for. Called on the task's thread, for each record. */
 #include "requirement.h"
 
 const char *requirement_class(struct mr_value v)

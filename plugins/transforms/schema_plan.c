@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of schemas, and the loop that follows one. Memory is taken when a schema is met for the first time (or again after 16
- * others); a record only takes its new struct from the arena. Invariant: a plan's schemas are interned, so pointers compare.
+/* Plans of schemas, and the loop that follows one. Memory is taken when a schema is met for the
+ * first time (or again after 16 others); a record only takes its new struct from the arena.
+ * Invariant: a plan's schemas are interned, so pointers compare.
  * Thread: the task's. */
 #include "schema_plan.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a transform makes of a schema, worked out once and kept: the new schema, and for each of its slots where the value
- * comes from. Per record there is then a loop over slots. One transform, one thread. */
+/* What a transform makes of a schema, worked out once and kept: the new schema, and for each of its
+ * slots where the value comes from. Per record there is then a loop over slots. One transform, one
+ * thread. */
 #ifndef TRANSFORMS_SCHEMA_PLAN_H
 #define TRANSFORMS_SCHEMA_PLAN_H
 
@@ -35,8 +36,8 @@ void schema_plans_free(struct schema_plans *plans);
 struct schema_plan *schema_plan_new(const struct mr_schema *from, size_t count,
                                     struct mr_error *err);
 
-/* name, version, doc and parameters of a schema, for one of that kind; fields: room in the arena for that many, with
- * field_count 0. Spec: SchemaUtil.copySchemaBasics. */
+/* name, version, doc and parameters of a schema, for one of that kind; fields: room in the arena
+ * for that many, with field_count 0. Spec: SchemaUtil.copySchemaBasics. */
 struct mr_schema_spec schema_plan_basics(const struct mr_schema *of, uint8_t kind);
 struct mr_schema_field *schema_plan_fields(struct mr_arena *arena, size_t count);
 
@@ -48,8 +49,8 @@ static inline struct mr_value schema_plan_get(const struct mr_schema *schema, st
                                                                        : raw;
 }
 
-/* Struct.put for a value that is of the field's kind: only a null may be wrong, and a struct of another schema, as the default
- * of a field is. */
+/* Struct.put for a value that is of the field's kind: only a null may be wrong, and a struct of
+ * another schema, as the default of a field is. */
 static inline int schema_plan_put(const struct mr_arena *arena, const struct mr_schema_field *field,
                                   struct mr_value v, struct mr_value *slot, struct mr_error *err)
 {
@@ -69,7 +70,8 @@ typedef int (*schema_step_fn)(void *self, struct mr_arena *arena, int32_t what,
                               const struct mr_schema *schema, struct mr_value *v,
                               struct mr_error *err);
 
-/* A new struct of plan->to from the slots of v, a struct of plan->from. fn: may be NULL when every `what` is 0. */
+/* A new struct of plan->to from the slots of v, a struct of plan->from. fn: may be NULL when every
+ * `what` is 0. */
 int schema_plan_run(const struct schema_plan *plan, struct mr_arena *arena, struct mr_value v,
                     bool defaults, schema_step_fn fn, void *self, struct mr_value *out,
                     struct mr_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SetSchemaMetadata: another name or version for the key's or value's schema, which must be a struct's, as Java's must.
- * On the task's thread. */
+/* SetSchemaMetadata: another name or version for the key's or value's schema, which must be a
+ * struct's, as Java's must. On the task's thread. */
 #include "half.h"
 #include "requirement.h"
 #include "schema_plan.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TimestampConverter: a field, or the whole key or value, between text, numbers since 1970 and Connect's kinds of time. All go
- * through ms since 1970. On the task's thread. */
+/* TimestampConverter: a field, or the whole key or value, between text, numbers since 1970 and
+ * Connect's kinds of time. All go through ms since 1970. On the task's thread. */
 #include "date_calendar.h"
 #include "date_format.h"
 #include "field_name.h"
@@ -56,7 +56,7 @@ static const struct mr_config_key timestamp_converter_keys[] = {
     {0},
 };
 
-/* --- configuration -------------------------------------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 static bool is_blank(const char *text)
 {
@@ -166,7 +166,7 @@ static void timestamp_converter_stop(void *self)
     date_format_free(&t->format);
 }
 
-/* --- values --------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int64_t times(int64_t n, int64_t by)
 {
@@ -288,7 +288,7 @@ static int convert(void *self, struct mr_arena *arena, int32_t what, const struc
     return rc == MR_OK ? to_target(t, arena, ms, v, err) : rc;
 }
 
-/* --- schemas -------------------------------------------------------------------------------------------------------------- */
+/* --- schemas ---------------------------------------------------------------------------------- */
 
 /* The struct's default, converted as values are: its schema is the new one without the default. */
 static int plan_default(struct timestamp_converter *t, struct mr_arena *arena,
@@ -348,7 +348,7 @@ static int plan_of(struct timestamp_converter *t, struct mr_arena *arena,
     return rc;
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static int convert_field(struct timestamp_converter *t, struct mr_arena *arena,
                          const struct mr_schema *schema, struct mr_record *rec,

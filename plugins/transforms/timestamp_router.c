@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TimestampRouter: a topic named after the record's topic and time. A bad pattern is refused with the configuration, where
- * Java fails each record. On the task's thread. */
+/* TimestampRouter: a topic named after the record's topic and time. A bad pattern is refused with
+ * the configuration, where Java fails each record. On the task's thread. */
 #include "date_format.h"
 #include "half.h"
 #include "transforms.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ValueToKey: fields of the value as the new key, in the order in which they are listed. On the task's thread. */
+/* ValueToKey: fields of the value as the new key, in the order in which they are listed. On the
+ * task's thread. */
 #include "field_name.h"
 #include "half.h"
 #include "requirement.h"

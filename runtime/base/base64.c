@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64 both ways. Session keys of a cluster and signatures of its internal calls stand in it; what is read comes from
- * topics and clients, so anything that is not exactly Base64 is refused. Bits that a last, short group leaves over are
- * ignored, as Java does. */
+/* Base64 both ways. Session keys of a cluster and signatures of its internal calls stand in it;
+ * what is read comes from topics and clients, so anything that is not exactly Base64 is refused.
+ * Bits that a last, short group leaves over are ignored, as Java does. */
 #include "base/base64.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growable run of bytes. Grows by doubling up to the cap given at birth; the byte behind the last is always NUL, so that
- * text needs no copy. A failed append is remembered, so that a writer of many pieces checks once. */
+/* A growable run of bytes. Grows by doubling up to the cap given at birth; the byte behind the last
+ * is always NUL, so that text needs no copy. A failed append is remembered, so that a writer of
+ * many pieces checks once. */
 #include "base/buf.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs on struct mr_error. Any thread: an error belongs to whoever declared it. The first failure wins; callers on the way
- * up only put words before it. */
+/* Verbs on struct mr_error. Any thread: an error belongs to whoever declared it. The first failure
+ * wins; callers on the way up only put words before it. */
 #include "base/err.h"
 
 #include <errno.h>

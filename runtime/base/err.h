@@ -6,7 +6,8 @@
 #include <millrace/error.h>
 #include <stdbool.h>
 
-/* Put words before an error that is already there: "words: text". Does nothing to NULL or an empty error. */
+/* Put words before an error that is already there: "words: text". Does nothing to NULL or an empty
+ * error. */
 MR_PRINTF(2, 3)
 void err_prefix(struct mr_error *err, const char *fmt, ...);
 
@@ -17,7 +18,8 @@ int err_errno(struct mr_error *err, const char *fmt, ...);
 void err_clear(struct mr_error *err);
 const char *err_code_name(int code); /* "RETRY", "DATA", …; "FATAL" for unknown negative codes */
 
-/* Our own bugs: stays on in release, logs what was broken and aborts. Never for bytes from outside. */
+/* Our own bugs: stays on in release, logs what was broken and aborts. Never for bytes from
+ * outside. */
 #define mr_assert(expr) ((expr) ? (void)0 : err_assert_failed(#expr, __FILE__, __LINE__))
 void err_assert_failed(const char *expr, const char *file, int line) __attribute__((noreturn));
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files: read with a cap, replaced atomically, locked. Blocks; never called on a loop after start-up. */
+/* Whole files: read with a cap, replaced atomically, locked. Blocks; never called on a loop after
+ * start-up. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -3,11 +3,12 @@
  *
  *     org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";
  *
- * Words may stand in single or double quotes with Java's escapes (\n \t \" \\ and octal); comments of both kinds
- * are skipped; a control flag in any case. A table says which options of which module become which settings, by
- * librdkafka's names. Principal and key table are held to plain characters, since librdkafka puts them into a shell command.
- * No word of the text but a login module's name ever stands in an error. Pure. Spec:
- * org.apache.kafka.common.security.JaasConfig, reference worker-config 9.2. */
+ * Words may stand in single or double quotes with Java's escapes (\n \t \" \\ and octal); comments
+ * of both kinds are skipped; a control flag in any case. A table says which options of which module
+ * become which settings, by librdkafka's names. Principal and key table are held to plain
+ * characters, since librdkafka puts them into a shell command. No word of the text but a login
+ * module's name ever stands in an error. Pure. Spec: org.apache.kafka.common.security.JaasConfig,
+ * reference worker-config 9.2. */
 #include "base/jaas.h"
 
 #include "base/buf.h"
@@ -20,7 +21,7 @@
 #define TEXT_MAX (64 * 1024)
 #define OPTIONS_MAX 100
 
-/* --- words ------------------------------------------------------------------------------------------------------ */
+/* --- words ------------------------------------------------------------------------------------ */
 
 struct scan {
     const char *p;
@@ -132,7 +133,7 @@ static enum token next(struct scan *s)
     }
 }
 
-/* --- modules ---------------------------------------------------------------------------------------------------- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 enum check { CHECK_NONE, CHECK_SHELL, CHECK_IGNORED, CHECK_CLAIM, CHECK_NOT_TRUE };
 
@@ -171,7 +172,8 @@ static const struct option kerberos_options[] = {
     {NULL, NULL, CHECK_NONE},
 };
 
-/* Claims of unsecured tokens are gathered in sasl.oauthbearer.config, extensions in the setting of their own too. */
+/* Claims of unsecured tokens are gathered in sasl.oauthbearer.config, extensions in the setting of
+ * their own too. */
 static const struct option oauth_options[] = {
     {"clientId", "sasl.oauthbearer.client.id", CHECK_NONE},
     {"clientSecret", "sasl.oauthbearer.client.secret", CHECK_NONE},
@@ -314,7 +316,7 @@ static enum token take_option(struct scan *s, const struct module *module, const
     return rc == 0 ? TOKEN_WORD : bad(s, "out of memory");
 }
 
-/* --- the entry -------------------------------------------------------------------------------------------------- */
+/* --- the entry -------------------------------------------------------------------------------- */
 
 static enum token parse_options(struct scan *s, const struct module *module, struct props *out)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Brackets of a Java regular expression. Called by java_syntax.c; pure.
  *
- * Java's brackets nest and intersect; PCRE2's don't. So a class becomes an expression that matches exactly one character:
- * simple members in one pair of brackets, nested ones beside them as alternatives (in an atomic group: there is nothing to
- * try again), an intersection as a look-ahead before its right side, a negation as one too. What Java itself reads oddly (more
- * members behind an intersection) is refused. */
+ * Java's brackets nest and intersect; PCRE2's don't. So a class becomes an expression that matches
+ * exactly one character: simple members in one pair of brackets, nested ones beside them as
+ * alternatives (in an atomic group: there is nothing to try again), an intersection as a look-ahead
+ * before its right side, a negation as one too. What Java itself reads oddly (more members behind
+ * an intersection) is refused. */
 #include "base/java_syntax_private.h"
 
 #include <ctype.h>

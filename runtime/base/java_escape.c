@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows a backslash in a Java regular expression. Called by java_syntax.c and java_class.c; pure.
+/* What follows a backslash in a Java regular expression. Called by java_syntax.c and java_class.c;
+ * pure.
  *
- * A table says what each letter is; letters that are not in it are errors, as in Java. \b asks for letters and digits of
- * any script, as JDK 17 does, but takes a combining mark for no part of the word before it. */
+ * A table says what each letter is; letters that are not in it are errors, as in Java. \b asks for
+ * letters and digits of any script, as JDK 17 does, but takes a combining mark for no part of the
+ * word before it. */
 #include "base/java_syntax_private.h"
 
 #include <ctype.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The properties of \p{…} in a Java regular expression, each written as what stands between brackets for PCRE2. Called by
- * java_syntax.c and java_class.c; pure.
+/* The properties of \p{…} in a Java regular expression, each written as what stands between
+ * brackets for PCRE2. Called by java_syntax.c and java_class.c; pure.
  *
- * \p{Alpha} and its like are ASCII, \p{IsAlphabetic} and its like Unicode's. Which characters are letters, and of which script,
- * is the library's Unicode (14 in PCRE2 10.42), a little newer than JDK 17's (13). */
+ * \p{Alpha} and its like are ASCII, \p{IsAlphabetic} and its like Unicode's. Which characters are
+ * letters, and of which script, is the library's Unicode (14 in PCRE2 10.42), a little newer than
+ * JDK 17's (13). */
 #include "base/java_syntax_private.h"
 
 #include <ctype.h>

@@ -16,14 +16,15 @@ struct java_syntax {
     uint32_t groups;
 };
 
-/* Write what regex means in Java to out, for PCRE2 with PCRE2_UTF and PCRE2_DOTALL and nothing else set.
+/* Write what regex means in Java to out, for PCRE2 with PCRE2_UTF and PCRE2_DOTALL and nothing else
+ * set.
  *
  * regex   NUL-terminated UTF-8
  * result  filled; java_syntax_deinit also after a failure
  *
- * Returns 0, or MR_ERR_CONFIG: with Java's own text ("Unclosed group near index 1\n(") for what is wrong there too, or
- * "… is not supported" for what Java takes and we can't translate.
- * Pure. Spec: java.util.regex.Pattern of JDK 17. */
+ * Returns 0, or MR_ERR_CONFIG: with Java's own text ("Unclosed group near index 1\n(") for what is
+ * wrong there too, or "… is not supported" for what Java takes and we can't translate. Pure. Spec:
+ * java.util.regex.Pattern of JDK 17. */
 int java_syntax_translate(const char *regex, struct buf *out, struct java_syntax *result,
                           struct mr_error *err);
 void java_syntax_deinit(struct java_syntax *result);

@@ -7,7 +7,8 @@
 
 #define SYNTAX_DEPTH_MAX 100 /* groups and brackets in each other */
 
-/* What is one letter with (?iu). The library leaves the one without a dot and the one with alone. */
+/* What is one letter with (?iu). The library leaves the one without a dot and the one with
+ * alone. */
 #define SYNTAX_EVERY_I "iI\\x{130}\\x{131}"
 
 /* Flags of Java's (?idmsux). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jansson with limits on the way in and Jackson's spelling on the way out. Any thread; values are not shared between
- * threads. jansson's parser recurses up to 2048 levels deep; documents from outside are scanned first, so that 512 is the cap
- * whatever the library was built with. */
+/* jansson with limits on the way in and Jackson's spelling on the way out. Any thread; values are
+ * not shared between threads. jansson's parser recurses up to 2048 levels deep; documents from
+ * outside are scanned first, so that 512 is the cap whatever the library was built with. */
 #include "base/json.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #define DEPTH_MAX 512
 #define TEXT_MAX ((size_t)1 << 30)
 
-/* Does any bracket nest deeper than DEPTH_MAX? Strings are skipped; what is malformed is left to the parser. */
+/* Does any bracket nest deeper than DEPTH_MAX? Strings are skipped; what is malformed is left to
+ * the parser. */
 static bool too_deep(const char *data, size_t len)
 {
     int depth = 0;
@@ -116,7 +117,7 @@ json_t *json_parse(const char *data, size_t len, struct mr_error *err)
     return value;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void write_string(struct buf *out, const char *text, size_t len)
 {
@@ -235,7 +236,7 @@ char *json_text(const json_t *value)
     return NULL;
 }
 
-/* --- text maps ------------------------------------------------------------------------------------------------------------ */
+/* --- text maps -------------------------------------------------------------------------------- */
 
 json_t *json_from_props(const struct props *p)
 {

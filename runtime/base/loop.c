@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event loop on epoll: descriptors, a heap of timers, and functions posted by other threads over an eventfd.
+/* An event loop on epoll: descriptors, a heap of timers, and functions posted by other threads over
+ * an eventfd.
  *
- * One round: wait, serve descriptors, run timers that are due, run what was posted. A watch that is removed while its round
- * is served is only marked dead, and freed at the round's end, so that an event for it that the kernel has already reported
- * finds nothing to call. Owner: the thread that calls loop_run (before that: its creator). */
+ * One round: wait, serve descriptors, run timers that are due, run what was posted. A watch that is
+ * removed while its round is served is only marked dead, and freed at the round's end, so that an
+ * event for it that the kernel has already reported finds nothing to call. Owner: the thread that
+ * calls loop_run (before that: its creator). */
 #include "base/loop.h"
 
 #include "base/clock.h"
@@ -59,7 +61,7 @@ int64_t loop_now_ms(const struct loop *loop)
     return loop->now_ms;
 }
 
-/* --- timers: a binary heap, each timer knows its slot -------------------------------------------------------------- */
+/* --- timers: a binary heap, each timer knows its slot ----------------------------------------- */
 
 static void heap_put(struct loop *loop, size_t slot, struct loop_timer *timer)
 {
@@ -154,7 +156,7 @@ static int wait_ms(const struct loop *loop)
     return ms <= 0 ? 0 : ms > 3600000 ? 3600000 : (int)ms;
 }
 
-/* --- descriptors ---------------------------------------------------------------------------------------------------- */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 struct loop_fd *loop_fd_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg,
                             struct mr_error *err)
@@ -177,7 +179,8 @@ struct loop_fd *loop_fd_add(struct loop *loop, int fd, uint32_t events, loop_fd_
     return watch;
 }
 
-/* With 0 the descriptor leaves epoll altogether: a hang-up would be reported again and again otherwise. */
+/* With 0 the descriptor leaves epoll altogether: a hang-up would be reported again and again
+ * otherwise. */
 void loop_fd_events(struct loop_fd *watch, uint32_t events)
 {
     struct epoll_event ev = {.events = events, .data.ptr = watch};
@@ -213,7 +216,7 @@ static void bury_watches(struct loop *loop)
     }
 }
 
-/* --- posted functions ------------------------------------------------------------------------------------------------ */
+/* --- posted functions ------------------------------------------------------------------------- */
 
 int loop_post(struct loop *loop, loop_fn fn, void *arg)
 {
@@ -229,7 +232,8 @@ int loop_post(struct loop *loop, loop_fn fn, void *arg)
     if (!closed) {
         *loop->last = p;
         loop->last = &p->next;
-        /* Inside the lock: after loop_free took it, nobody touches the descriptor. A full counter wakes as well. */
+        /* Inside the lock: after loop_free took it, nobody touches the descriptor. A full counter
+         * wakes as well. */
         if (write(loop->wake_fd, &one, sizeof(one)) < 0)
             mr_assert(errno == EAGAIN);
     }
@@ -276,7 +280,7 @@ static void drain_wake(void *arg, uint32_t events)
         mr_assert(errno == EAGAIN || errno == EINTR);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct loop *loop_new(struct mr_error *err)
 {

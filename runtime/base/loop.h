@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event loop: descriptors (epoll), timers, and messages from other threads. Everything but loop_post belongs to the
- * thread that runs it. Own code instead of libuv: three kinds of event are all we need, and closing is immediate. */
+/* An event loop: descriptors (epoll), timers, and messages from other threads. Everything but
+ * loop_post belongs to the thread that runs it. Own code instead of libuv: three kinds of event are
+ * all we need, and closing is immediate. */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
 
@@ -39,7 +40,8 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay
                       void *arg);
 void loop_timer_cancel(struct loop_timer *timer);
 
-/* Run fn(arg) on the loop's thread, in order of posting. Any thread. 0, or MR_ERR_CLOSED after loop_free began.
+/* Run fn(arg) on the loop's thread, in order of posting. Any thread. 0, or MR_ERR_CLOSED after
+ * loop_free began.
  * Unbounded: callers bound what they have in flight. */
 int loop_post(struct loop *loop, loop_fn fn, void *arg);
 

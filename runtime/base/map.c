@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash map from text to pointer: an array of entries in insertion order, and a table of indices into it with open
- * addressing. Removed entries leave a hole that is closed when the table grows. Keys come from configurations, so the hash
- * is seeded per process against crafted collisions. One thread. */
+/* A hash map from text to pointer: an array of entries in insertion order, and a table of indices
+ * into it with open addressing. Removed entries leave a hole that is closed when the table grows.
+ * Keys come from configurations, so the hash is seeded per process against crafted collisions. One
+ * thread. */
 #include "base/map.h"
 
 #include "base/err.h"

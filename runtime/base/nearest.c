@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For typing errors in files: which known name was meant? Called where unknown keys are warned about. Pure; any thread. */
+/* For typing errors in files: which known name was meant? Called where unknown keys are warned
+ * about. Pure; any thread. */
 #include "base/nearest.h"
 
 #include <stddef.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The settings of a token endpoint, and its answers taken apart.
  *
- * wire/wire_token.c and kafka/client_token.c read the settings of their client here, ask by oidc_fetch.c, and give the token
- * to their logins. An answer comes from outside: it may be anything, and may repeat what was sent, the secret with it. So
- * no error holds a word of it. How long a token lives is told by expires_in, which needs no clock that agrees with the
- * issuer's, and is held against the token's own iat and exp where it is a JWT; a token of another kind serves when
- * expires_in comes with it. Pure, any thread. */
+ * wire/wire_token.c and kafka/client_token.c read the settings of their client here, ask by
+ * oidc_fetch.c, and give the token to their logins. An answer comes from outside: it may be
+ * anything, and may repeat what was sent, the secret with it. So no error holds a word of it. How
+ * long a token lives is told by expires_in, which needs no clock that agrees with the issuer's, and
+ * is held against the token's own iat and exp where it is a JWT; a token of another kind serves
+ * when expires_in comes with it. Pure, any thread. */
 #include "base/oidc.h"
 
 #include "base/base64.h"
@@ -19,7 +20,7 @@
 
 #define LIFE_MAX_MS (INT64_C(366) * 86400 * 1000)
 
-/* --- settings -------------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 struct number {
     const char *key;
@@ -189,7 +190,7 @@ void oidc_token_deinit(struct oidc_token *token)
     *token = (struct oidc_token){0};
 }
 
-/* --- answers --------------------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /* The claims of a JWT; NULL: it is none. */
 static json_t *claims_of(const char *token)
@@ -295,10 +296,10 @@ int oidc_read(const struct oidc *o, const char *body, size_t len, int64_t wall_m
     return rc;
 }
 
-/* --- the next one ---------------------------------------------------------------------------------------------------- */
+/* --- the next one ----------------------------------------------------------------------------- */
 
-/* Within the window, but the buffer before the end and the least period after the beginning, unless the token lives too
- * short for both. */
+/* Within the window, but the buffer before the end and the least period after the beginning, unless
+ * the token lives too short for both. */
 int64_t oidc_refresh_ms(const struct oidc *o, int64_t life_ms, double random)
 {
     int64_t at = (int64_t)((double)life_ms * (o->window_factor + o->window_jitter * random));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenID Connect's client credentials: the settings, what an answer of the token endpoint says, and when to ask again.
- * Pure; oidc_fetch.h asks. Spec: RFC 6749 4.4; KIP-768, reference worker-config 9; sasl.login.refresh.* as
- * org.apache.kafka.common.security.oauthbearer.internals.expiring.ExpiringCredentialRefreshingLogin has them. */
+/* OpenID Connect's client credentials: the settings, what an answer of the token endpoint says, and
+ * when to ask again. Pure; oidc_fetch.h asks. Spec: RFC 6749 4.4; KIP-768, reference worker-config
+ * 9; sasl.login.refresh.* as
+ * org.apache.kafka.common.security.oauthbearer.internals.expiring.ExpiringCredentialRefreshingLogin
+ * has them. */
 #ifndef BASE_OIDC_H
 #define BASE_OIDC_H
 
@@ -25,8 +27,8 @@ struct oidc {
     int64_t buffer_ms;
 };
 
-/* settings: Java's names of one client; jaas: the options that base/jaas.h found. MR_ERR_CONFIG names key and remedy, and
- * holds no secret. NULL then. */
+/* settings: Java's names of one client; jaas: the options that base/jaas.h found. MR_ERR_CONFIG
+ * names key and remedy, and holds no secret. NULL then. */
 struct oidc *oidc_new(const struct props *settings, const struct props *jaas, struct mr_error *err);
 void oidc_free(struct oidc **o);
 
@@ -37,8 +39,8 @@ struct oidc_token {
 };
 void oidc_token_deinit(struct oidc_token *token); /* wipes it */
 
-/* What came with status 200, at this time. MR_ERR_FATAL: no token in it that could serve; neither secret nor token, nor any
- * other word of the answer, stands in err. */
+/* What came with status 200, at this time. MR_ERR_FATAL: no token in it that could serve; neither
+ * secret nor token, nor any other word of the answer, stands in err. */
 int oidc_read(const struct oidc *o, const char *body, size_t len, int64_t wall_ms,
               struct oidc_token *out, struct mr_error *err);
 

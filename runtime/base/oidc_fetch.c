@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One token, by HTTP: POST grant_type=client_credentials, client id and secret in the Authorization header.
+/* One token, by HTTP: POST grant_type=client_credentials, client id and secret in the Authorization
+ * header.
  *
- * On a thread of the caller's that may wait: wire/wire_token.c has one a fetch, kafka/client_token.c is called on
- * librdkafka's background thread. libcurl's multi interface is used for one transfer, since its waiting can be ended from
- * another thread. The answer is bounded; redirects are not followed, since the secret would go along; certificates are
- * checked against the system's authorities. Of a refusal only the status and the well-known error words are told, because
- * an endpoint may repeat the secret in its answer. */
+ * On a thread of the caller's that may wait: wire/wire_token.c has one a fetch,
+ * kafka/client_token.c is called on librdkafka's background thread. libcurl's multi interface is
+ * used for one transfer, since its waiting can be ended from another thread. The answer is bounded;
+ * redirects are not followed, since the secret would go along; certificates are checked against the
+ * system's authorities. Of a refusal only the status and the well-known error words are told,
+ * because an endpoint may repeat the secret in its answer. */
 #include "base/oidc_fetch.h"
 
 #include "base/base64.h"
@@ -36,7 +38,7 @@ struct attempt {
     char error[CURL_ERROR_SIZE];
 };
 
-/* --- the request ----------------------------------------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 /* As application/x-www-form-urlencoded has it. */
 static void put_encoded(struct buf *out, const char *text)
@@ -150,7 +152,7 @@ static void attempt_deinit(struct attempt *a)
     wipe(&a->body);
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------------------ */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 /* The error of RFC 6749 5.2 that the answer names; NULL: none of them. */
 static const char *known_error(const struct attempt *a)
@@ -215,7 +217,7 @@ static int judge(const struct oidc *o, const struct attempt *a, CURLcode code,
                      err);
 }
 
-/* --- the run --------------------------------------------------------------------------------------------------------- */
+/* --- the run ---------------------------------------------------------------------------------- */
 
 static int called_off(struct mr_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PEM text: what it holds, and the same text with proper lines.
  *
- * Java takes "-----BEGIN CERTIFICATE----- MIIB… -----END CERTIFICATE-----" on one line, as it comes out of a
- * properties file; OpenSSL wants lines. Text between blocks is skipped, as in both. Called by the readers of ssl.*
- * settings with text that a user gave. Pure. */
+ * Java takes "-----BEGIN CERTIFICATE----- MIIB… -----END CERTIFICATE-----" on one line, as it comes
+ * out of a properties file; OpenSSL wants lines. Text between blocks is skipped, as in both. Called
+ * by the readers of ssl.* settings with text that a user gave. Pure. */
 #include "base/pem.h"
 
 #include <ctype.h>

@@ -11,8 +11,8 @@ struct pem_found {
     bool encrypted; /* a key needs ssl.key.password */
 };
 
-/* Check PEM text and write it with proper line ends, since Java takes a certificate on one line and OpenSSL does not.
- * out may be NULL. false: not PEM. */
+/* Check PEM text and write it with proper line ends, since Java takes a certificate on one line and
+ * OpenSSL does not. out may be NULL. false: not PEM. */
 bool pem_normalize(const char *text, size_t len, struct buf *out, struct pem_found *found);
 
 #endif

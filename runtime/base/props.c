@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordered map from text to text, indexed by a hash map once it is large, and the reader of Java properties files.
+/* An ordered map from text to text, indexed by a hash map once it is large, and the reader of Java
+ * properties files.
  *
- * Reading follows java.util.Properties: lines may end in \n, \r or \r\n; a backslash at the end continues the line, blanks at
- * the front of the next are dropped; # and ! begin comments; key and value are separated by =, : or blanks. Java reads the
- * bytes as ISO-8859-1. People save these files as UTF-8 today, and Java's reading of that is never what they meant, so: bytes
- * that are valid UTF-8 are taken as UTF-8, all others as ISO-8859-1. A \u escape gives its UTF-16 unit; pairs are joined, a
- * lone surrogate becomes U+FFFD. One thread at a time. */
+ * Reading follows java.util.Properties: lines may end in \n, \r or \r\n; a backslash at the end
+ * continues the line, blanks at the front of the next are dropped; # and ! begin comments; key and
+ * value are separated by =, : or blanks. Java reads the bytes as ISO-8859-1. People save these
+ * files as UTF-8 today, and Java's reading of that is never what they meant, so: bytes that are
+ * valid UTF-8 are taken as UTF-8, all others as ISO-8859-1. A \u escape gives its UTF-16 unit;
+ * pairs are joined, a lone surrogate becomes U+FFFD. One thread at a time. */
 #include "base/props.h"
 
 #include "base/buf.h"
@@ -171,7 +173,7 @@ bool props_equal(const struct props *a, const struct props *b)
     return true;
 }
 
-/* --- reading a file ---------------------------------------------------------------------------------------------------- */
+/* --- reading a file --------------------------------------------------------------------------- */
 
 struct reader {
     const unsigned char *at;
@@ -331,7 +333,8 @@ static int read_escape(struct reader *r, const char *name, struct mr_error *err)
         buf_putc(&r->out, to[which - from]);
         r->at++;
     }
-    /* Any other character stands for itself, and is read by the caller as the next one would be if it had no meaning. */
+    /* Any other character stands for itself, and is read by the caller as the next one would be if
+     * it had no meaning. */
     else if (*r->at < 0x80 || r->utf8) {
         size_t n = *r->at < 0x80 ? 1 : utf8_len(r->at, r->end);
 

@@ -34,8 +34,9 @@ const struct props_entry *props_find(const struct props *p, const char *key);
 /* Copy every entry whose key starts with prefix into `to`, without the prefix. */
 int props_subset(const struct props *p, const char *prefix, struct props *to);
 
-/* Read a properties file's bytes (ISO-8859-1 with \uXXXX; here also UTF-8 when the bytes are valid UTF-8: say so in the
- * .c). `name` stands in errors: "worker.properties:12: …". Caps: 1 MiB a file, 100 000 keys. */
+/* Read a properties file's bytes (ISO-8859-1 with \uXXXX; here also UTF-8 when the bytes are valid
+ * UTF-8: say so in the .c). `name` stands in errors: "worker.properties:12: …". Caps: 1 MiB a file,
+ * 100 000 keys. */
 int props_parse(struct props *p, const char *data, size_t len, const char *name,
                 struct mr_error *err);
 int props_load(struct props *p, const char *path, struct mr_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded, closable ring of pointers under one mutex. Any thread pushes or pops; nothing is called while it is locked. */
+/* A bounded, closable ring of pointers under one mutex. Any thread pushes or pops; nothing is
+ * called while it is locked. */
 #include "base/queue.h"
 
 #include "base/err.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `millrace check`: a throwaway process that asks transforms and predicates of values which only they can judge, such as regular
- * expressions, in the format of link/check_format.h. Run by worker/supervisor/plugin_check.c while a connector's configuration
- * is validated; it is killed when it takes too long. One thread.
+/* `millrace check`: a throwaway process that asks transforms and predicates of values which only
+ * they can judge, such as regular expressions, in the format of link/check_format.h. Run by
+ * worker/supervisor/plugin_check.c while a connector's configuration is validated; it is killed
+ * when it takes too long. One thread.
  *
- * Plugin code may print, crash or hang: each line is complete before it runs, and the end is _exit. */
+ * Plugin code may print, crash or hang: each line is complete before it runs, and the end is
+ * _exit. */
 #include "host/host.h"
 
 #include "base/json.h"
@@ -21,7 +23,7 @@
 #define EXIT_INTERNAL 70
 #define PRIVATE_FD 64 /* and above: out of the way of what a library may close by number */
 
-/* --- lines ---------------------------------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void write_line(int fd, json_t *object)
 {
@@ -53,7 +55,7 @@ static void tell_error(int fd, size_t stage, const char *key, struct mr_error *e
                json_pack("{s:i, s:s, s:s}", "stage", (int)stage, "key", key, "error", err->text));
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------ */
+/* --- questions -------------------------------------------------------------------------------- */
 
 /* One member of the array, as its caller wrote it. */
 struct question {
@@ -113,7 +115,7 @@ static void ask(int fd, const json_t *from, size_t stage)
     props_deinit(&q.config);
 }
 
-/* --- the process ---------------------------------------------------------------------------------------------------------- */
+/* --- the process ------------------------------------------------------------------------------ */
 
 static json_t *read_all(void)
 {

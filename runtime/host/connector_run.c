@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connector object in a host, on a thread of its own. Made and told by hosted.c (control thread); everything that can run
- * plugin code, from the library's constructors on, happens on the connector thread.
+/* One connector object in a host, on a thread of its own. Made and told by hosted.c (control
+ * thread); everything that can run plugin code, from the library's constructors on, happens on the
+ * connector thread.
  *
  *   CLOSED ─open ok─► RUNNING ⇄ PAUSED ⇄ STOPPED          CLOSED ─open fails─► FAILED
  *                        (connector_target)                any of them ─task configs fail─► FAILED
  *                                                          FAILED ─target STOPPED─► STOPPED
  *
- * A host that holds tasks alone has the library open and no object: that begins with the first target.
- * As in Connect, FAILED is left by STOPPED only; a connector that never opened is opened anew when it leaves STOPPED.
- * The thread is detached: destructors that a library ties to the end of a thread may hang, and nobody waits for them. */
+ * A host that holds tasks alone has the library open and no object: that begins with the first
+ * target. As in Connect, FAILED is left by STOPPED only; a connector that never opened is opened
+ * anew when it leaves STOPPED. The thread is detached: destructors that a library ties to the end
+ * of a thread may hang, and nobody waits for them. */
 #include "host/connector_run.h"
 
 #include "base/log.h"
@@ -51,7 +53,7 @@ struct command {
     int number;
 };
 
-/* --- the connector thread ----------------------------------------------------------------------------------------------- */
+/* --- the connector thread --------------------------------------------------------------------- */
 
 static void set_state(struct connector_run *run, enum state state, const char *trace)
 {
@@ -80,7 +82,8 @@ static enum state state_for(enum target_state target)
     return states[target];
 }
 
-/* What a source's tasks will create topics by: a mistake in it fails the connector, as in Connect. */
+/* What a source's tasks will create topics by: a mistake in it fails the connector, as in
+ * Connect. */
 static int check_topics(const struct connector_run *run, const struct plugin *plugin,
                         struct mr_error *err)
 {
@@ -215,7 +218,8 @@ static void do_task_configs(struct connector_run *run, int max)
     }
     configs = ask_task_configs(run, max, &err);
     run->events->task_configs(run->arg, run, configs, configs != NULL ? NULL : err.text);
-    /* A connector that is "not ready yet" is asked again by the worker; any other failure is final. */
+    /* A connector that is "not ready yet" is asked again by the worker; any other failure is
+     * final. */
     if (configs == NULL && err.code != MR_ERR_RETRY)
         set_failed(run, &err, "tasks");
 }
@@ -240,7 +244,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* --- control --------------------------------------------------------------------------------------------------------------- */
+/* --- control ---------------------------------------------------------------------------------- */
 
 static int push(struct connector_run *run, void (*act)(struct connector_run *, int), int number)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connector thread: loads the library, holds the connector's instance, asks it for task configurations. Plugin code
- * may do anything there, so control only queues commands and hears of what came of them. */
+/* The connector thread: loads the library, holds the connector's instance, asks it for task
+ * configurations. Plugin code may do anything there, so control only queues commands and hears of
+ * what came of them. */
 #ifndef HOST_CONNECTOR_RUN_H
 #define HOST_CONNECTOR_RUN_H
 
@@ -20,7 +21,8 @@ struct connector_run_events {
                    const char *version);
     /* configs (taken) is an array of objects; else error says why not. */
     void (*task_configs)(void *arg, struct connector_run *run, json_t *configs, const char *error);
-    /* The thread's last act: connector_run_free may be called. Not called while plugin code hangs. */
+    /* The thread's last act: connector_run_free may be called. Not called while plugin code
+     * hangs. */
     void (*ended)(void *arg, struct connector_run *run);
 };
 

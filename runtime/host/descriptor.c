@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the descriptors that a library's millrace_module gives. Called by plugin_load.c after dlopen, on the thread that
- * loads; calls no code of the library's.
+/* Reads the descriptors that a library's millrace_module gives. Called by plugin_load.c after
+ * dlopen, on the thread that loads; calls no code of the library's.
  *
- * Sizes: every struct says how long it is. The host takes the shorter of that and its own, so slots that the plugin's
- * headers did not have yet are NULL, and what they have beyond ours is never read. Cutting goes by whole words: half of a
- * pointer is none.
- * Trust: all bytes and texts are copied by peek.c, so a descriptor full of nonsense is refused with a sentence. Only
- * function pointers are believed. */
+ * Sizes: every struct says how long it is. The host takes the shorter of that and its own, so slots
+ * that the plugin's headers did not have yet are NULL, and what they have beyond ours is never
+ * read. Cutting goes by whole words: half of a pointer is none.
+ * Trust: all bytes and texts are copied by peek.c, so a descriptor full of nonsense is refused with
+ * a sentence. Only function pointers are believed. */
 #include "host/descriptor.h"
 
 #include "base/log.h"
@@ -159,7 +159,8 @@ static int read_text(struct reader *r, const char *from, size_t max, const char 
     return 0;
 }
 
-/* Names are written into JSON, logs and configurations: letters, digits and a few marks, as Java class names have. */
+/* Names are written into JSON, logs and configurations: letters, digits and a few marks, as Java
+ * class names have. */
 static bool is_name(const char *text, const char *marks)
 {
     if (text == NULL || text[0] == '\0')
@@ -178,7 +179,7 @@ static bool copy_or_fail(struct reader *r, void *to, const void *from, size_t le
     return false;
 }
 
-/* --- configuration keys ----------------------------------------------------------------------------------------------- */
+/* --- configuration keys ----------------------------------------------------------------------- */
 
 struct text_field {
     const char *what;
@@ -209,7 +210,8 @@ static int read_key_texts(struct reader *r, struct mr_config_key *key)
     return 0;
 }
 
-/* Connect parses a default when a key is defined; a plugin's mistake shows at load and not in a user's config. */
+/* Connect parses a default when a key is defined; a plugin's mistake shows at load and not in a
+ * user's config. */
 static int check_fallback(struct reader *r, const struct mr_config_key *key)
 {
     struct config_value value = {0};
@@ -296,7 +298,7 @@ static int read_keys(struct reader *r, struct plugin *plugin, const struct mr_pl
     return 0;
 }
 
-/* --- descriptors ------------------------------------------------------------------------------------------------------ */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 static int read_aliases(struct reader *r, struct plugin *plugin, const char *const *from)
 {
@@ -396,7 +398,8 @@ static bool known_already(const struct descriptor_set *set, const struct plugin 
     return false;
 }
 
-/* The descriptor at one place of the module's list; the set grows by one if its kind is known here. */
+/* The descriptor at one place of the module's list; the set grows by one if its kind is known
+ * here. */
 static int read_descriptor(struct reader *r, const void *from, const char *library)
 {
     struct plugin *plugin = &r->set->plugins[r->set->count];
@@ -444,7 +447,7 @@ static int read_descriptors(struct reader *r, const struct mr_module *module, co
     return 0;
 }
 
-/* --- the module ------------------------------------------------------------------------------------------------------- */
+/* --- the module ------------------------------------------------------------------------------- */
 
 /* Nothing past magic, size and versions is read before these agree. */
 static int check_opening(const struct mr_module *module, struct mr_error *err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Judges a shared object by its ELF header and program headers before the dynamic linker opens it.
  *
- * Called by plugin_load on whatever thread loads. dlopen maps the segments that the headers name without asking whether the
- * file is that long, so a library that was cut off by a full disk or a broken copy would end the process with SIGBUS. The
- * judging part is pure and reads nothing outside of the bytes it was given. */
+ * Called by plugin_load on whatever thread loads. dlopen maps the segments that the headers name
+ * without asking whether the file is that long, so a library that was cut off by a full disk or a
+ * broken copy would end the process with SIGBUS. The judging part is pure and reads nothing outside
+ * of the bytes it was given. */
 #include "host/elf_check.h"
 
 #include <elf.h>
@@ -120,7 +121,8 @@ int elf_check_head(const unsigned char *head, size_t len, uint64_t file_size,
     return check_segments(head, len, file_size, &elf, err);
 }
 
-/* Bytes read from the front of a file, or a negative code. Directories, pipes and devices are refused unread. */
+/* Bytes read from the front of a file, or a negative code. Directories, pipes and devices are
+ * refused unread. */
 static ssize_t read_head(const char *path, unsigned char *head, size_t size, uint64_t *file_size,
                          struct mr_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a file a shared object that this process could open? Judged before dlopen sees it, which maps what the headers say
- * and would die of a truncated file. */
+/* Is a file a shared object that this process could open? Judged before dlopen sees it, which maps
+ * what the headers say and would die of a truncated file. */
 #ifndef HOST_ELF_CHECK_H
 #define HOST_ELF_CHECK_H
 
@@ -15,8 +15,9 @@ struct elf_check_machine {
     uint16_t machine;    /* e_machine */
 };
 
-/* Pure: head holds the first len bytes of a file of file_size bytes, at least up to the end of its program headers when
- * the file has that many. MR_ERR_PROTOCOL with a sentence that begins with "not an ELF file" and the like. */
+/* Pure: head holds the first len bytes of a file of file_size bytes, at least up to the end of its
+ * program headers when the file has that many. MR_ERR_PROTOCOL with a sentence that begins with
+ * "not an ELF file" and the like. */
 int elf_check_head(const unsigned char *head, size_t len, uint64_t file_size,
                    const struct elf_check_machine *machine, struct mr_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host process: `millrace host NAME`, born from the worker with the descriptors of link/inherit.h; `millrace nest`, which
- * hosts are forked from; `millrace scan LIBRARY...` and `millrace check`, which are gone after their answer. */
+/* The host process: `millrace host NAME`, born from the worker with the descriptors of
+ * link/inherit.h; `millrace nest`, which hosts are forked from; `millrace scan LIBRARY...` and
+ * `millrace check`, which are gone after their answer. */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
 

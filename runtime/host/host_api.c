@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function table behind every handle that a plugin holds, and the instances behind struct mr_task.
+/* The function table behind every handle that a plugin holds, and the instances behind struct
+ * mr_task.
  *
- * Plugin code calls in here from its task's thread, the connector's, or one of its own. Handles are checked by their magic as
- * far as that is cheap. A mistake of the plugin's (an undeclared key, a wrong type) never crashes: it is noted in the
- * instance, the call gives nothing, and the owner of the instance fails the task after the slot has returned, with the text.
- * Records and batches have their own half of the table in data/record_arena.c. */
+ * Plugin code calls in here from its task's thread, the connector's, or one of its own. Handles are
+ * checked by their magic as far as that is cheap. A mistake of the plugin's (an undeclared key, a
+ * wrong type) never crashes: it is noted in the instance, the call gives nothing, and the owner of
+ * the instance fails the task after the slot has returned, with the text. Records and batches have
+ * their own half of the table in data/record_arena.c. */
 #include "host/host_api.h"
 
 #include "base/log.h"
@@ -25,7 +27,8 @@
 #define LOGGER "host.api"
 #define PROBLEMS_MAX 960 /* bytes of a configuration's problems that fit one error */
 
-/* Guards the text of a first mistake against a plugin with threads; held for a few instructions, on no usual path. */
+/* Guards the text of a first mistake against a plugin with threads; held for a few instructions, on
+ * no usual path. */
 static pthread_mutex_t misuse_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void instance_misused(struct instance *inst, const char *fmt, ...)
@@ -55,11 +58,12 @@ static struct instance *instance_of(const struct mr_task *task, const char *func
     return NULL;
 }
 
-/* --- configuration ---------------------------------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 #define TYPE(type) (1u << (type))
 
-/* The parsed value of a key that the plugin declared with one of these types; NULL with the mistake noted. */
+/* The parsed value of a key that the plugin declared with one of these types; NULL with the mistake
+ * noted. */
 static const struct config_value *value_of(const struct mr_task *task, const char *key,
                                            unsigned types, const char *function)
 {
@@ -140,7 +144,7 @@ static const char *api_config_raw(const struct mr_task *task, const char *key)
     return inst == NULL || key == NULL ? NULL : props_get(&inst->raw, key);
 }
 
-/* --- the task's surroundings ------------------------------------------------------------------------------------------- */
+/* --- the task's surroundings ------------------------------------------------------------------ */
 
 static void api_log(const struct mr_task *task, int level, const char *text)
 {
@@ -201,7 +205,7 @@ static int api_offset_long(struct mr_task *task, const struct mr_source_partitio
     return rc;
 }
 
-/* --- a sink's partitions --------------------------------------------------------------------------------------------------- */
+/* --- a sink's partitions ---------------------------------------------------------------------- */
 
 static const struct instance_sink *sink_of(struct instance *inst, const char *function,
                                            struct mr_error *err)
@@ -249,7 +253,7 @@ static void api_sink_commit(struct mr_task *task)
         sink->commit(inst->sink_arg);
 }
 
-/* --- lists of task configurations --------------------------------------------------------------------------------------- */
+/* --- lists of task configurations ------------------------------------------------------------- */
 
 /* What `.tasks` fills: the values set for each task, and then the whole configurations. */
 struct mr_task_list {
@@ -359,7 +363,7 @@ const struct mr_host host_api_table = {
     .schema_project = projector_project,
 };
 
-/* --- instances ---------------------------------------------------------------------------------------------------------- */
+/* --- instances -------------------------------------------------------------------------------- */
 
 struct problems {
     char text[PROBLEMS_MAX];
@@ -449,7 +453,7 @@ void instance_deinit(struct instance *inst)
     inst->self = NULL;
 }
 
-/* --- task configurations of a connector ---------------------------------------------------------------------------------- */
+/* --- task configurations of a connector ------------------------------------------------------- */
 
 typedef int (*tasks_fn)(struct mr_task *connector, int max, struct mr_task_list *list,
                         struct mr_error *err);
@@ -489,8 +493,8 @@ static int overlay(struct props *to, const struct props *from)
     return rc;
 }
 
-/* Replace what was set by the whole: connector's configuration, and what was set. What the framework says (task.class,
- * topics) is the worker's to add. */
+/* Replace what was set by the whole: connector's configuration, and what was set. What the
+ * framework says (task.class, topics) is the worker's to add. */
 static int complete(const struct instance *inst, struct props *task)
 {
     struct props whole;

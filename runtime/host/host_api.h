@@ -17,8 +17,8 @@ struct instance_sink {
     void (*commit)(void *arg);
 };
 
-/* An instance of a plugin: what struct mr_task points to. Its owner (task, connector or converter stage) embeds it,
- * calls instance_init, and then fills in the members that are marked "owner".
+/* An instance of a plugin: what struct mr_task points to. Its owner (task, connector or converter
+ * stage) embeds it, calls instance_init, and then fills in the members that are marked "owner".
  * values: parsed configuration, one per plugin->keys entry. */
 struct instance {
     struct mr_task pub; /* first */
@@ -49,8 +49,8 @@ void instance_misused(struct instance *inst, const char *fmt, ...);
 
 #define INSTANCE_TASKS_MAX 10000 /* entries of a task list, whatever tasks.max says */
 
-/* Zero inst, parse config by the plugin's keys (MR_ERR_CONFIG lists every problem), allocate self (never NULL).
- * On failure there is nothing to deinit. */
+/* Zero inst, parse config by the plugin's keys (MR_ERR_CONFIG lists every problem), allocate self
+ * (never NULL). On failure there is nothing to deinit. */
 int instance_init(struct instance *inst, const struct plugin *plugin, const struct props *config,
                   struct mr_error *err);
 /* The same where what can't be read, or is missing, counts as not set. */
@@ -58,8 +58,9 @@ int instance_init_loose(struct instance *inst, const struct plugin *plugin,
                         const struct props *config, struct mr_error *err);
 void instance_deinit(struct instance *inst);
 
-/* .tasks of a connector: run it (or the default) into configs[*count], each initialised props holding the connector's
- * configuration overlaid with what the plugin set. *count may be above max: the caller judges. Caller frees with instance_task_configs_free. */
+/* .tasks of a connector: run it (or the default) into configs[*count], each initialised props
+ * holding the connector's configuration overlaid with what the plugin set. *count may be above max:
+ * the caller judges. Caller frees with instance_task_configs_free. */
 int instance_task_configs(struct instance *connector, int max, struct props **configs,
                           size_t *count, struct mr_error *err);
 void instance_task_configs_free(struct props *configs, size_t count);

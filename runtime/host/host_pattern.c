@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions for plugins: base/java_pattern behind the host's table. Runs on the plugin's threads; a pattern is
- * used by one of them at a time. What a plugin gives is checked as far as that is possible. */
+/* Regular expressions for plugins: base/java_pattern behind the host's table. Runs on the plugin's
+ * threads; a pattern is used by one of them at a time. What a plugin gives is checked as far as
+ * that is possible. */
 #include "host/host_pattern.h"
 
 #include "base/java_pattern.h"

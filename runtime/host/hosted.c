@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The register of a host: which connectors it has, their places in the black box, and the clock by which their tasks are
- * looked after. See hosted_connector.c, hosted_task.c and hosted_question.c for what becomes of each.
+/* The register of a host: which connectors it has, their places in the black box, and the clock by
+ * which their tasks are looked after. See hosted_connector.c, hosted_task.c and hosted_question.c
+ * for what becomes of each.
  *
- * Commands come in from host.c; what happens on connector and task threads comes in as notes, posted to the loop in order, and
- * leaves as frames. No plugin code runs here and nothing waits: a hung plugin costs the control thread nothing.
+ * Commands come in from host.c; what happens on connector and task threads comes in as notes,
+ * posted to the loop in order, and leaves as frames. No plugin code runs here and nothing waits: a
+ * hung plugin costs the control thread nothing.
  *
- * Invariant: a note's task or connector is still there when the note is read: `ended` is the last note of each. */
+ * Invariant: a note's task or connector is still there when the note is read: `ended` is the last
+ * note of each. */
 #include "host/hosted.h"
 
 #include "host/hosted_private.h"
@@ -18,7 +21,7 @@
 #define SERVE_MS 200
 #define TRACE_MAX (48u * 1024)
 
-/* --- slots of the black box ---------------------------------------------------------------------------------------------- */
+/* --- slots of the black box ------------------------------------------------------------------- */
 
 size_t hosted_slot_take(struct hosted *h)
 {
@@ -41,7 +44,7 @@ void hosted_slot_give(struct hosted *h, size_t slot)
     h->slot_taken[slot] = false;
 }
 
-/* --- frames out ------------------------------------------------------------------------------------------------------------ */
+/* --- frames out ------------------------------------------------------------------------------- */
 
 /* Plugin text may be anything; the link takes UTF-8 only. */
 static json_t *json_from_text(const char *text)
@@ -70,7 +73,7 @@ int hosted_send(struct hosted *h, enum msg_kind kind, json_t *body)
     return h->opt.send(h->opt.arg, kind, body);
 }
 
-/* --- finding ------------------------------------------------------------------------------------------------------------------ */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 struct conn *hosted_find(struct hosted *h, const char *name, struct mr_error *err)
 {
@@ -104,11 +107,12 @@ size_t hosted_connector_count(const struct hosted *h)
     return count;
 }
 
-/* --- attention ----------------------------------------------------------------------------------------------------------------- */
+/* --- attention -------------------------------------------------------------------------------- */
 
 static void on_tick(void *arg);
 
-/* How soon a task wants attention: a stopping one its nudge, a sink in a long put somebody who serves its consumer. */
+/* How soon a task wants attention: a stopping one its nudge, a sink in a long put somebody who
+ * serves its consumer. */
 static int64_t tick_delay(const struct hosted *h)
 {
     const char *name;
@@ -149,7 +153,7 @@ static void on_tick(void *arg)
     hosted_tick_start(h);
 }
 
-/* --- all of them --------------------------------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 void hosted_stop_tasks(struct hosted *h)
 {
@@ -213,7 +217,7 @@ void hosted_worker_gone(struct hosted *h)
     hosted_question_refuse_all(h);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct hosted *hosted_new(const struct hosted_options *options)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The questions that tasks have put to the worker and that are not answered yet: source offsets, whether to start. A task's
- * thread posts its question to the control thread (hosted_task.c), which sends it and remembers whose it is.
+/* The questions that tasks have put to the worker and that are not answered yet: source offsets,
+ * whether to start. A task's thread posts its question to the control thread (hosted_task.c), which
+ * sends it and remembers whose it is.
  *
  * Invariant: every question of a task is answered, or its task is gone. */
 #include "host/hosted_private.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A POSIX timer that ends this process. Used for the lease (a host that the group has given up must not go on) and for
- * orphans (a host whose worker is gone). It is the kernel's, so no plugin that spins, blocks every signal or holds every lock
- * can outlive it; SIGKILL reaches stopped processes too. Not inherited by forked children. Thread: control. */
+/* A POSIX timer that ends this process. Used for the lease (a host that the group has given up must
+ * not go on) and for orphans (a host whose worker is gone). It is the kernel's, so no plugin that
+ * spins, blocks every signal or holds every lock can outlive it; SIGKILL reaches stopped processes
+ * too. Not inherited by forked children. Thread: control. */
 #include "host/kill_timer.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A deadline that the kernel keeps: SIGKILL to this process at a moment of CLOCK_BOOTTIME, whatever its threads do, also
- * while it is stopped. Owner: the control thread. */
+/* A deadline that the kernel keeps: SIGKILL to this process at a moment of CLOCK_BOOTTIME, whatever
+ * its threads do, also while it is stopped. Owner: the control thread. */
 #ifndef HOST_KILL_TIMER_H
 #define HOST_KILL_TIMER_H
 

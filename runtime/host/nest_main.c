@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `millrace nest`: the process that hosts are forked from, so that what the dynamic linker and the libraries' first use
- * write is written once a worker. Started by worker/supervisor/nest.c with link/nest_format.h; one thread, always: what is
- * forked is whole. It opens no plugin and keeps no state, so it may be killed at any moment.
+/* `millrace nest`: the process that hosts are forked from, so that what the dynamic linker and the
+ * libraries' first use write is written once a worker. Started by worker/supervisor/nest.c with
+ * link/nest_format.h; one thread, always: what is forked is whole. It opens no plugin and keeps no
+ * state, so it may be killed at any moment.
  *
  *   worker ── request, descriptors ─► nest ── fork ─► middle ── fork ─► host ─► host_main
  *      ◄───── answer: pid of the host ──┘ ◄── pid, exit ─┘
  *
- * The host must be a child of the worker, which waits for it. So there is a middle process: its end makes the host an
- * orphan, which the kernel gives to the nearest subreaper above, the worker. (clone with CLONE_PARENT would do it in one
- * step, but not through the C library: its idea of the thread's id, and what others have asked it to do at a fork, as
- * OpenSSL and the sanitizers have, would be wrong in every host.) The answer waits for the end of the middle.
+ * The host must be a child of the worker, which waits for it. So there is a middle process: its end
+ * makes the host an orphan, which the kernel gives to the nearest subreaper above, the worker.
+ * (clone with CLONE_PARENT would do it in one step, but not through the C library: its idea of the
+ * thread's id, and what others have asked it to do at a fork, as OpenSSL and the sanitizers have,
+ * would be wrong in every host.) The answer waits for the end of the middle.
  *
- * A host inherits nothing of the nest but memory: default handlers and an empty mask are what the nest was born with and
- * never changes, descriptors are those of the request, everything above is closed. */
+ * A host inherits nothing of the nest but memory: default handlers and an empty mask are what the
+ * nest was born with and never changes, descriptors are those of the request, everything above is
+ * closed. */
 #include "host/host.h"
 
 #include "base/err.h"
@@ -49,7 +52,7 @@ static bool born_right(int argc, char **argv)
            type == SOCK_SEQPACKET;
 }
 
-/* --- one host ------------------------------------------------------------------------------------------------------------------ */
+/* --- one host --------------------------------------------------------------------------------- */
 
 /* What ps shows is the memory that argv was born in. */
 static void rename_process(struct nest *nest)
@@ -74,8 +77,8 @@ static void become_host(struct nest *nest)
     _exit(host_main(2, nest->argv));
 }
 
-/* In the middle process. Both it and the host make the group: it stands before the host runs on, and before anybody hears of
- * it. Gives the exit code: 0, or an errno. */
+/* In the middle process. Both it and the host make the group: it stands before the host runs on,
+ * and before anybody hears of it. Gives the exit code: 0, or an errno. */
 static int fork_host(struct nest *nest)
 {
     pid_t pid = fork();
@@ -108,7 +111,7 @@ static void hatch(struct nest *nest, struct nest_format_answer *answer)
         answer->pid = pid;
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------------- */
 
 /* false: the worker is gone. */
 static bool receive(struct nest *nest)
@@ -161,8 +164,9 @@ int nest_main(int argc, char **argv)
         fprintf(stderr, "millrace nest: this command is started by the worker, not by hand\n");
         return EXIT_USAGE;
     }
-    /* For a nest that is stopped when its worker is killed, and can't see the end of file. That this also fires when only the
-     * thread ends that started the nest does no harm: the worker starts another. Hosts do not inherit it. */
+    /* For a nest that is stopped when its worker is killed, and can't see the end of file. That
+     * this also fires when only the thread ends that started the nest does no harm: the worker
+     * starts another. Hosts do not inherit it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     memset(argv[1], '\0', NEST_FORMAT_NAME_MAX);
     if (pipe2(nest.pids, O_CLOEXEC) != 0)

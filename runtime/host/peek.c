@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Untrusted pointers, read through a pipe: write(2) answers EFAULT for an address that is not mapped, where a load would
- * raise SIGSEGV. Used by descriptor.c for everything that a library's static data points to. The bare system call is made
- * because sanitizers check the arguments of the library's. (process_vm_readv would do as well, but containers forbid it.)
+/* Untrusted pointers, read through a pipe: write(2) answers EFAULT for an address that is not
+ * mapped, where a load would raise SIGSEGV. Used by descriptor.c for everything that a library's
+ * static data points to. The bare system call is made because sanitizers check the arguments of the
+ * library's. (process_vm_readv would do as well, but containers forbid it.)
  * Thread: whichever loads a library; a struct peek belongs to one call. */
 #include "host/peek.h"
 

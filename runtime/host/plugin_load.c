@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens plugin libraries. Called by the connector thread and by task threads (converters) of a host, and by `millrace scan`;
- * the only file that knows dlfcn.h.
+/* Opens plugin libraries. Called by the connector thread and by task threads (converters) of a
+ * host, and by `millrace scan`; the only file that knows dlfcn.h.
  *
- * Order of checks: elf_check (before the dynamic linker maps anything), dlopen, the symbol, then descriptor.c. Libraries are
- * opened now and locally, never unloaded: their threads, exit handlers and thread-local destructors may still run.
- * The registry of what is open is process-wide, as the libraries themselves are; one lock guards it and is held over
- * dlopen, which holds a lock of its own there anyway. */
+ * Order of checks: elf_check (before the dynamic linker maps anything), dlopen, the symbol, then
+ * descriptor.c. Libraries are opened now and locally, never unloaded: their threads, exit handlers
+ * and thread-local destructors may still run. The registry of what is open is process-wide, as the
+ * libraries themselves are; one lock guards it and is held over dlopen, which holds a lock of its
+ * own there anyway. */
 #include "host/plugin_load.h"
 
 #include "host/descriptor.h"
@@ -119,7 +120,7 @@ const struct plugin *plugin_load(const char *path, size_t *count, struct mr_erro
     return library->set.plugins;
 }
 
-/* --- finding by name ---------------------------------------------------------------------------------------------------- */
+/* --- finding by name -------------------------------------------------------------------------- */
 
 static bool kind_fits(const struct plugin *plugin, uint32_t kind)
 {

@@ -7,7 +7,8 @@
 
 #include <millrace/plugin.h>
 
-/* A descriptor copied into the host's own layout: what the plugin's is too short for is NULL. Never unloaded. */
+/* A descriptor copied into the host's own layout: what the plugin's is too short for is NULL. Never
+ * unloaded. */
 struct plugin {
     uint32_t kind;
     const char *name;
@@ -34,16 +35,18 @@ struct plugin_place {
 const char *
 plugin_load_kind_name(uint32_t kind); /* "converter", "transform"; "connector" for 0 too */
 
-/* The class that it stands in for, as users know it: the first alias that looks like one of Java's, else its name. The worker's
- * catalog has the same rule. */
+/* The class that it stands in for, as users know it: the first alias that looks like one of Java's,
+ * else its name. The worker's catalog has the same rule. */
 const char *plugin_load_class(const struct plugin *plugin);
 
-/* Open a library and check, in this order: ELF file of this machine, symbol, magic, ABI major and minor, sizes, each
- * descriptor, its must slots. One clear line in err; never crashes on a wrong one (but its constructors run).
- * Gives an array of *count plugins that lives until the process ends. The same path is opened once. */
+/* Open a library and check, in this order: ELF file of this machine, symbol, magic, ABI major and
+ * minor, sizes, each descriptor, its must slots. One clear line in err; never crashes on a wrong
+ * one (but its constructors run). Gives an array of *count plugins that lives until the process
+ * ends. The same path is opened once. */
 const struct plugin *plugin_load(const char *path, size_t *count, struct mr_error *err);
-/* The plugin whose descriptor has this name, and this kind, in a library; kind 0: a source or a sink. (Aliases and short names
- * are the worker's business.) Runs code of the library's: never on the control thread. */
+/* The plugin whose descriptor has this name, and this kind, in a library; kind 0: a source or a
+ * sink. (Aliases and short names are the worker's business.) Runs code of the library's: never on
+ * the control thread. */
 const struct plugin *plugin_load_find(const char *path, uint32_t kind, const char *name,
                                       struct mr_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what CONNECTOR_START says of plugins. Checked by control when it comes, read by task threads after that; nobody changes it
- * as long as the connector is here. */
+/* Reads what CONNECTOR_START says of plugins. Checked by control when it comes, read by task
+ * threads after that; nobody changes it as long as the connector is here. */
 #include "host/plugin_places.h"
 
 int plugin_places_check(const json_t *places, struct mr_error *err)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals of a host process. Installed once by host_main, entered by every thread that runs plugin code.
+/* Signals of a host process. Installed once by host_main, entered by every thread that runs plugin
+ * code.
  *
- * Deadly signals: the handler runs on the thread that crashed, on its alternate stack, stores the thread's slot and the
- * signal's number into the black box, and raises the signal again with the default action, so that the worker sees the true
- * exit status. It touches nothing but the box, plain memory, and calls that are async-signal-safe.
- * exit() from a plugin leaves its slot as well, so that the obituary can name the task.
- * Forked children of a plugin: they must not hold the link open, nor write the black box or catch signals in our name.
+ * Deadly signals: the handler runs on the thread that crashed, on its alternate stack, stores the
+ * thread's slot and the signal's number into the black box, and raises the signal again with the
+ * default action, so that the worker sees the true exit status. It touches nothing but the box,
+ * plain memory, and calls that are async-signal-safe. exit() from a plugin leaves its slot as well,
+ * so that the obituary can name the task. Forked children of a plugin: they must not hold the link
+ * open, nor write the black box or catch signals in our name.
  *
- * Mutable globals, against the rule: a signal handler and a fork handler have no argument. They are written before other
- * threads exist, or belong to one thread. */
+ * Mutable globals, against the rule: a signal handler and a fork handler have no argument. They are
+ * written before other threads exist, or belong to one thread. */
 #include "host/thread_guard.h"
 
 #include "base/err.h"

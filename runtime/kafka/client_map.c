@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One run of the mapping from Java settings to librdkafka's: values in, checked settings out.
  *
- * client_conf.c starts a run; client_table.c and client_security.c walk their settings and put what they come to.
- * Every setting is first tried on a scratch conf object, so the library itself judges names and ranges, and a name
- * that a newer librdkafka has and this one lacks is noticed here. No value of a secret leaves through a warning or
- * an error. */
+ * client_conf.c starts a run; client_table.c and client_security.c walk their settings and put what
+ * they come to. Every setting is first tried on a scratch conf object, so the library itself judges
+ * names and ranges, and a name that a newer librdkafka has and this one lacks is noticed here. No
+ * value of a secret leaves through a warning or an error. */
 #include "kafka/kafka_private.h"
 
 #include <ctype.h>
@@ -152,7 +152,7 @@ bool client_map_given(const struct client_map *m, const char *java)
     return value != NULL && value[0] != '\0';
 }
 
-/* --- settings without a counterpart ----------------------------------------------------------------------------- */
+/* --- settings without a counterpart ----------------------------------------------------------- */
 
 int client_map_refuse(struct client_map *m, const char *java, const char *text)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* security.protocol and sasl.* of a Java client, as librdkafka's; ssl.* is in client_tls.c.
  *
- * What protects the connection is either honoured or refused with its remedy, never weakened in silence: classes,
- * mechanisms that this librdkafka lacks, commands. Settings that merely tune are remarked on. Nothing here is
- * looked at unless security.protocol makes use of it, as in Java. Called by client_conf_map. Spec: reference
- * worker-config 9.1 and 9.2. */
+ * What protects the connection is either honoured or refused with its remedy, never weakened in
+ * silence: classes, mechanisms that this librdkafka lacks, commands. Settings that merely tune are
+ * remarked on. Nothing here is looked at unless security.protocol makes use of it, as in Java.
+ * Called by client_conf_map. Spec: reference worker-config 9.1 and 9.2. */
 #include "kafka/kafka_private.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static const struct client_map_rule sasl_rules[] = {
      "tokens are checked by the broker; ignored"},
 };
 
-/* --- SASL ------------------------------------------------------------------------------------------------------- */
+/* --- SASL ------------------------------------------------------------------------------------- */
 
 static const struct mechanism {
     const char *name;
@@ -179,7 +179,7 @@ static int apply_sasl(struct client_map *m)
     return rc != 0 ? rc : apply_mechanism(m, mechanism, client_map_get(m, "sasl.jaas.config"));
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 /* The classic slip: credentials are there, but the protocol has no use for them. */
 static void remark_unused(struct client_map *m, const char *protocol, const char *const *names)

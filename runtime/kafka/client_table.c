@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of Java settings and what librdkafka makes of them, for all that is not security.
  *
- * One row a Java name: the librdkafka name, the translation (client_translate_<word>), Java's range, the narrower
- * range of librdkafka where there is one, the value that holds when the user set none (Java's default where
- * librdkafka's is another), and a note. Names that client_security.c and client_tls.c see to stand here too, so
- * that they are known. client_conf.c has the rows walked; settings that no Java name stands for are put at the
- * end. Thread: any, no state. */
+ * One row a Java name: the librdkafka name, the translation (client_translate_<word>), Java's
+ * range, the narrower range of librdkafka where there is one, the value that holds when the user
+ * set none (Java's default where librdkafka's is another), and a note. Names that client_security.c
+ * and client_tls.c see to stand here too, so that they are known. client_conf.c has the rows
+ * walked; settings that no Java name stands for are put at the end. Thread: any, no state. */
 #include "kafka/kafka_private.h"
 
 #include <limits.h>
 
-/* --- the rows --------------------------------------------------------------------------------------------------- */
+/* --- the rows --------------------------------------------------------------------------------- */
 
 #define LONG INT64_MAX
 #define INT INT_MAX
@@ -112,8 +112,9 @@
     SECURITY(X, "ssl.truststore.password") \
     SECURITY(X, "ssl.truststore.type")
 
-/* linger.ms: Java's 5 ms from 4.0 on would be most of the time a record takes here; batches form by themselves
- * while one request is under way. batch.size: librdkafka's 1 MB, since Java's 16 KiB costs twice the CPU. */
+/* linger.ms: Java's 5 ms from 4.0 on would be most of the time a record takes here; batches form by
+ * themselves while one request is under way. batch.size: librdkafka's 1 MB, since Java's 16 KiB
+ * costs twice the CPU. */
 #define PRODUCER_ROWS(X) \
     X("acks", "acks", acks, 0, 0, 0, 0, "all", NULL) \
     X("retries", "retries", number, 0, INT, 0, INT, "2147483647", NULL) \
@@ -196,7 +197,7 @@ const char *const *client_table_names(enum client_kind kind)
     return names[kind];
 }
 
-/* --- settings that no Java name stands for ---------------------------------------------------------------------- */
+/* --- settings that no Java name stands for ---------------------------------------------------- */
 
 struct fixed {
     const char *rdkafka;
@@ -210,9 +211,9 @@ static const struct fixed common_fixed[] = {
     {NULL, NULL},
 };
 
-/* sticky…: records without key stay in one partition for a while, as in Java; with linger 0 librdkafka would
- * scatter them. topic.metadata…: how long a topic may be unknown before its records fail; long enough for one that
- * was just created. */
+/* sticky…: records without key stay in one partition for a while, as in Java; with linger 0
+ * librdkafka would scatter them. topic.metadata…: how long a topic may be unknown before its
+ * records fail; long enough for one that was just created. */
 static const struct fixed producer_fixed[] = {
     {"sticky.partitioning.linger.ms", "10"},
     {"topic.metadata.propagation.max.ms", "15000"},
@@ -222,9 +223,9 @@ static const struct fixed producer_fixed[] = {
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-/* Offsets are the owner's. queued…: a client fetches ahead up to these, whatever the number of partitions; then it
- * looks again after fetch.queue.backoff.ms. Before librdkafka 2.2 that was a whole second; consumer.c helps those
- * over it. */
+/* Offsets are the owner's. queued…: a client fetches ahead up to these, whatever the number of
+ * partitions; then it looks again after fetch.queue.backoff.ms. Before librdkafka 2.2 that was a
+ * whole second; consumer.c helps those over it. */
 static const struct fixed consumer_fixed[] = {
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ssl.* of a Java client, as librdkafka's.
  *
- * Trust and key stores must be what OpenSSL reads: PEM, and PKCS12 for keys. Stores that only Java reads, classes,
- * and limits of versions or suites that would not hold are refused with the remedy. Files named by the settings
- * are read to see that they are PEM, and what they hold. Called by client_security.c. Spec: reference
- * worker-config 9.1. */
+ * Trust and key stores must be what OpenSSL reads: PEM, and PKCS12 for keys. Stores that only Java
+ * reads, classes, and limits of versions or suites that would not hold are refused with the remedy.
+ * Files named by the settings are read to see that they are PEM, and what they hold. Called by
+ * client_security.c. Spec: reference worker-config 9.1. */
 #include "kafka/kafka_private.h"
 
 #include "base/file.h"
@@ -28,7 +28,7 @@ static const struct client_map_rule ssl_rules[] = {
     {"ssl.secure.random.implementation", CLIENT_MAP_REMARKED, "", JVM_ONLY},
 };
 
-/* --- TLS: stores ------------------------------------------------------------------------------------------------ */
+/* --- TLS: stores ------------------------------------------------------------------------------ */
 
 /* Read a PEM file and see what it holds. */
 static int look_into(struct client_map *m, const char *java, const char *path,
@@ -117,7 +117,8 @@ static int check_key(struct client_map *m, const char *java, const struct pem_fo
     return 0;
 }
 
-/* Key and chain in one file: librdkafka finds each by its marks, and takes the whole chain only from a file. */
+/* Key and chain in one file: librdkafka finds each by its marks, and takes the whole chain only
+ * from a file. */
 static int apply_pem_file(struct client_map *m, const char *path)
 {
     struct pem_found found;
@@ -207,7 +208,7 @@ static int apply_keystore(struct client_map *m)
     return rc;
 }
 
-/* --- TLS: ciphers and versions ---------------------------------------------------------------------------------- */
+/* --- TLS: ciphers and versions ---------------------------------------------------------------- */
 
 /* Java's (IANA's) names of TLS 1.2 suites and OpenSSL's. */
 static const char *const suites[][2] = {
@@ -228,7 +229,8 @@ static const char *const suites[][2] = {
     {"TLS_RSA_WITH_AES_128_GCM_SHA256", "AES128-GCM-SHA256"},
 };
 
-/* Always offered by OpenSSL unless its own configuration says otherwise; librdkafka can't limit them. */
+/* Always offered by OpenSSL unless its own configuration says otherwise; librdkafka can't limit
+ * them. */
 static const char *const tls13[] = {"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256",
                                     "TLS_CHACHA20_POLY1305_SHA256"};
 

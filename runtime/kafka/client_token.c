@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tokens of an OIDC endpoint for librdkafka's clients.
  *
- * client_security.c puts what it takes to fetch one into sasl.oauthbearer.config, as JSON. librdkafka hands that text back
- * whenever it wants a token, first when the client is made and then after four fifths of each token's life; the fetch
- * blocks the library's background thread, which does nothing else for us, and no longer than sasl.login.* allow. Not the
- * library's own way (sasl.oauthbearer.method=oidc): Debian builds it without, and both rooms that log in should ask, retry
- * and complain alike. Between two calls one thing is kept, in a character in front of that text:
- * whether a token came before. An endpoint that refuses is hopeless only until then. */
+ * client_security.c puts what it takes to fetch one into sasl.oauthbearer.config, as JSON.
+ * librdkafka hands that text back whenever it wants a token, first when the client is made and then
+ * after four fifths of each token's life; the fetch blocks the library's background thread, which
+ * does nothing else for us, and no longer than sasl.login.* allow. Not the library's own way
+ * (sasl.oauthbearer.method=oidc): Debian builds it without, and both rooms that log in should ask,
+ * retry and complain alike. Between two calls one thing is kept, in a character in front of that
+ * text: whether a token came before. An endpoint that refuses is hopeless only until then. */
 #include "kafka/kafka_private.h"
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@
 
 enum { NO_TOKEN_YET = '-', HAD_TOKEN = '+' };
 
-/* --- the settings, there and back ----------------------------------------------------------------------------------------- */
+/* --- the settings, there and back ------------------------------------------------------------- */
 
 static const char *const keys[] = {
     "sasl.oauthbearer.token.endpoint.url",
@@ -94,7 +95,7 @@ static int unpack(const char *config, struct oidc **oidc, struct props *jaas, st
     return rc;
 }
 
-/* --- fetching ----------------------------------------------------------------------------------------------------------- */
+/* --- fetching --------------------------------------------------------------------------------- */
 
 /* "a=1,b=2" cut in place into names and values, in turn. Gives how many. */
 static size_t cut_extensions(char *text, const char **out)
@@ -171,7 +172,7 @@ static void refresh(rd_kafka_t *rk, const char *config, void *opaque)
     props_deinit(&jaas);
 }
 
-/* --- the client --------------------------------------------------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------------------------- */
 
 void client_token_prepare(rd_kafka_conf_t *conf, const struct props *settings)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that the rows of client_table.c name: each takes the value of one Java setting to librdkafka's.
+/* The functions that the rows of client_table.c name: each takes the value of one Java setting to
+ * librdkafka's.
  *
- * A value out of Java's range is refused in Java's words; one beyond librdkafka's range is moved to its edge with
- * a remark. Settings that clash only inside librdkafka are moved so that they do not. Each may look at other
- * settings of the same run, never at what was put before, so that the order of rows does not matter. */
+ * A value out of Java's range is refused in Java's words; one beyond librdkafka's range is moved to
+ * its edge with a remark. Settings that clash only inside librdkafka are moved so that they do not.
+ * Each may look at other settings of the same run, never at what was put before, so that the order
+ * of rows does not matter. */
 #include "kafka/kafka_private.h"
 
 #include <ctype.h>
@@ -63,7 +65,7 @@ static int64_t number_of(const struct client_map *m, const char *java, int64_t u
     return value != NULL && client_map_long(value, &n) ? n : unset;
 }
 
-/* --- translations ----------------------------------------------------------------------------------------------- */
+/* --- translations ----------------------------------------------------------------------------- */
 
 int client_translate_number(struct client_map *m, const struct client_row *row, const char *value)
 {
@@ -187,8 +189,8 @@ int client_translate_metadata_age(struct client_map *m, const struct client_row 
     return rc != 0 ? rc : put_number(m, row, "metadata.max.age.ms", n * 3);
 }
 
-/* Java: reconnect.backoff.ms set alone is also the maximum; a maximum below it is lifted here, librdkafka refuses
- * it. */
+/* Java: reconnect.backoff.ms set alone is also the maximum; a maximum below it is lifted here,
+ * librdkafka refuses it. */
 int client_translate_backoff_max(struct client_map *m, const struct client_row *row,
                                  const char *value)
 {
@@ -227,8 +229,8 @@ static bool all_acks(const struct client_map *m)
     return acks == NULL || strcmp(acks, "all") == 0 || strcmp(acks, "-1") == 0;
 }
 
-/* Java: on by default, unless other settings that the user gave speak against it; asked for in so many words, they
- * clash. */
+/* Java: on by default, unless other settings that the user gave speak against it; asked for in so
+ * many words, they clash. */
 int client_translate_idempotence(struct client_map *m, const struct client_row *row,
                                  const char *value)
 {
@@ -290,7 +292,8 @@ int client_translate_compression(struct client_map *m, const struct client_row *
                               "String must be one of: none, gzip, snappy, lz4, zstd");
 }
 
-/* compression.gzip.level counts only next to compression.type=gzip, and so on; the codec's name is the row's note. */
+/* compression.gzip.level counts only next to compression.type=gzip, and so on; the codec's name is
+ * the row's note. */
 int client_translate_level(struct client_map *m, const struct client_row *row, const char *value)
 {
     const char *type = client_map_get(m, "compression.type");
@@ -302,7 +305,8 @@ int client_translate_level(struct client_map *m, const struct client_row *row, c
     return put_number(m, row, row->rdkafka, fit(m, row, n));
 }
 
-/* Bytes of values that may wait, and with them the number of records: each costs about 200 bytes of its own. */
+/* Bytes of values that may wait, and with them the number of records: each costs about 200 bytes of
+ * its own. */
 int client_translate_buffer_memory(struct client_map *m, const struct client_row *row,
                                    const char *value)
 {
@@ -487,8 +491,9 @@ static const char *assignor_name(const char *item, size_t len, bool *eager)
     return NULL;
 }
 
-/* Eager and cooperative strategies can't be mixed in librdkafka. Java's own list for sinks is range and
- * cooperative-sticky, a step of an upgrade: the eager part is what all members of such a group can do. */
+/* Eager and cooperative strategies can't be mixed in librdkafka. Java's own list for sinks is range
+ * and cooperative-sticky, a step of an upgrade: the eager part is what all members of such a group
+ * can do. */
 int client_translate_assignors(struct client_map *m, const struct client_row *row,
                                const char *value)
 {

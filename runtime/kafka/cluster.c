@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's questions to Kafka. The client is a librdkafka producer that produces nothing: it bootstraps, learns the
- * cluster id with its first metadata, and asks for the brokers' names now and then. Errors come by librdkafka's own threads into its queue; they are taken
- * from there inside cluster_id, so this file has one owner thread and no lock. */
+/* The worker's questions to Kafka. The client is a librdkafka producer that produces nothing: it
+ * bootstraps, learns the cluster id with its first metadata, and asks for the brokers' names now
+ * and then. Errors come by librdkafka's own threads into its queue; they are taken from there
+ * inside cluster_id, so this file has one owner thread and no lock. */
 #include "kafka/cluster.h"
 
 #include "kafka/kafka_private.h"

@@ -6,14 +6,16 @@
  *     NONE ─ASSIGN─► committed offsets asked ─► owner's `assigned` ─► assign at these positions ─► NONE
  *     NONE ─REVOKE─► owner's `revoked` (commits) ─► unassign ─► NONE
  *
- * Nothing but noting happens inside librdkafka's poll, so a batch never straddles a change: the poll throws away
- * what it had gathered and it is read again. Positions are always set by us: assignments start at explicit
- * offsets, and a seek (confirmed by librdkafka's main thread, retried in the next poll until it is) follows every
- * change that pauses partitions inside the library. That is what makes its batch call safe before 2.13.2.
+ * Nothing but noting happens inside librdkafka's poll, so a batch never straddles a change: the
+ * poll throws away what it had gathered and it is read again. Positions are always set by us:
+ * assignments start at explicit offsets, and a seek (confirmed by librdkafka's main thread, retried
+ * in the next poll until it is) follows every change that pauses partitions inside the library.
+ * That is what makes its batch call safe before 2.13.2.
  *
- * While lent, the owner is inside a long put and another thread calls consumer_group_serve_lent: a new assignment
- * is taken paused and kept for the owner (adopted); a revocation waits for the owner, at most 80 % of
- * max.poll.interval.ms, which is the time that the group waits for us, then the partitions are given up as lost. */
+ * While lent, the owner is inside a long put and another thread calls consumer_group_serve_lent: a
+ * new assignment is taken paused and kept for the owner (adopted); a revocation waits for the
+ * owner, at most 80 % of max.poll.interval.ms, which is the time that the group waits for us, then
+ * the partitions are given up as lost. */
 #include "base/clock.h"
 #include "kafka/kafka_private.h"
 
@@ -47,7 +49,7 @@ static void end_change(struct consumer *c)
     c->change = CHANGE_NONE;
 }
 
-/* --- what librdkafka must be told ------------------------------------------------------------------------------- */
+/* --- what librdkafka must be told ------------------------------------------------------------- */
 
 static int assign(struct consumer *c, part_list *list, struct mr_error *err)
 {
@@ -122,7 +124,8 @@ static void confirm_seeks(struct consumer *c, part_list *list)
         rd_kafka_error_destroy(error);
 }
 
-/* Bring librdkafka to our positions: all placed partitions, or those whose last seek was not confirmed. */
+/* Bring librdkafka to our positions: all placed partitions, or those whose last seek was not
+ * confirmed. */
 static void seek_placed(struct consumer *c, bool due_only)
 {
     part_list *list = rd_kafka_topic_partition_list_new((int)c->parts.count);
@@ -151,9 +154,9 @@ static void want_seeks(struct consumer *c)
     }
 }
 
-/* A thread of librdkafka that stopped fetching because enough lay in the queue looks again only after a second,
- * before 2.2.0. A request through it makes it look at once: this one asks each partition's leader for an offset,
- * and nobody waits for the answer. */
+/* A thread of librdkafka that stopped fetching because enough lay in the queue looks again only
+ * after a second, before 2.2.0. A request through it makes it look at once: this one asks each
+ * partition's leader for an offset, and nobody waits for the answer. */
 void consumer_group_nudge(struct consumer *c)
 {
     part_list *list;
@@ -223,7 +226,7 @@ void consumer_group_seek(struct consumer *c)
     seek_placed(c, false);
 }
 
-/* --- telling the owner ------------------------------------------------------------------------------------------ */
+/* --- telling the owner ------------------------------------------------------------------------ */
 
 static struct consumer_partition *tell_list(struct consumer *c, const part_list *only,
                                             size_t *count)
@@ -267,7 +270,7 @@ static void tell_lost(struct consumer *c)
     free(lost);
 }
 
-/* --- giving up partitions --------------------------------------------------------------------------------------- */
+/* --- giving up partitions --------------------------------------------------------------------- */
 
 /* only NULL: all. The owner may commit in its callback, so librdkafka is told after. */
 static int give_up(struct consumer *c, const part_list *only, bool lost, struct mr_error *err)
@@ -300,7 +303,7 @@ static int serve_revoke(struct consumer *c, struct mr_error *err)
     return 0;
 }
 
-/* --- taking partitions ------------------------------------------------------------------------------------------ */
+/* --- taking partitions ------------------------------------------------------------------------ */
 
 static int enter(struct consumer *c, const part_list *list, bool placed, struct mr_error *err)
 {
@@ -398,7 +401,7 @@ static int serve_adopted(struct consumer *c, struct mr_error *err)
     return consumer_group_pause(c, false, err);
 }
 
-/* --- librdkafka's announcements --------------------------------------------------------------------------------- */
+/* --- librdkafka's announcements --------------------------------------------------------------- */
 
 /* While closing nothing waits for the owner any more. */
 static void answer_at_once(struct consumer *c, rd_kafka_resp_err_t code, part_list *list)
@@ -458,7 +461,7 @@ int consumer_group_serve(struct consumer *c, struct mr_error *err)
     return rc;
 }
 
-/* --- lent ------------------------------------------------------------------------------------------------------- */
+/* --- lent ------------------------------------------------------------------------------------- */
 
 static void keep_lost(struct consumer *c, const struct consumer_partition *parts, size_t count)
 {
@@ -523,7 +526,7 @@ void consumer_group_serve_lent(struct consumer *c)
         give_up_lent(c);
 }
 
-/* --- leaving ---------------------------------------------------------------------------------------------------- */
+/* --- leaving ---------------------------------------------------------------------------------- */
 
 void consumer_group_leave(struct consumer *c, int64_t deadline_ms)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The partitions that a consumer has, found by topic name and number.
  *
- * Part of consumer.c's state, used by its owner thread only. Topic structs stay for the consumer's life, since
- * their names are lent to the owner; partitions come and go with the assignment. Numbers come from other members
- * of the group, so they are bounded. */
+ * Part of consumer.c's state, used by its owner thread only. Topic structs stay for the consumer's
+ * life, since their names are lent to the owner; partitions come and go with the assignment.
+ * Numbers come from other members of the group, so they are bounded. */
 #include "kafka/kafka_private.h"
 
 #include <stdlib.h>

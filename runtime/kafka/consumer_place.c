@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where reading starts: committed offsets, and for partitions without one the log's end or beginning as it is now.
+/* Where reading starts: committed offsets, and for partitions without one the log's end or
+ * beginning as it is now.
  *
- * librdkafka could look both up itself, but before it knows the answer a seek is not safe (2.0.2): an answer that
- * comes late is asked for again, and then moves a partition that was sought elsewhere in between, back to the
- * beginning or on to the end. So partitions are assigned at plain offsets only, found here before. Called by
- * consumer_group.c; waits for brokers, at most as long as it is told. */
+ * librdkafka could look both up itself, but before it knows the answer a seek is not safe (2.0.2):
+ * an answer that comes late is asked for again, and then moves a partition that was sought
+ * elsewhere in between, back to the beginning or on to the end. So partitions are assigned at plain
+ * offsets only, found here before. Called by consumer_group.c; waits for brokers, at most as long
+ * as it is told. */
 #include "kafka/kafka_private.h"
 
-/* Tries to find beginnings before reading starts without: a partition that no broker leads must not hold up the rest.
- * Ends are insisted on, since one that is found later may be behind messages that nobody read. */
+/* Tries to find beginnings before reading starts without: a partition that no broker leads must not
+ * hold up the rest. Ends are insisted on, since one that is found later may be behind messages that
+ * nobody read. */
 #define TRIES 2
 
 static int committed(struct consumer *c, rd_kafka_topic_partition_list_t *list, int limit_ms,
@@ -24,7 +27,8 @@ static int committed(struct consumer *c, rd_kafka_topic_partition_list_t *list, 
                    rd_kafka_err2str(code));
 }
 
-/* The partitions without an offset; a time of -1 or -2 asks for the end or the beginning, as in Kafka's protocol. */
+/* The partitions without an offset; a time of -1 or -2 asks for the end or the beginning, as in
+ * Kafka's protocol. */
 static rd_kafka_topic_partition_list_t *unknown(const struct consumer *c,
                                                 const rd_kafka_topic_partition_list_t *list)
 {

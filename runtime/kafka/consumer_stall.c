@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A consumer whose library has stopped fetching. Called by consumer_poll when nothing comes; the owner's thread.
+/* A consumer whose library has stopped fetching. Called by consumer_poll when nothing comes; the
+ * owner's thread.
  *
- * Seen with librdkafka 2.0.2 where seeks follow each other closely: all seeks are confirmed, nothing is paused, and a partition is
- * not fetched any more, though by the library's own knowledge it goes on. A further seek to where we are makes it begin anew. An open
- * transaction looks the same from here, so looks become rarer, and nothing but a seek comes of them. */
+ * Seen with librdkafka 2.0.2 where seeks follow each other closely: all seeks are confirmed,
+ * nothing is paused, and a partition is not fetched any more, though by the library's own knowledge
+ * it goes on. A further seek to where we are makes it begin anew. An open transaction looks the
+ * same from here, so looks become rarer, and nothing but a seek comes of them. */
 #include "base/clock.h"
 #include "kafka/kafka_private.h"
 

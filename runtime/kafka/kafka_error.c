@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* librdkafka's error codes in the words of this runtime, in one table.
  *
- * For a produced record: is it too large, given up for now, dropped by us, or hopeless. For a consumer: does
- * polling on help. What librdkafka skips when it goes on (a batch with a bad checksum, an unreadable compression)
- * is hopeless, since going on would lose records. Codes that are not listed are hopeless for a record and retried
- * by a consumer. Pure. */
+ * For a produced record: is it too large, given up for now, dropped by us, or hopeless. For a
+ * consumer: does polling on help. What librdkafka skips when it goes on (a batch with a bad
+ * checksum, an unreadable compression) is hopeless, since going on would lose records. Codes that
+ * are not listed are hopeless for a record and retried by a consumer. Pure. */
 #include "kafka/kafka_private.h"
 
 #include <string.h>
@@ -77,8 +77,9 @@ static bool certificate_alert(const char *text)
            (strstr(text, "certificate") != NULL || strstr(text, "unknown ca") != NULL);
 }
 
-/* Connections that break during a login or handshake also come with these codes; their texts tell. So do tokens that could
- * not be fetched, or that ended before they were used: the next one may serve. */
+/* Connections that break during a login or handshake also come with these codes; their texts tell.
+ * So do tokens that could not be fetched, or that ended before they were used: the next one may
+ * serve. */
 bool kafka_error_hopeless(rd_kafka_resp_err_t code, const char *text)
 {
     switch (code) {
@@ -121,7 +122,8 @@ static const char *word_at(const char *text, size_t *len)
     return NULL;
 }
 
-/* A key that can't be read comes with OpenSSL's code and little else, a right that is missing without its name. */
+/* A key that can't be read comes with OpenSSL's code and little else, a right that is missing
+ * without its name. */
 static const char *hint(const char *text)
 {
     if (strstr(text, "opic authorization failed") != NULL)

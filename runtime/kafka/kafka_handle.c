@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way from Java settings to a client handle of librdkafka, the same for producers and consumers.
+/* The way from Java settings to a client handle of librdkafka, the same for producers and
+ * consumers.
  *
- * producer.c and consumer.c ask for a conf, add their callbacks, and have the handle made. librdkafka's own log
- * lines go to base/log at debug level: what a user must know comes as an error, and is logged by whoever gets it.
- * The log callback runs on librdkafka's threads. */
+ * producer.c and consumer.c ask for a conf, add their callbacks, and have the handle made.
+ * librdkafka's own log lines go to base/log at debug level: what a user must know comes as an
+ * error, and is logged by whoever gets it. The log callback runs on librdkafka's threads. */
 #include "kafka/kafka_private.h"
 
 #define LOGGER "kafka"

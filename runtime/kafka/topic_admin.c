@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions and orders about topics, each one a blocking call with a deadline. The client is a librdkafka consumer that
- * consumes nothing: unlike a producer's, its metadata requests never make brokers create a topic, and its isolation level,
- * read_uncommitted here, is the one of end offsets.
- * librdkafka's own calls can't be interrupted, so they are made in slices; a slice that brings nothing is followed by a longer
- * one, so that slow brokers are waited for too. Owner: one thread; topic_admin_cancel only sets a flag. */
+/* Questions and orders about topics, each one a blocking call with a deadline. The client is a
+ * librdkafka consumer that consumes nothing: unlike a producer's, its metadata requests never make
+ * brokers create a topic, and its isolation level, read_uncommitted here, is the one of end
+ * offsets. librdkafka's own calls can't be interrupted, so they are made in slices; a slice that
+ * brings nothing is followed by a longer one, so that slow brokers are waited for too. Owner: one
+ * thread; topic_admin_cancel only sets a flag. */
 #include "kafka/topic_admin.h"
 
 #include "base/clock.h"
@@ -74,7 +75,7 @@ void topic_admin_cancel(struct topic_admin *admin)
     atomic_store(&admin->cancelled, true);
 }
 
-/* --- errors ------------------------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static void hear(struct topic_admin *admin)
 {
@@ -139,7 +140,7 @@ static int failed(struct topic_admin *admin, rd_kafka_resp_err_t code, const cha
                    text != NULL && text[0] != '\0' ? text : rd_kafka_err2str(code));
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------------------ */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 struct wait {
     int64_t until_ms;
@@ -179,8 +180,8 @@ static rd_kafka_AdminOptions_t *options_of(struct topic_admin *admin, rd_kafka_a
     return options;
 }
 
-/* The answer to the admin request that was just sent. One that comes after all is of an earlier request, whose type differs or
- * whose content says so; the queue is drained before each. */
+/* The answer to the admin request that was just sent. One that comes after all is of an earlier
+ * request, whose type differs or whose content says so; the queue is drained before each. */
 static rd_kafka_event_t *await(struct topic_admin *admin, int64_t timeout_ms)
 {
     int64_t until = clock_ms() + timeout_ms + SLICE_MS;
@@ -198,7 +199,7 @@ static void fresh_queue(struct topic_admin *admin)
     admin->queue = rd_kafka_queue_new(admin->rk);
 }
 
-/* --- creating ----------------------------------------------------------------------------------------------------- */
+/* --- creating --------------------------------------------------------------------------------- */
 
 static int new_topic(const struct topic_admin_spec *spec, rd_kafka_NewTopic_t **out,
                      struct mr_error *err)
@@ -261,7 +262,7 @@ int topic_admin_create(struct topic_admin *admin, const struct topic_admin_spec 
     return rc;
 }
 
-/* --- settings ----------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 static int pick_setting(const rd_kafka_ConfigResource_t *resource, const char *key, char *out,
                         size_t size, struct mr_error *err)
@@ -324,7 +325,7 @@ int topic_admin_setting(struct topic_admin *admin, const char *topic, const char
     return rc;
 }
 
-/* --- partitions --------------------------------------------------------------------------------------------------- */
+/* --- partitions ------------------------------------------------------------------------------- */
 
 static int counted(struct topic_admin *admin, const struct rd_kafka_metadata *metadata, int *count,
                    struct mr_error *err)
@@ -393,7 +394,7 @@ int topic_admin_partitions(struct topic_admin *admin, const char *topic, int64_t
     return ask_metadata(admin, topic, timeout_ms, counted, count, err);
 }
 
-/* --- ends --------------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static rd_kafka_topic_partition_list_t *all_ends(const char *topic, int count)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Java regular expressions for topic names, as the POSIX extended ones that librdkafka compiles.
  *
- * Java's must match the whole name, POSIX's anywhere: so "^(…)$". What means another thing there is rewritten: \d
- * \w \s, \Q…\E, non-capturing and named groups, lazy quantifiers (which change nothing about what matches as a
- * whole). Brackets are computed to the set of legal topic characters that they hold, so that escapes and ranges
- * come out the same. Look-around, back references, flags, possessive quantifiers, Unicode properties and nested
- * brackets are refused. Called by consumer_subscribe. Pure. */
+ * Java's must match the whole name, POSIX's anywhere: so "^(…)$". What means another thing there is
+ * rewritten: \d \w \s, \Q…\E, non-capturing and named groups, lazy quantifiers (which change
+ * nothing about what matches as a whole). Brackets are computed to the set of legal topic
+ * characters that they hold, so that escapes and ranges come out the same. Look-around, back
+ * references, flags, possessive quantifiers, Unicode properties and nested brackets are refused.
+ * Called by consumer_subscribe. Pure. */
 #include "kafka/kafka_private.h"
 #include "kafka/topic_pattern.h"
 
@@ -82,7 +83,8 @@ static void add_class(bool *set, const char *members, bool inverted)
             set[(unsigned char)*c] = true;
 }
 
-/* One member of a bracket: a character, or a class escape that is added at once (then *c stays -1). */
+/* One member of a bracket: a character, or a class escape that is added at once (then *c stays
+ * -1). */
 static int member(struct scan *s, bool *set, int *c)
 {
     const char *members;

@@ -5,9 +5,9 @@
 
 #include "base/buf.h"
 
-/* A Java regular expression that must match a whole topic name, as librdkafka's POSIX one: "^(…)$", appended to
- * out. MR_ERR_CONFIG names what can't be expressed or compiled. Pure. Bounded:
- * counted repetitions may write out to 2000 pieces at most, which takes the compiler milliseconds. */
+/* A Java regular expression that must match a whole topic name, as librdkafka's POSIX one: "^(…)$",
+ * appended to out. MR_ERR_CONFIG names what can't be expressed or compiled. Pure. Bounded: counted
+ * repetitions may write out to 2000 pieces at most, which takes the compiler milliseconds. */
 int topic_pattern_translate(const char *java, struct buf *out, struct mr_error *err);
 
 #endif

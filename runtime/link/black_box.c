@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The black box: a host's threads note in shared memory what they do, the worker reads it when the host is dead.
- * Made by the supervisor before a host is spawned, mapped by the host, read once by child.c for the obituary.
+/* The black box: a host's threads note in shared memory what they do, the worker reads it when the
+ * host is dead. Made by the supervisor before a host is spawned, mapped by the host, read once by
+ * child.c for the obituary.
  *
- * The file is a memfd whose size is sealed: the host may write what it likes, but the worker, which only ever preads it,
- * can't be made to fault. Writing takes no lock and no system call, since it happens around every call into a plugin and
- * in a handler of deadly signals. A slot is written by one thread; `call` is emptied first and filled last, so a slot
- * with a call in it is whole. The ring of last words is shared: a place is reserved by one atomic add. */
+ * The file is a memfd whose size is sealed: the host may write what it likes, but the worker, which
+ * only ever preads it, can't be made to fault. Writing takes no lock and no system call, since it
+ * happens around every call into a plugin and in a handler of deadly signals. A slot is written by
+ * one thread; `call` is emptied first and filled last, so a slot with a call in it is whole. The
+ * ring of last words is shared: a place is reserved by one atomic add. */
 #include "link/black_box.h"
 
 #include "base/clock.h"

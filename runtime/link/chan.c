@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of the link: reads frames off a stream socket, has frame.c judge each by the table of msg.h, parses the body
- * and hands it on; queues frames the other way. Both the supervisor (for each host) and a host's control thread hold one.
+/* One end of the link: reads frames off a stream socket, has frame.c judge each by the table of
+ * msg.h, parses the body and hands it on; queues frames the other way. Both the supervisor (for
+ * each host) and a host's control thread hold one.
  * Thread: the loop's.
  *
  *   bytes ─► in ─► frame_decode ─► JSON object ─► events.frame        chan_send_take ─► out ─► socket
  *
- * Invariants
- * - Never blocks, and never does much at once: per wake-up one read of CHUNK bytes and BATCH frames, per window of
+ * Invariants - Never blocks, and never does much at once: per wake-up one read of CHUNK bytes and
+ * BATCH frames, per window of
  *   WINDOW_MS only WINDOW_FRAMES and WINDOW_BYTES. Beyond that the socket is left unread, which slows the sender.
  * - A frame that breaks a rule closes the channel with the reason; nothing after it is looked at.
  * - End of file is told after everything that arrived before it was delivered.
- * - events.closed comes once, always from the loop, never from inside a call of ours. chan_free inside a callback is
- *   allowed: the memory goes when the callback has returned. */
+ * - events.closed comes once, always from the loop, never from inside a call of ours. chan_free
+ *   inside a callback is allowed: the memory goes when the callback has returned. */
 #include "link/chan.h"
 
 #include <errno.h>
@@ -125,7 +126,8 @@ static int64_t window_wait(struct chan *ch)
     return ch->window_frames < WINDOW_FRAMES && ch->window_bytes < WINDOW_BYTES ? 0 : left;
 }
 
-/* Upper bound of the values in a body, without parsing it: a parsed value costs tens of times its bytes. */
+/* Upper bound of the values in a body, without parsing it: a parsed value costs tens of times its
+ * bytes. */
 static bool too_many_values(const char *body, size_t len)
 {
     size_t count = 0;
@@ -191,8 +193,8 @@ static void compact(struct buf *b, size_t *at)
     }
 }
 
-/* Deliver whole frames, at most BATCH. 1: there may be more, 0: none for now, negative: the peer is broken.
- * The frame callback may close or free the channel; both end the loop. */
+/* Deliver whole frames, at most BATCH. 1: there may be more, 0: none for now, negative: the peer is
+ * broken. The frame callback may close or free the channel; both end the loop. */
 static int take_frames(struct chan *ch, struct mr_error *err)
 {
     for (int i = 0; i < BATCH; i++) {
@@ -253,7 +255,8 @@ static void receive(struct chan *ch, bool hung_up)
     int64_t wait = window_wait(ch);
     ssize_t n;
 
-    /* A peer that hung up can't send any more: what the socket still holds is little, and reading on ends the event. */
+    /* A peer that hung up can't send any more: what the socket still holds is little, and reading
+     * on ends the event. */
     if (wait > 0 && !hung_up) {
         rest(ch, wait);
         return;
@@ -281,7 +284,8 @@ static void receive(struct chan *ch, bool hung_up)
     work(ch);
 }
 
-/* A failed write says nothing that the reading side won't say better, after what the peer wrote last. */
+/* A failed write says nothing that the reading side won't say better, after what the peer wrote
+ * last. */
 static void flush_out(struct chan *ch)
 {
     while (ch->out_at < ch->out.len) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of the link on a loop: frames in, frames out, never blocking. Owner: the loop's thread. */
+/* One end of the link on a loop: frames in, frames out, never blocking. Owner: the loop's
+ * thread. */
 #ifndef LINK_CHAN_H
 #define LINK_CHAN_H
 
@@ -16,14 +17,16 @@ struct chan_events {
     void (*closed)(void *arg, const struct mr_error *err);
 };
 
-/* fd: non-blocking stream socket, taken. from_host: this end receives what hosts send (so it is the worker's). */
+/* fd: non-blocking stream socket, taken. from_host: this end receives what hosts send (so it is the
+ * worker's). */
 struct chan *chan_new(struct loop *loop, int fd, bool from_host, const struct chan_events *events,
                       void *arg, struct mr_error *err);
 void chan_free(struct chan **ch);
 void chan_set_state(struct chan *ch, enum msg_state state); /* begins in MSG_STATE_HELLO */
 
-/* Queue one frame; body (a JSON object, or NULL for {}) is taken. 0, MR_ERR_FULL when 32 MiB are waiting (the peer is
- * slow; nothing queued), MR_ERR_TOO_LARGE above the kind's cap, MR_ERR_CLOSED. */
+/* Queue one frame; body (a JSON object, or NULL for {}) is taken. 0, MR_ERR_FULL when 32 MiB are
+ * waiting (the peer is slow; nothing queued), MR_ERR_TOO_LARGE above the kind's cap,
+ * MR_ERR_CLOSED. */
 int chan_send_take(struct chan *ch, enum msg_kind kind, json_t *body);
 bool chan_idle(const struct chan *ch); /* everything queued has been written */
 

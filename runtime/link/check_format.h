@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `millrace check` is asked and answers: values of transforms and predicates that only their own code can judge.
- * Written by worker/supervisor/plugin_check.c and host/check.c.
+/* What `millrace check` is asked and answers: values of transforms and predicates that only their
+ * own code can judge. Written by worker/supervisor/plugin_check.c and host/check.c.
  *
  * The question stands in a file that is its descriptor 0, as one JSON array:
  *
- *   [{"library": PATH, "class": TEXT, "kind": enum mr_plugin_kind, "config": {OWN KEY: TEXT, …}, "keys": [OWN KEY, …]}, …]
+ *   [{"library": PATH, "class": TEXT, "kind": enum mr_plugin_kind, "config": {OWN KEY: TEXT, …},
+ *   "keys": [OWN KEY, …]}, …]
  *
- * class is the descriptor's own name, config has no prefix and may have members that are wrong, which count as not set. Other
- * members are left alone. The answer goes to descriptor 1, a line of JSON each:
+ * class is the descriptor's own name, config has no prefix and may have members that are wrong,
+ * which count as not set. Other members are left alone. The answer goes to descriptor 1, a line of
+ * JSON each:
  *
- *   {"stage": N, "key": KEY}                  before the class N of the array is asked of KEY: what crashes or hangs is in there
+ *   {"stage": N, "key": KEY}                  before the class N of the array is asked of KEY: what
+ *                                             crashes or hangs is in there
  *   {"stage": N, "key": KEY, "error": TEXT}   it said no
  *   {"end": true}                             all were asked
  *
- * Descriptor 2 is /dev/null; 1 becomes that too before the first library is opened, the answers go by a private copy. */
+ * Descriptor 2 is /dev/null; 1 becomes that too before the first library is opened, the answers go
+ * by a private copy. */
 #ifndef LINK_CHECK_FORMAT_H
 #define LINK_CHECK_FORMAT_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames: eight bytes of head, then a body. Used by chan.c on both ends of the link. Pure.
  *
- * The head alone decides: kind, direction, state and length are judged as soon as eight bytes are there, so a broken peer
- * is found out before a body is waited for, and no more is ever buffered than the cap of the kind it named. */
+ * The head alone decides: kind, direction, state and length are judged as soon as eight bytes are
+ * there, so a broken peer is found out before a body is waited for, and no more is ever buffered
+ * than the cap of the kind it named. */
 #include "link/frame.h"
 
 static uint32_t get_u32(const unsigned char *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Foreign text made fit to be shown. The black box, a plugin's output and its error texts all pass here before they reach
- * a log line, a status trace or jansson, which takes valid UTF-8 only. Pure. */
+/* Foreign text made fit to be shown. The black box, a plugin's output and its error texts all pass
+ * here before they reach a log line, a status trace or jansson, which takes valid UTF-8 only.
+ * Pure. */
 #include "link/printable.h"
 
 #include "base/utf8.h"

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Replace, in place and length kept, what is not valid UTF-8 and every control character but newline and tab by '?'.
- * len bytes; NUL bytes count as control characters. */
+/* Replace, in place and length kept, what is not valid UTF-8 and every control character but
+ * newline and tab by '?'. len bytes; NUL bytes count as control characters. */
 void printable_clean(char *text, size_t len);
 
 /* Length at which to cut text so that at most max bytes are kept and no UTF-8 character is torn. */

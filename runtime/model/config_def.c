@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConfigDef in C: a value's text becomes a typed value, or one of Kafka's sentences. Validation of connectors (worker),
- * the worker's own settings and a plugin's keys (host) all go through here, so that one mistake reads the same everywhere.
+/* ConfigDef in C: a value's text becomes a typed value, or one of Kafka's sentences. Validation of
+ * connectors (worker), the worker's own settings and a plugin's keys (host) all go through here, so
+ * that one mistake reads the same everywhere.
  *
- * Two steps, as in Java: parse (by type), then the validator (choices, range, emptiness), which also sees the null that a
- * failed parse leaves behind: hence two sentences for a word where a ranged number belongs.
+ * Two steps, as in Java: parse (by type), then the validator (choices, range, emptiness), which
+ * also sees the null that a failed parse leaves behind: hence two sentences for a word where a
+ * ranged number belongs.
  * Pure: no clock, no lock, no log; any thread. A PASSWORD is never part of a sentence. */
 #include "model/config_def.h"
 
@@ -82,8 +84,8 @@ static int parse_integer(const struct mr_config_key *key, const char *raw, struc
     return 0;
 }
 
-/* What Double.parseDouble takes and strtod does not, or the other way round: a suffix d or f; only NaN and Infinity as
- * words; a hexadecimal form needs its exponent. */
+/* What Double.parseDouble takes and strtod does not, or the other way round: a suffix d or f; only
+ * NaN and Infinity as words; a hexadecimal form needs its exponent. */
 static bool is_java_double(const char *text, size_t len)
 {
     size_t sign = len > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
@@ -166,7 +168,8 @@ static int list_add(struct config_value *out, const char *item, size_t len)
     return items[out->item_count++] == NULL ? MR_ERR_NOMEM : 0;
 }
 
-/* Split at commas with the blanks around them; an empty text is an empty list, an empty item stays. */
+/* Split at commas with the blanks around them; an empty text is an empty list, an empty item
+ * stays. */
 static int parse_list(const char *raw, struct config_value *out, struct mr_error *err)
 {
     size_t len;
@@ -224,7 +227,7 @@ int config_def_parse(const struct mr_config_key *key, const char *raw, struct co
     return rc;
 }
 
-/* --- the validators --------------------------------------------------------------------------------------------- */
+/* --- the validators --------------------------------------------------------------------------- */
 
 struct check {
     const struct mr_config_key *key;
@@ -250,7 +253,8 @@ void complain(struct check *check, const char *fmt, ...)
     free(text);
 }
 
-/* Hand over what a function put into an error, from the whole value (the error's own text may be cut). */
+/* Hand over what a function put into an error, from the whole value (the error's own text may be
+ * cut). */
 static void complain_parse(struct check *check, const char *raw, const struct mr_error *err)
 {
     if (err->code != MR_ERR_CONFIG)
@@ -394,7 +398,8 @@ static void check_range(struct check *check, const struct config_value *v)
                  (long long)v->i, key->name, (long long)key->max);
 }
 
-/* is_default: the value is the table's own; a null default then stands for "not set", which no validator minds. */
+/* is_default: the value is the table's own; a null default then stands for "not set", which no
+ * validator minds. */
 static void check_value(struct check *check, const struct config_value *v, bool is_default)
 {
     const struct mr_config_key *key = check->key;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the framework itself reads of a connector's configuration. Pure.
- * Spec: org.apache.kafka.connect.runtime.ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig. */
+ * Spec: org.apache.kafka.connect.runtime.ConnectorConfig, SinkConnectorConfig,
+ * SourceConnectorConfig. */
 #ifndef MODEL_CONN_CONFIG_H
 #define MODEL_CONN_CONFIG_H
 
@@ -9,18 +10,20 @@
 #define CONN_CONFIG_KEYS_MAX 4096     /* keys of one configuration */
 #define CONN_CONFIG_TASKS_MAX 1000000 /* whatever tasks.max says */
 
-/* The framework's keys, ended by a zeroed entry, in Connect's order (reference: connector-config.md 1 and 10). */
+/* The framework's keys, ended by a zeroed entry, in Connect's order (reference: connector-config.md
+ * 1 and 10). */
 extern const struct mr_config_key conn_config_common[];
 extern const struct mr_config_key conn_config_sink[];   /* appended for sinks */
 extern const struct mr_config_key conn_config_source[]; /* appended for sources */
 
-/* The value of one of these keys by its definition: trimmed, its default where it is not set. As config_def_check; the caller
- * deinitialises out of a list. */
+/* The value of one of these keys by its definition: trimmed, its default where it is not set. As
+ * config_def_check; the caller deinitialises out of a list. */
 int conn_config_get(const char *key, const struct props *config, struct config_value *out,
                     struct mr_error *err);
 
-/* Refuse what librdkafka alone knows and what a connector must not set: keys below producer.override., consumer.override.
- * and admin.override. that are not Java client names are warned about, never passed on (kafka/client_conf does both). */
+/* Refuse what librdkafka alone knows and what a connector must not set: keys below
+ * producer.override., consumer.override. and admin.override. that are not Java client names are
+ * warned about, never passed on (kafka/client_conf does both). */
 
 /* Connector name: not empty after trimming, no control characters. The text is Connect's. */
 int conn_config_check_name(const char *name, struct mr_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of states, in both directions. Used by the link's frames, by REST bodies and (later) by the status and config
- * topics, so the spelling is Kafka Connect's to the letter. Pure; any thread.
+/* Names of states, in both directions. Used by the link's frames, by REST bodies and (later) by the
+ * status and config topics, so the spelling is Kafka Connect's to the letter. Pure; any thread.
  * Spec: AbstractStatus.State, TargetState, CreateConnectorRequest.InitialState. */
 #include "model/state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the times of tasks. The worker has checked its file already; a task that is given something else says so instead of
- * going on with a default. Called once at a task's start. */
+/* Reading the times of tasks. The worker has checked its file already; a task that is given
+ * something else says so instead of going on with a default. Called once at a task's start. */
 #include "model/task_times.h"
 
 #include <errno.h>

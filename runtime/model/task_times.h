@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's settings that give tasks their times: names, defaults and ranges in one place, for the worker's table of
- * settings and for the tasks. Pure. */
+/* The worker's settings that give tasks their times: names, defaults and ranges in one place, for
+ * the worker's table of settings and for the tasks. Pure. */
 #ifndef MODEL_TASK_TIMES_H
 #define MODEL_TASK_TIMES_H
 
@@ -29,7 +29,8 @@ struct task_times {
     int64_t flush_timeout_ms;
 };
 
-/* From the worker's properties. MR_ERR_CONFIG names a value that is no whole number in its range; out is not written then. */
+/* From the worker's properties. MR_ERR_CONFIG names a value that is no whole number in its range;
+ * out is not written then. */
 int task_times_read(const struct props *worker, struct task_times *out, struct mr_error *err);
 
 #endif

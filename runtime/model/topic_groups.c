@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads topic.creation.* into groups and tells which one a topic belongs to. A source connector's start checks them and fails
- * with Connect's text, its tasks create topics by them (host/task/topic_create.c). Pure.
+/* Reads topic.creation.* into groups and tells which one a topic belongs to. A source connector's
+ * start checks them and fails with Connect's text, its tasks create topics by them
+ * (host/task/topic_create.c). Pure.
  *
- * Problems are found in Connect's order: the default group's, then the others' in the order of their list, each by include,
- * exclude, replication factor, partitions. Patterns of one list are joined by "|" before they are compiled, as there: a flag
- * such as (?i) covers those behind it. */
+ * Problems are found in Connect's order: the default group's, then the others' in the order of
+ * their list, each by include, exclude, replication factor, partitions. Patterns of one list are
+ * joined by "|" before they are compiled, as there: a flag such as (?i) covers those behind it. */
 #include "model/topic_groups.h"
 
 #include "base/buf.h"
@@ -19,7 +20,7 @@
 #define NAME_MAX_BYTES 1000
 #define JOINED_MAX 65536
 
-/* --- one key ------------------------------------------------------------------------------------------------------- */
+/* --- one key ---------------------------------------------------------------------------------- */
 
 struct lookup {
     const struct props *config;
@@ -76,7 +77,7 @@ static int look_numbers(struct lookup *l, struct topic_group *group, bool requir
                                  required, &group->partitions);
 }
 
-/* --- patterns ------------------------------------------------------------------------------------------------------ */
+/* --- patterns --------------------------------------------------------------------------------- */
 
 static int bad_pattern(struct lookup *l, const struct config_value *list, const char *why)
 {
@@ -136,7 +137,7 @@ static int look_pattern(struct lookup *l, const char *key, struct java_pattern *
     return rc;
 }
 
-/* --- groups -------------------------------------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
 static int read_settings(const struct props *config, struct topic_group *group)
 {
@@ -231,7 +232,7 @@ void topic_groups_deinit(struct topic_groups *groups)
     *groups = (struct topic_groups){0};
 }
 
-/* --- use ----------------------------------------------------------------------------------------------------------- */
+/* --- use -------------------------------------------------------------------------------------- */
 
 bool topic_groups_wanted(const struct props *worker, const struct props *config)
 {

@@ -4,13 +4,13 @@
  *   CONNECT ──open──► VERSIONS ──► [HANDSHAKE ──► TOKENS] ──► READY ──login ends soon──► HANDSHAKE … (calls are held)
  *      any of them, at the first fault ──► CLOSED, told once
  *
- * wire_stream.c moves bytes, broker_frames.c cuts them, request.c knows what they say, sasl.c the tokens; broker_login.c
- * walks the way to READY. This file keeps the calls: `held` are not written yet (throttled, or a login is being renewed),
- * `flight` are written and answered in this order. Each has its own timer, so nothing outlives its deadline, and each is
- * told once, by tell().
+ * wire_stream.c moves bytes, broker_frames.c cuts them, request.c knows what they say, sasl.c the
+ * tokens; broker_login.c walks the way to READY. This file keeps the calls: `held` are not written
+ * yet (throttled, or a login is being renewed), `flight` are written and answered in this order.
+ * Each has its own timer, so nothing outlives its deadline, and each is told once, by tell().
  *
- * Callbacks may free the connection. Every callback runs between enter() and leave(); free in between only marks the
- * connection dead, and leave() buries it. */
+ * Callbacks may free the connection. Every callback runs between enter() and leave(); free in
+ * between only marks the connection dead, and leave() buries it. */
 #include "broker_private.h"
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 void broker_conn_enter(struct broker_conn *conn)
 {
@@ -103,7 +103,7 @@ static void tell(struct broker_conn *conn, struct broker_call *call, const struc
     fn(arg, answer, err);
 }
 
-/* --- the end --------------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void tell_all_closed(struct broker_conn *conn, const struct mr_error *why)
 {
@@ -113,7 +113,8 @@ static void tell_all_closed(struct broker_conn *conn, const struct mr_error *why
         tell(conn, call, NULL, why);
 }
 
-/* Stop everything; calls hear MR_ERR_CLOSED, or why it is when nothing of theirs would get better. */
+/* Stop everything; calls hear MR_ERR_CLOSED, or why it is when nothing of theirs would get
+ * better. */
 static void shut(struct broker_conn *conn, const struct mr_error *err)
 {
     struct mr_error why = *err;
@@ -159,7 +160,7 @@ static void call_timed_out(void *arg)
     broker_conn_leave(conn);
 }
 
-/* --- writing --------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* A failed write is told from the loop: who calls hears of nothing inside the call. */
 static void write_failed(void *arg)
@@ -286,7 +287,7 @@ int broker_conn_call(struct broker_conn *conn, const struct request *request, in
     return broker_conn_send(conn, request, timeout_ms, false, fn, arg, err);
 }
 
-/* --- reading --------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void unthrottle(void *arg)
 {
@@ -407,7 +408,7 @@ static void read_some(struct broker_conn *conn)
     broker_conn_leave(conn);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void setup_timed_out(void *arg)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way of a connection to READY: what the broker speaks, then who we are; and the renewal of a login that ends.
+/* The way of a connection to READY: what the broker speaks, then who we are; and the renewal of a
+ * login that ends.
  *
  *   VERSIONS ──ApiVersions v0──► HANDSHAKE ──SaslHandshake v1──► TOKENS ──SaslAuthenticate, as often as it takes──► READY
  *
- * The requests go ahead of everything that is held. A broker that ends sessions (KIP-368) tells their length with the last
- * answer; at four fifths of it renew_due holds back new calls, and once none is in flight the login is done again on the
- * same connection. That may be after the session's end, when a JoinGroup was parked: the broker allows it, since the next
- * thing that it hears is the handshake. Called by broker_conn.c. */
+ * The requests go ahead of everything that is held. A broker that ends sessions (KIP-368) tells
+ * their length with the last answer; at four fifths of it renew_due holds back new calls, and once
+ * none is in flight the login is done again on the same connection. That may be after the session's
+ * end, when a JoinGroup was parked: the broker allows it, since the next thing that it hears is the
+ * handshake. Called by broker_conn.c. */
 #include "broker_private.h"
 #include "wire/kafka_code.h"
 
@@ -48,7 +50,7 @@ static void become_ready(struct broker_conn *conn)
     broker_conn_leave(conn);
 }
 
-/* --- tokens ---------------------------------------------------------------------------------------------------------- */
+/* --- tokens ----------------------------------------------------------------------------------- */
 
 static void on_token(void *arg, const struct answer *answer, const struct mr_error *err);
 
@@ -122,7 +124,7 @@ static void on_token(void *arg, const struct answer *answer, const struct mr_err
     send_token(conn, a->token);
 }
 
-/* --- handshake ------------------------------------------------------------------------------------------------------- */
+/* --- handshake -------------------------------------------------------------------------------- */
 
 static void refuse_mechanism(struct broker_conn *conn, const struct answer *answer)
 {
@@ -198,7 +200,7 @@ void broker_login_start(struct broker_conn *conn)
     send_or_fail(conn, &request, on_handshake);
 }
 
-/* --- versions -------------------------------------------------------------------------------------------------------- */
+/* --- versions --------------------------------------------------------------------------------- */
 
 static void keep_ranges(struct broker_conn *conn, const struct answer_api_versions *v)
 {

@@ -6,7 +6,8 @@
 #include "wire/wire_stream.h"
 #include "wire_private.h"
 
-/* Bytes of an arena for each byte of a frame: what the greediest answer (a list of texts) needs, and no more. */
+/* Bytes of an arena for each byte of a frame: what the greediest answer (a list of texts) needs,
+ * and no more. */
 #define BROKER_ARENA_FACTOR 6
 
 enum broker_state {
@@ -71,7 +72,8 @@ struct broker_conn {
     struct loop_timer renew_timer;
 };
 
-/* broker_conn.c. Between enter and leave callbacks may free the connection; leave: false when one did. */
+/* broker_conn.c. Between enter and leave callbacks may free the connection; leave: false when one
+ * did. */
 void broker_conn_enter(struct broker_conn *conn);
 bool broker_conn_leave(struct broker_conn *conn);
 void broker_conn_fail(struct broker_conn *conn, const struct mr_error *err);

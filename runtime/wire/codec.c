@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kafka's non-flexible types, read and written.
  *
- * Reading is for bytes that a broker sent and that may be anything: every step first looks whether the bytes are there, a
- * count must fit into what is left, a text must be UTF-8 without NUL. The first fault empties the reader, so that loops
- * over what is left end by themselves. Used by request_*.c, on the thread of the connection. Pure. */
+ * Reading is for bytes that a broker sent and that may be anything: every step first looks whether
+ * the bytes are there, a count must fit into what is left, a text must be UTF-8 without NUL. The
+ * first fault empties the reader, so that loops over what is left end by themselves. Used by
+ * request_*.c, on the thread of the connection. Pure. */
 #include "wire/codec.h"
 
 #include "base/utf8.h"
 
 #include <string.h>
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 void codec_reader_init(struct codec_reader *r, const void *data, size_t len,
                        struct wire_arena *arena)
@@ -172,7 +173,7 @@ int codec_reader_end(const struct codec_reader *r, struct mr_error *err)
     return 0;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void put_number(struct buf *out, uint64_t value, size_t bytes)
 {

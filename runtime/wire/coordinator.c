@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the coordinator is, and two connections to it.
  *
- * seek() is asked by a lane that wants a connection: it leads to FindCoordinator over the client, or straight to what was
- * found. lose() forgets: after the broker's word that it is not (or no longer) the coordinator, when MAIN's connection ends,
- * when no connection comes about, or when the member says so; lanes with calls that wait then seek again.
+ * seek() is asked by a lane that wants a connection: it leads to FindCoordinator over the client,
+ * or straight to what was found. lose() forgets: after the broker's word that it is not (or no
+ * longer) the coordinator, when MAIN's connection ends, when no connection comes about, or when the
+ * member says so; lanes with calls that wait then seek again.
  *
- * Callbacks to the member run between enter() and leave(), so that it may free the coordinator in any of them; `changed`
- * comes from a timer of its own. A lookup that is under way holds a ticket, not the coordinator. Thread: the loop's. */
+ * Callbacks to the member run between enter() and leave(), so that it may free the coordinator in
+ * any of them; `changed` comes from a timer of its own. A lookup that is under way holds a ticket,
+ * not the coordinator. Thread: the loop's. */
 #include "wire/coordinator.h"
 
 #include "base/clock.h"
@@ -18,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A lookup takes no time; a broker that is frozen must not keep us from the next one for request.timeout.ms. */
+/* A lookup takes no time; a broker that is frozen must not keep us from the next one for
+ * request.timeout.ms. */
 #define FIND_MS 5000
 
 struct lane {
@@ -70,7 +73,7 @@ static void leave(struct coordinator *c)
     }
 }
 
-/* --- changed --------------------------------------------------------------------------------------------------------- */
+/* --- changed ---------------------------------------------------------------------------------- */
 
 bool coordinator_known(const struct coordinator *c)
 {
@@ -96,7 +99,7 @@ static void notify(struct coordinator *c)
         loop_timer_start(loop_of(c), &c->notify, 0, tell_changed, c);
 }
 
-/* --- finding --------------------------------------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 static void proceed(struct coordinator *c);
 
@@ -129,7 +132,8 @@ static void find_again(struct coordinator *c)
         loop_timer_start(loop_of(c), &c->retry, ms > 0 ? ms : 1, proceed_later, c);
 }
 
-/* Nothing was found: those that wait are told when it is hopeless, and else when their time is over. */
+/* Nothing was found: those that wait are told when it is hopeless, and else when their time is
+ * over. */
 static void not_found(struct coordinator *c, const struct mr_error *err)
 {
     enter(c);
@@ -228,7 +232,7 @@ static void proceed(struct coordinator *c)
             connect_lane(&c->lanes[i]);
 }
 
-/* --- losing ---------------------------------------------------------------------------------------------------------- */
+/* --- losing ----------------------------------------------------------------------------------- */
 
 static void lose(struct coordinator *c, const struct mr_error *err)
 {
@@ -290,7 +294,7 @@ void coordinator_lost(struct coordinator *c, const char *why)
     lose(c, &err);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 struct call {
     struct coordinator *c;
@@ -335,7 +339,7 @@ const char *coordinator_name(const struct coordinator *c)
     return wire_route_name(c->lanes[COORDINATOR_MAIN].route);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct coordinator *coordinator_new(struct wire_client *client, const struct coordinator_to *to,
                                     const struct coordinator_events *events, void *arg,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of Kafka's error codes: name, and what to do.
  *
- * A code is FATAL when the same request will fail again however often it is sent; this is Java's division into retriable
- * and other errors, and the group codes by what its coordinator client does about them. A code that the table lacks comes
- * from a newer broker: Java takes it for UNKNOWN_SERVER_ERROR, and so do we, which is worth another try. Pure. */
+ * A code is FATAL when the same request will fail again however often it is sent; this is Java's
+ * division into retriable and other errors, and the group codes by what its coordinator client does
+ * about them. A code that the table lacks comes from a newer broker: Java takes it for
+ * UNKNOWN_SERVER_ERROR, and so do we, which is worth another try. Pure. */
 #include "wire/kafka_code.h"
 
 #include <stddef.h>

@@ -38,8 +38,9 @@ enum {
     KAFKA_CODE_PRODUCER_FENCED = 90,
 };
 
-/* What to do about a code, whatever the request was. Codes that nobody knows, and UNKNOWN_SERVER_ERROR, are RETRY: a newer
- * broker's word for something, which Java too takes for UNKNOWN_SERVER_ERROR. */
+/* What to do about a code, whatever the request was. Codes that nobody knows, and
+ * UNKNOWN_SERVER_ERROR, are RETRY: a newer broker's word for something, which Java too takes for
+ * UNKNOWN_SERVER_ERROR. */
 enum kafka_code_act {
     KAFKA_CODE_OK,
     KAFKA_CODE_RETRY,      /* the same request again, after retry.backoff.ms */
@@ -55,7 +56,8 @@ enum kafka_code_act {
 enum kafka_code_act kafka_code_act(int16_t code);
 /* "REBALANCE_IN_PROGRESS"; "UNKNOWN" for a code that nobody knows. A constant. */
 const char *kafka_code_name(int16_t code);
-/* What a user should look at, as a clause, or "" : "see group.min.session.timeout.ms and … of the broker". A constant. */
+/* What a user should look at, as a clause, or "" : "see group.min.session.timeout.ms and … of the
+ * broker". A constant. */
 const char *kafka_code_hint(int16_t code);
 
 #endif

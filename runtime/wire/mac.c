@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table from Java's names of HMAC algorithms to OpenSSL's digests. Called by worker/herder for session keys and signed calls
- * between workers. */
+/* A table from Java's names of HMAC algorithms to OpenSSL's digests. Called by worker/herder for
+ * session keys and signed calls between workers. */
 #include "wire/mac.h"
 
 #include <openssl/crypto.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of requests: key and versions on the wire, encoder, decoder; and what is the same for all of them.
+/* The table of requests: key and versions on the wire, encoder, decoder; and what is the same for
+ * all of them.
  *
- * broker_conn.c asks for the version that it and the broker have in common, has the frame made, and the body of the answer
- * decoded. Only versions of the table are ever sent: bit n of `versions` stands for version n. Pure. */
+ * broker_conn.c asks for the version that it and the broker have in common, has the frame made, and
+ * the body of the answer decoded. Only versions of the table are ever sent: bit n of `versions`
+ * stands for version n. Pure. */
 #include "request_private.h"
 
 #include <string.h>
@@ -87,7 +89,7 @@ int request_version(enum request_api api, const struct answer_range *range, cons
                    who, range->min, range->max, table[api].name, lowest(ours), highest(ours));
 }
 
-/* --- frames --------------------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static void write_size(struct buf *out, size_t at)
 {
@@ -97,7 +99,8 @@ static void write_size(struct buf *out, size_t at)
         out->data[at + (size_t)i] = (char)(size >> (24 - 8 * i));
 }
 
-/* Into a buffer of its own first: out may hold frames before it, and must be as it was when this one is too large. */
+/* Into a buffer of its own first: out may hold frames before it, and must be as it was when this
+ * one is too large. */
 int request_encode(const struct request *request, const struct request_header *header,
                    struct buf *out, struct mr_error *err)
 {

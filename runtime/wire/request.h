@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests that this room speaks, as values, and their answers. Encoding and decoding are pure.
  *
- * One struct a request and one an answer, whatever the version on the wire: what an older version lacks is NULL, -1 or 0
- * in the answer, and is left out of the request. Texts end with NUL and are UTF-8; bytes have a length.
+ * One struct a request and one an answer, whatever the version on the wire: what an older version
+ * lacks is NULL, -1 or 0 in the answer, and is left out of the request. Texts end with NUL and are
+ * UTF-8; bytes have a length.
  * Spec: reference group-protocol 1 to 3 (non-flexible versions only). */
 #ifndef WIRE_REQUEST_H
 #define WIRE_REQUEST_H
@@ -25,7 +26,7 @@ enum request_api {
     REQUEST_API_COUNT
 };
 
-/* --- requests: everything borrowed for the call that takes it --------------------------------------------------------- */
+/* --- requests: everything borrowed for the call that takes it --------------------------------- */
 
 struct request_sasl_handshake {
     const char *mechanism;
@@ -125,7 +126,7 @@ struct request {
     };
 };
 
-/* --- answers: everything borrowed from the answer's arena and frame --------------------------------------------------- */
+/* --- answers: everything borrowed from the answer's arena and frame --------------------------- */
 
 struct answer_range {
     int16_t key; /* as on the wire */
@@ -254,29 +255,31 @@ struct answer {
     };
 };
 
-/* Told once for every call that was taken, on the loop's thread, never from inside the call that took it; it may free what
- * the call went through. Exactly one of answer and err is NULL; both are gone when this returns. err->code says how it
- * failed:
+/* Told once for every call that was taken, on the loop's thread, never from inside the call that
+ * took it; it may free what the call went through. Exactly one of answer and err is NULL; both are
+ * gone when this returns. err->code says how it failed:
  *   MR_ERR_TIMEOUT      no answer within the call's time; the broker may still have acted
  *   MR_ERR_CLOSED       the connection ended, or the caller freed what it called through; the same
  *   MR_ERR_PROTOCOL     the broker broke the protocol; the connection was ended for it
  *   MR_ERR_IO           no broker could be reached
  *   MR_ERR_UNSUPPORTED  the broker speaks no version of this request that we speak
  *   MR_ERR_FATAL        login or certificate were refused: will not get better by itself
- * The last two are fatal, the others may be tried again. An answer whose `error` is not 0 is an answer. */
+ * The last two are fatal, the others may be tried again. An answer whose `error` is not 0 is an
+ * answer. */
 typedef void (*answer_fn)(void *arg, const struct answer *answer, const struct mr_error *err);
 
-/* --- the table --------------------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 const char *request_name(enum request_api api); /* "JoinGroup" */
 int16_t request_key(enum request_api api);      /* as on the wire */
 
-/* The best version that both know, or MR_ERR_UNSUPPORTED naming the request and both ranges. range NULL: the broker does
- * not know the request at all. who: the broker, for the error. */
+/* The best version that both know, or MR_ERR_UNSUPPORTED naming the request and both ranges. range
+ * NULL: the broker does not know the request at all. who: the broker, for the error. */
 int request_version(enum request_api api, const struct answer_range *range, const char *who,
                     int16_t *version, struct mr_error *err);
 
-/* The whole frame, appended to out: size, header, body. MR_ERR_TOO_LARGE (out is as before then). */
+/* The whole frame, appended to out: size, header, body. MR_ERR_TOO_LARGE (out is as before
+ * then). */
 struct request_header {
     int16_t version;
     int32_t correlation_id;
@@ -285,8 +288,8 @@ struct request_header {
 int request_encode(const struct request *request, const struct request_header *header,
                    struct buf *out, struct mr_error *err);
 
-/* The body of an answer (behind the correlation id), len bytes which outlive what is decoded. MR_ERR_PROTOCOL names the
- * request and what is wrong; out is then not written. */
+/* The body of an answer (behind the correlation id), len bytes which outlive what is decoded.
+ * MR_ERR_PROTOCOL names the request and what is wrong; out is then not written. */
 int request_decode(enum request_api api, int16_t version, const void *data, size_t len,
                    struct wire_arena *arena, struct answer *out, struct mr_error *err);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests about the cluster: ApiVersions, Metadata, ListOffsets, InitProducerId, to bytes and back.
+/* Requests about the cluster: ApiVersions, Metadata, ListOffsets, InitProducerId, to bytes and
+ * back.
  *
- * One encoder and one decoder each, called through the table of request.c; the layouts are those of reference
- * group-protocol 3. Decoders run to their end whatever comes: after a fault counts are 0 and texts "". Pure. */
+ * One encoder and one decoder each, called through the table of request.c; the layouts are those of
+ * reference group-protocol 3. Decoders run to their end whatever comes: after a fault counts are 0
+ * and texts "". Pure. */
 #include "request_private.h"
 
 void request_cluster_encode_nothing(const struct request *request, int16_t version, struct buf *out)
@@ -12,7 +14,7 @@ void request_cluster_encode_nothing(const struct request *request, int16_t versi
     (void)out;
 }
 
-/* --- ApiVersions v0 --------------------------------------------------------------------------------------------------- */
+/* --- ApiVersions v0 --------------------------------------------------------------------------- */
 
 void request_cluster_decode_api_versions(struct codec_reader *r, int16_t version,
                                          struct answer *out)
@@ -31,7 +33,7 @@ void request_cluster_decode_api_versions(struct codec_reader *r, int16_t version
     out->api_versions = (struct answer_api_versions){.ranges = ranges, .range_count = count};
 }
 
-/* --- Metadata v4 -------------------------------------------------------------------------------------------------------- */
+/* --- Metadata v4 ------------------------------------------------------------------------------ */
 
 void request_cluster_encode_metadata(const struct request *request, int16_t version,
                                      struct buf *out)
@@ -108,7 +110,7 @@ void request_cluster_decode_metadata(struct codec_reader *r, int16_t version, st
     m->topics = topics;
 }
 
-/* --- ListOffsets v2 ----------------------------------------------------------------------------------------------------- */
+/* --- ListOffsets v2 --------------------------------------------------------------------------- */
 
 void request_cluster_encode_list_offsets(const struct request *request, int16_t version,
                                          struct buf *out)
@@ -150,7 +152,7 @@ void request_cluster_decode_list_offsets(struct codec_reader *r, int16_t version
     l->offsets = offsets;
 }
 
-/* --- InitProducerId v0, v1 ---------------------------------------------------------------------------------------------- */
+/* --- InitProducerId v0, v1 -------------------------------------------------------------------- */
 
 void request_cluster_encode_init_producer_id(const struct request *request, int16_t version,
                                              struct buf *out)

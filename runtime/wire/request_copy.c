@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request that outlives the call that gave it: one that waits for a connection, or may have to be sent again.
+/* A request that outlives the call that gave it: one that waits for a connection, or may have to be
+ * sent again.
  *
- * Everything a request points to is copied into one arena. A member that is added to a struct of request.h and is a pointer
- * needs a line here. Used by wire_route.c. Pure. */
+ * Everything a request points to is copied into one arena. A member that is added to a struct of
+ * request.h and is a pointer needs a line here. Used by wire_route.c. Pure. */
 #include "request_private.h"
 
 #include <stdlib.h>

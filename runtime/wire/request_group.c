@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to and about a group's coordinator: FindCoordinator, JoinGroup, SyncGroup, Heartbeat, LeaveGroup, DescribeGroups,
- * to bytes and back.
+/* Requests to and about a group's coordinator: FindCoordinator, JoinGroup, SyncGroup, Heartbeat,
+ * LeaveGroup, DescribeGroups, to bytes and back.
  *
- * Connect has no static members: group_instance_id is always null, and skipped in answers. One group a DescribeGroups, so
- * that the answer has one error. Called through the table of request.c. Pure. */
+ * Connect has no static members: group_instance_id is always null, and skipped in answers. One
+ * group a DescribeGroups, so that the answer has one error. Called through the table of request.c.
+ * Pure. */
 #include "request_private.h"
 
-/* --- FindCoordinator v1, v2 --------------------------------------------------------------------------------------------- */
+/* --- FindCoordinator v1, v2 ------------------------------------------------------------------- */
 
 void request_group_encode_find(const struct request *request, int16_t version, struct buf *out)
 {
@@ -33,7 +34,7 @@ void request_group_decode_find(struct codec_reader *r, int16_t version, struct a
     f->broker = (struct answer_broker){.id = -1, .host = "", .port = -1};
 }
 
-/* --- JoinGroup v2, v3, v5 ----------------------------------------------------------------------------------------------- */
+/* --- JoinGroup v2, v3, v5 --------------------------------------------------------------------- */
 
 void request_group_encode_join(const struct request *request, int16_t version, struct buf *out)
 {
@@ -74,7 +75,7 @@ void request_group_decode_join(struct codec_reader *r, int16_t version, struct a
     j->members = members;
 }
 
-/* --- SyncGroup v2, v3 --------------------------------------------------------------------------------------------------- */
+/* --- SyncGroup v2, v3 ------------------------------------------------------------------------- */
 
 void request_group_encode_sync(const struct request *request, int16_t version, struct buf *out)
 {
@@ -100,7 +101,7 @@ void request_group_decode_sync(struct codec_reader *r, int16_t version, struct a
     out->sync_group.assignment = codec_get_bytes(r);
 }
 
-/* --- Heartbeat v2, v3; LeaveGroup v1, v2 -------------------------------------------------------------------------------- */
+/* --- Heartbeat v2, v3; LeaveGroup v1, v2 ------------------------------------------------------ */
 
 void request_group_encode_heartbeat(const struct request *request, int16_t version, struct buf *out)
 {
@@ -130,7 +131,7 @@ void request_group_decode_leave(struct codec_reader *r, int16_t version, struct 
     request_group_decode_heartbeat(r, version, out);
 }
 
-/* --- DescribeGroups v0 to v4 -------------------------------------------------------------------------------------------- */
+/* --- DescribeGroups v0 to v4 ------------------------------------------------------------------ */
 
 void request_group_encode_describe(const struct request *request, int16_t version, struct buf *out)
 {

@@ -7,7 +7,8 @@
 
 /* Append the body of that version. */
 typedef void request_encoder(const struct request *request, int16_t version, struct buf *out);
-/* Read the body of that version: faults stay in r. Fills error, throttle_ms and the request's own part of out. */
+/* Read the body of that version: faults stay in r. Fills error, throttle_ms and the request's own
+ * part of out. */
 typedef void request_decoder(struct codec_reader *r, int16_t version, struct answer *out);
 
 /* request_cluster.c */

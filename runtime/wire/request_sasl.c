@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two requests of a login, SaslHandshake and SaslAuthenticate, to bytes and back. What stands in the tokens is sasl.c's.
- * Called through the table of request.c. Pure. */
+/* The two requests of a login, SaslHandshake and SaslAuthenticate, to bytes and back. What stands
+ * in the tokens is sasl.c's. Called through the table of request.c. Pure. */
 #include "request_private.h"
 
 void request_sasl_encode_handshake(const struct request *request, int16_t version, struct buf *out)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logins: which mechanism, with what, and its tokens one after the other.
  *
- * broker_conn.c carries the tokens in SaslAuthenticate requests and asks for the next with each answer. A table has one
- * step function a mechanism; SCRAM's lies in scram.c. Secrets stand in no error. Thread: the loop's; no I/O. */
+ * broker_conn.c carries the tokens in SaslAuthenticate requests and asks for the next with each
+ * answer. A table has one step function a mechanism; SCRAM's lies in scram.c. Secrets stand in no
+ * error. Thread: the loop's; no I/O. */
 #include "wire/sasl.h"
 
 #include "base/clock.h"
@@ -18,7 +19,7 @@
 
 #define DEFAULT_LIFE_S 3600
 
-/* --- settings -------------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 static const char *const names[] = {[SASL_PLAIN] = "PLAIN",
                                     [SASL_SCRAM_256] = "SCRAM-SHA-256",
@@ -125,7 +126,7 @@ void sasl_conf_deinit(struct sasl_conf *conf)
     wipe(&conf->extensions);
 }
 
-/* --- PLAIN ----------------------------------------------------------------------------------------------------------- */
+/* --- PLAIN ------------------------------------------------------------------------------------ */
 
 struct sasl {
     const struct sasl_conf *conf;
@@ -147,7 +148,7 @@ static int step_plain(struct sasl *s, struct codec_bytes in, struct buf *out, st
     return out->failed ? mr_fail(err, MR_ERR_NOMEM, "out of memory") : 0;
 }
 
-/* --- SCRAM ----------------------------------------------------------------------------------------------------------- */
+/* --- SCRAM ------------------------------------------------------------------------------------ */
 
 static int step_scram(struct sasl *s, struct codec_bytes in, struct buf *out, struct mr_error *err)
 {
@@ -160,7 +161,7 @@ static int step_scram(struct sasl *s, struct codec_bytes in, struct buf *out, st
     return scram_step(s->scram, in, out, err);
 }
 
-/* --- OAUTHBEARER ----------------------------------------------------------------------------------------------------- */
+/* --- OAUTHBEARER ------------------------------------------------------------------------------ */
 
 /* base64url without padding */
 static void put_part(struct buf *out, const char *json, size_t len)
@@ -279,7 +280,7 @@ static int step_oauth(struct sasl *s, struct codec_bytes in, struct buf *out, st
     return buf_putc(out, '\1') == 0 ? 0 : mr_fail(err, MR_ERR_NOMEM, "out of memory");
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int (*const steps[])(struct sasl *s, struct codec_bytes in, struct buf *out,
                             struct mr_error *err) = {[SASL_PLAIN] = step_plain,

@@ -6,8 +6,9 @@
  *   client-final   c=biws,r=nonce+more,p=proof
  *   server-final   v=signature            checked; anything else ends the login
  *
- * The server's messages are foreign bytes: the nonce must go on from ours, the salt be base64, and the number of
- * iterations lie between what the RFC asks for and what keeps a loop alive. Called by sasl.c on the loop's thread. */
+ * The server's messages are foreign bytes: the nonce must go on from ours, the salt be base64, and
+ * the number of iterations lie between what the RFC asks for and what keeps a loop alive. Called by
+ * sasl.c on the loop's thread. */
 #include "wire/scram.h"
 
 #include "base/utf8.h"
@@ -39,7 +40,7 @@ struct scram {
     unsigned char signature[EVP_MAX_MD_SIZE]; /* that the server must show */
 };
 
-/* --- texts ----------------------------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static void put_base64(struct buf *out, const unsigned char *data, size_t len)
 {
@@ -77,7 +78,8 @@ static void put_name(struct buf *out, const char *name)
             buf_putc(out, *name);
 }
 
-/* The attribute at *p ("r=…"), which must be `name`; *p goes behind it and the comma. NULL: another one. */
+/* The attribute at *p ("r=…"), which must be `name`; *p goes behind it and the comma. NULL: another
+ * one. */
 static const char *attribute(const char **p, char name, size_t *len)
 {
     const char *value = *p + 2;
@@ -89,7 +91,7 @@ static const char *attribute(const char **p, char name, size_t *len)
     return value;
 }
 
-/* --- sums ------------------------------------------------------------------------------------------------------------ */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 static bool hmac(const struct scram *s, const unsigned char *key, const void *data, size_t len,
                  unsigned char *out)
@@ -129,7 +131,7 @@ static bool prove(struct scram *s, const struct server_first *first, unsigned ch
     return fine;
 }
 
-/* --- steps ----------------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static int malformed(struct mr_error *err, const char *what)
 {
@@ -236,7 +238,7 @@ int scram_step(struct scram *s, struct codec_bytes in, struct buf *out, struct m
     }
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static bool make_nonce(struct scram *s, const char *given)
 {

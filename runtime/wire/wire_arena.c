@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of memory that are freed together.
  *
- * Each answer of a broker is decoded into one arena: its texts, and the arrays of its structs. What a broker can make us
- * take is bounded twice: counts are checked against the bytes that came (codec.c), and the arena has a cap. */
+ * Each answer of a broker is decoded into one arena: its texts, and the arrays of its structs. What
+ * a broker can make us take is bounded twice: counts are checked against the bytes that came
+ * (codec.c), and the arena has a cap. */
 #include "wire/wire_arena.h"
 
 #include <stdalign.h>

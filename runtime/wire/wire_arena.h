@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is freed as a whole: what one answer was decoded into. Capped. One owner, one thread. */
+/* Memory that is freed as a whole: what one answer was decoded into. Capped. One owner, one
+ * thread. */
 #ifndef WIRE_WIRE_ARENA_H
 #define WIRE_WIRE_ARENA_H
 
@@ -15,7 +16,8 @@ struct wire_arena {
 
 void wire_arena_init(struct wire_arena *arena, size_t max);
 void wire_arena_deinit(struct wire_arena *arena);
-/* count * size zeroed bytes, aligned for pointers and 64-bit numbers (size 1: not at all); NULL beyond the cap, on overflow, or out of memory. */
+/* count * size zeroed bytes, aligned for pointers and 64-bit numbers (size 1: not at all); NULL
+ * beyond the cap, on overflow, or out of memory. */
 void *wire_arena_get(struct wire_arena *arena, size_t count, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses a client knows: those of bootstrap.servers, which stay, and those of the brokers it has learnt of, which
- * come and go with the metadata. Each carries its own back-off, so that one dead broker holds up nobody else and a
- * connection that is made in vain is not made again at once. Owned by wire_client.c. Pure. */
+/* The addresses a client knows: those of bootstrap.servers, which stay, and those of the brokers it
+ * has learnt of, which come and go with the metadata. Each carries its own back-off, so that one
+ * dead broker holds up nobody else and a connection that is made in vain is not made again at once.
+ * Owned by wire_client.c. Pure. */
 #include "wire/wire_book.h"
 
 #include "base/err.h"

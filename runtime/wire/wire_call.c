@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocking calls: a loop of our own, run until the answer is there.
  *
- * attempt() sends one request and runs the loop; insist() repeats it while the answer says that another try may help and
- * the time lasts, with retry.backoff.ms between. The coordinator of the newest group or transactional id is kept, so that
- * a run of calls about one group shares its connection. */
+ * attempt() sends one request and runs the loop; insist() repeats it while the answer says that
+ * another try may help and the time lasts, with retry.backoff.ms between. The coordinator of the
+ * newest group or transactional id is kept, so that a run of calls about one group shares its
+ * connection. */
 #include "wire/wire_call.h"
 
 #include "base/clock.h"
@@ -22,7 +23,8 @@ struct wire_call {
     struct coordinator_to to; /* of coordinator; key owned */
 };
 
-/* One call of the caller's. take: look at an answer while it is there, once it has no error that is for the whole. */
+/* One call of the caller's. take: look at an answer while it is there, once it has no error that is
+ * for the whole. */
 struct job {
     struct wire_call *call;
     struct request request;
@@ -47,7 +49,7 @@ static int64_t left_ms(const struct job *job)
     return ms > 0 ? ms : 0;
 }
 
-/* --- one attempt ----------------------------------------------------------------------------------------------------- */
+/* --- one attempt ------------------------------------------------------------------------------ */
 
 /* An error code in words. MR_ERR_FATAL, or MR_ERR_IO where another attempt may help. */
 static int code_in_words(struct job *job, int16_t code, struct mr_error *err)
@@ -119,7 +121,7 @@ static void attempt(struct job *job)
         loop_run(job->call->loop);
 }
 
-/* --- until it is done ------------------------------------------------------------------------------------------------ */
+/* --- until it is done ------------------------------------------------------------------------- */
 
 static void stop(void *arg)
 {
@@ -156,7 +158,7 @@ static int insist(struct job *job, struct mr_error *err)
     }
 }
 
-/* --- the calls ------------------------------------------------------------------------------------------------------- */
+/* --- the calls -------------------------------------------------------------------------------- */
 
 static int take_members(struct job *job, const struct answer *answer, struct mr_error *err)
 {
@@ -263,7 +265,7 @@ int wire_call_cluster_id(struct wire_call *call, int64_t timeout_ms, char *out, 
     return insist(&job, err);
 }
 
-/* --- offsets: leaders first, then each leader for its partitions ----------------------------------------------------- */
+/* --- offsets: leaders first, then each leader for its partitions ------------------------------ */
 
 struct offsets {
     const struct request_list_offsets *what;
@@ -386,7 +388,7 @@ int wire_call_offsets(struct wire_call *call, const struct request_list_offsets 
     return rc;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct wire_call *wire_call_new(const struct props *settings, struct mr_error *err)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Some broker of the cluster to ask, and each one by its id.
  *
- * One route leads to any broker: the book (wire_book.c) says which address is next. Once it stands, Metadata without topics
- * is asked for: cluster id, and the brokers there are now, so that the client lives on when all of bootstrap.servers are
- * gone. Routes to brokers by id are made when first asked for, and look their address up in the book, or have the metadata
- * asked for again. Used by coordinator.c and wire_call.c, on the loop's thread. */
+ * One route leads to any broker: the book (wire_book.c) says which address is next. Once it stands,
+ * Metadata without topics is asked for: cluster id, and the brokers there are now, so that the
+ * client lives on when all of bootstrap.servers are gone. Routes to brokers by id are made when
+ * first asked for, and look their address up in the book, or have the metadata asked for again.
+ * Used by coordinator.c and wire_call.c, on the loop's thread. */
 #include "wire_client_private.h"
 #include "wire_private.h"
 #include "wire_route.h"
@@ -40,7 +41,7 @@ struct wire_client {
 
 static void seek_again(void *arg);
 
-/* --- metadata -------------------------------------------------------------------------------------------------------- */
+/* --- metadata --------------------------------------------------------------------------------- */
 
 static void learn(struct wire_client *client, const struct answer_metadata *m)
 {
@@ -86,7 +87,7 @@ static void ask_metadata(struct wire_client *client)
         client->asked = true;
 }
 
-/* --- routes ---------------------------------------------------------------------------------------------------------- */
+/* --- routes ----------------------------------------------------------------------------------- */
 
 static void go(struct node *node, const struct wire_book_entry *entry)
 {
@@ -196,7 +197,7 @@ static struct node *find_node(struct wire_client *client, int32_t id)
     return grown[client->node_count++];
 }
 
-/* --- calls and life -------------------------------------------------------------------------------------------------- */
+/* --- calls and life --------------------------------------------------------------------------- */
 
 int wire_client_call(struct wire_client *client, const struct request *request, int64_t timeout_ms,
                      answer_fn fn, void *arg, struct mr_error *err)

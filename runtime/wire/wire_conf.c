@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The settings of a client, by Java's names: addresses, times, and what protects the connection.
  *
- * A table has the numbers with Java's defaults. Everything is checked here, once, at start; what is made from the result
- * (wire_client.c, broker_conn.c) only reads it. ssl.* go to wire_tls.c, sasl.* to sasl.c. Settings that mean nothing to
- * these few requests are not looked at: kafka/client_conf.c has told the user about them. */
+ * A table has the numbers with Java's defaults. Everything is checked here, once, at start; what is
+ * made from the result (wire_client.c, broker_conn.c) only reads it. ssl.* go to wire_tls.c, sasl.*
+ * to sasl.c. Settings that mean nothing to these few requests are not looked at:
+ * kafka/client_conf.c has told the user about them. */
 #include "wire_private.h"
 
 #include <ctype.h>
@@ -18,7 +19,7 @@
 #define ADDRESSES_MAX 1000
 #define HOST_MAX 255
 
-/* --- numbers --------------------------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 static const struct number {
     const char *key;
@@ -53,7 +54,7 @@ static int read_number(struct wire_conf *conf, const struct number *n, const cha
     return 0;
 }
 
-/* --- addresses ------------------------------------------------------------------------------------------------------- */
+/* --- addresses -------------------------------------------------------------------------------- */
 
 static int bad_address(const char *item, size_t len, struct mr_error *err)
 {
@@ -117,7 +118,7 @@ static int read_addresses(struct wire_conf *conf, const char *list, struct mr_er
     return rc;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static int read_host_check(struct wire_conf *conf, const struct props *settings,
                            struct mr_error *err)

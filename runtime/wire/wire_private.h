@@ -29,7 +29,8 @@ struct wire_conf {
 SSL_CTX *wire_tls_context(const struct props *settings, struct mr_error *err);
 /* For one connection: its name checked if conf says so. NULL with err. */
 SSL *wire_tls_session(const struct wire_conf *conf, const char *host, int fd, struct mr_error *err);
-/* What failed, from OpenSSL's queue and the certificate check: MR_ERR_FATAL for certificates, else MR_ERR_IO. */
+/* What failed, from OpenSSL's queue and the certificate check: MR_ERR_FATAL for certificates, else
+ * MR_ERR_IO. */
 int wire_tls_error(SSL *ssl, const char *who, struct mr_error *err);
 
 #endif

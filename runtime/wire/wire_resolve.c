@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* getaddrinfo may block for as long as the system's resolver likes, so it runs on a thread of its own.
+/* getaddrinfo may block for as long as the system's resolver likes, so it runs on a thread of its
+ * own.
  *
- * Loop and thread share one job with two references. The thread writes the result and rings the job's eventfd; it knows
- * nothing of the loop, so whoever waits may go away at any time, and the last of both frees the job. One job lives as long
- * as one connection is being made: that bounds the threads, besides those that the resolver holds in its own time-outs. */
+ * Loop and thread share one job with two references. The thread writes the result and rings the
+ * job's eventfd; it knows nothing of the loop, so whoever waits may go away at any time, and the
+ * last of both frees the job. One job lives as long as one connection is being made: that bounds
+ * the threads, besides those that the resolver holds in its own time-outs. */
 #include "wire/wire_resolve.h"
 
 #include <netdb.h>
@@ -87,7 +89,8 @@ static bool is_number(const char *host)
     return strchr(host, ':') != NULL || host[strspn(host, "0123456789.")] == '\0';
 }
 
-/* Runs it here when nothing is to be asked; else on a detached thread, with the signals left to others. */
+/* Runs it here when nothing is to be asked; else on a detached thread, with the signals left to
+ * others. */
 static int start(struct job *job, struct mr_error *err)
 {
     pthread_attr_t attr;

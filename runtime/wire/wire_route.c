@@ -3,9 +3,10 @@
  *
  *   IDLE ──call──► SEEKING (the owner looks for the address) ──found──► CONNECTING ──ready──► UP ──closed──► IDLE or SEEKING
  *
- * A call that waits owns a copy of its request and has a timer; once sent, the connection keeps its deadline. With `again`
- * the copy stays until the answer, for sending it anew. Callbacks may free the route: as in broker_conn.c they run between
- * enter() and leave(), and a route that is freed in between is buried by leave(). */
+ * A call that waits owns a copy of its request and has a timer; once sent, the connection keeps its
+ * deadline. With `again` the copy stays until the answer, for sending it anew. Callbacks may free
+ * the route: as in broker_conn.c they run between enter() and leave(), and a route that is freed in
+ * between is buried by leave(). */
 #include "wire/wire_route.h"
 
 #include "base/clock.h"
@@ -59,7 +60,7 @@ bool wire_route_fatal(const struct mr_error *err)
            err->code == MR_ERR_CONFIG;
 }
 
-/* --- calls that wait ------------------------------------------------------------------------------------------------- */
+/* --- calls that wait -------------------------------------------------------------------------- */
 
 static void call_free(struct route_call *call)
 {
@@ -131,7 +132,7 @@ static void add_waiting(struct wire_route *route, struct route_call *call)
     loop_timer_start(route->loop, &call->timer, call->due_ms - clock_ms(), wait_timed_out, call);
 }
 
-/* --- sending --------------------------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static bool worth_again(const struct wire_route *route, const struct mr_error *err)
 {
@@ -182,7 +183,7 @@ static void seek(struct wire_route *route)
         route->ops->seek(route->owner);
 }
 
-/* --- the connection -------------------------------------------------------------------------------------------------- */
+/* --- the connection --------------------------------------------------------------------------- */
 
 static void on_ready(void *arg)
 {
@@ -236,7 +237,8 @@ void wire_route_found(struct wire_route *route, const struct broker_conn_to *to)
 
     if (route->conn != NULL || route->timer.slot != 0)
         return;
-    /* Why there was none before is kept until this one stands: somebody's time may be over first. */
+    /* Why there was none before is kept until this one stands: somebody's time may be over
+     * first. */
     route->conn = broker_conn_new(route->loop, route->conf, to, &events, route, &err);
     if (route->conn != NULL)
         return;
@@ -266,7 +268,7 @@ void wire_route_drop(struct wire_route *route, const struct mr_error *why)
     leave(route);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static struct route_call *call_new(struct wire_route *route, const struct request *request,
                                    int64_t timeout_ms, struct mr_error *err)
@@ -325,7 +327,7 @@ int wire_route_call(struct wire_route *route, const struct request *request, int
     return 0;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct wire_route *wire_route_new(struct loop *loop, const struct wire_conf *conf, bool again,
                                   const struct wire_route_ops *ops, void *owner)

@@ -4,9 +4,10 @@
  *   RESOLVE ──► CONNECT ──► TLS ──► OPEN         any of them, at the first fault ──► failed, told once
  *                 └──► the name's next address
  *
- * resolved(), try_next(), connected() and shake() make the moves. Who uses it (broker_conn.c) sets the deadline for the
- * whole; here only one address that does not answer is kept from eating up the time of the others. TLS may want to write in
- * order to read and the other way round, so the socket is watched for both whenever OpenSSL asks. */
+ * resolved(), try_next(), connected() and shake() make the moves. Who uses it (broker_conn.c) sets
+ * the deadline for the whole; here only one address that does not answer is kept from eating up the
+ * time of the others. TLS may want to write in order to read and the other way round, so the socket
+ * is watched for both whenever OpenSSL asks. */
 #include "wire/wire_stream.h"
 
 #include "wire_private.h"
@@ -66,7 +67,7 @@ static void fail(struct wire_stream *s)
     fail_told(s);
 }
 
-/* --- TLS ------------------------------------------------------------------------------------------------------------- */
+/* --- TLS -------------------------------------------------------------------------------------- */
 
 static int closed(const struct wire_stream *s, struct mr_error *err)
 {
@@ -115,7 +116,7 @@ static void shake(struct wire_stream *s)
     s->events->open(s->arg);
 }
 
-/* --- TCP ------------------------------------------------------------------------------------------------------------- */
+/* --- TCP -------------------------------------------------------------------------------------- */
 
 static void try_next(struct wire_stream *s);
 
@@ -240,7 +241,7 @@ static void resolved(void *arg, struct addrinfo *addresses, const struct mr_erro
     try_next(s);
 }
 
-/* --- bytes ----------------------------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static int plain_result(struct wire_stream *s, ssize_t n, const char *what, struct mr_error *err)
 {
@@ -283,7 +284,7 @@ int wire_stream_write(struct wire_stream *s, const void *data, size_t len, struc
     return n;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct wire_stream *wire_stream_new(struct loop *loop, const struct wire_conf *conf,
                                     const struct broker_conn_to *to,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ssl.* of a Java client, as OpenSSL's: which certificates are trusted, which is shown, which versions and suites.
+/* ssl.* of a Java client, as OpenSSL's: which certificates are trusted, which is shown, which
+ * versions and suites.
  *
- * PEM from files or from the settings themselves, PKCS12 for keys; what only Java reads is refused with the remedy, in the
- * words of kafka/client_tls.c where both know the case. Called once per client by wire_conf.c; wire_tls_session once per
- * connection, by wire_stream.c. Files are read whole, at once: no path is looked at later. */
+ * PEM from files or from the settings themselves, PKCS12 for keys; what only Java reads is refused
+ * with the remedy, in the words of kafka/client_tls.c where both know the case. Called once per
+ * client by wire_conf.c; wire_tls_session once per connection, by wire_stream.c. Files are read
+ * whole, at once: no path is looked at later. */
 #include "wire_private.h"
 
 #include "base/file.h"
@@ -49,7 +51,7 @@ static bool type_is(const struct tls *t, const char *key, const char *type)
     return strcasecmp(value != NULL ? value : "JKS", type) == 0;
 }
 
-/* --- PEM ------------------------------------------------------------------------------------------------------------- */
+/* --- PEM -------------------------------------------------------------------------------------- */
 
 /* The text of a setting, or of the file that it names, with proper lines. */
 static int read_pem(const struct tls *t, const char *key, bool file, struct buf *out,
@@ -139,7 +141,7 @@ static int use_key(const struct tls *t, const char *key, const struct buf *pem)
                                : "the private key does not belong to the certificate");
 }
 
-/* --- stores ---------------------------------------------------------------------------------------------------------- */
+/* --- stores ----------------------------------------------------------------------------------- */
 
 static int apply_truststore(const struct tls *t)
 {
@@ -273,7 +275,7 @@ static int apply_keystore(const struct tls *t)
                   "-deststoretype PKCS12");
 }
 
-/* --- versions and suites --------------------------------------------------------------------------------------------- */
+/* --- versions and suites ---------------------------------------------------------------------- */
 
 /* Next item of a comma separated list without its blanks; false at the end. */
 static bool next_item(const char **list, char *item, size_t size)
@@ -382,7 +384,7 @@ SSL_CTX *wire_tls_context(const struct props *settings, struct mr_error *err)
     return rc == 0 ? t.ctx : NULL;
 }
 
-/* --- one connection -------------------------------------------------------------------------------------------------- */
+/* --- one connection --------------------------------------------------------------------------- */
 
 static bool is_address(const char *host)
 {

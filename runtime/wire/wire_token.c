@@ -3,12 +3,14 @@
  *
  *   NONE ──get──► ASKING ──► VALID ──due, tend──► VALID and ASKING ──► VALID …
  *                   └─failed─► NONE: waits hear why       └─failed─► VALID, while it lasts
- * After a failure the endpoint is not asked for 10 s, however often somebody logs in: who does hears the same again.
+ * After a failure the endpoint is not asked for 10 s, however often somebody logs in: who does
+ * hears the same again.
  *
- * broker_login.c gets the token for each login, and waits for it where there is none; broker_conn.c tends it with every
- * request that it sends, so a group's heartbeats keep it fresh. Everything stands under one lock, which is never held while
- * anything waits. The thread that fetches knows no loop: it rings the eventfd of each wait. Times are of CLOCK_BOOTTIME: a
- * token ages while the machine sleeps. Errors hold neither secret nor token. */
+ * broker_login.c gets the token for each login, and waits for it where there is none; broker_conn.c
+ * tends it with every request that it sends, so a group's heartbeats keep it fresh. Everything
+ * stands under one lock, which is never held while anything waits. The thread that fetches knows no
+ * loop: it rings the eventfd of each wait. Times are of CLOCK_BOOTTIME: a token ages while the
+ * machine sleeps. Errors hold neither secret nor token. */
 #include "wire/wire_token.h"
 
 #include "base/clock.h"
@@ -50,7 +52,7 @@ struct wire_token {
     struct wire_token_wait *waits;
 };
 
-/* --- fetching -------------------------------------------------------------------------------------------------------- */
+/* --- fetching --------------------------------------------------------------------------------- */
 
 static void ring(const struct wire_token_wait *wait)
 {
@@ -128,7 +130,7 @@ static int ask(struct wire_token *t, struct mr_error *err)
     return rc == 0 ? 0 : mr_fail(err, MR_ERR_IO, "no thread to fetch a token: %s", strerror(rc));
 }
 
-/* --- the door -------------------------------------------------------------------------------------------------------- */
+/* --- the door --------------------------------------------------------------------------------- */
 
 void wire_token_tend(struct wire_token *t)
 {
@@ -175,7 +177,7 @@ bool wire_token_refused(struct wire_token *t, uint64_t number)
     return again;
 }
 
-/* --- waiting --------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static void rung(void *arg, uint32_t events)
 {
@@ -241,7 +243,7 @@ void wire_token_wait_free(struct wire_token_wait **wp)
     free(wait);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static struct oidc *read_settings(const struct props *settings, struct mr_error *err)
 {

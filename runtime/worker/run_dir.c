@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run folder: where hosts hold their locks, so that a new worker finds what an old one left behind. It may lie below
- * /tmp, so it is made with mode 0700 and refused when it belongs to somebody else or others may write into it. The worker
- * itself holds `worker.lock`: a second worker on the same offset file would tear it, and bury the first one's hosts. What a
- * worker made it removes when it ends in order; a folder that was there before stays (a service manager may have made it). */
+/* The run folder: where hosts hold their locks, so that a new worker finds what an old one left
+ * behind. It may lie below /tmp, so it is made with mode 0700 and refused when it belongs to
+ * somebody else or others may write into it. The worker itself holds `worker.lock`: a second worker
+ * on the same offset file would tear it, and bury the first one's hosts. What a worker made it
+ * removes when it ends in order; a folder that was there before stays (a service manager may have
+ * made it). */
 #include "worker/run_dir.h"
 
 #include "base/file.h"
@@ -20,7 +22,8 @@ static uint64_t fnv(uint64_t hash, const char *text)
     return hash;
 }
 
-/* One number for all spellings of a file that may not exist yet: its folder is resolved, its name is taken. */
+/* One number for all spellings of a file that may not exist yet: its folder is resolved, its name
+ * is taken. */
 static uint64_t hash_of_file(const char *path)
 {
     char folder[PATH_MAX], real[PATH_MAX];
@@ -78,7 +81,8 @@ char *run_dir_default_state(const char *run_dir)
     return NULL;
 }
 
-/* The folder and the one above it: whoever may write there could plant a lock, or swap the folder. */
+/* The folder and the one above it: whoever may write there could plant a lock, or swap the
+ * folder. */
 static int check_folder(const char *path, const char *key, struct mr_error *err)
 {
     struct stat st;
@@ -163,7 +167,8 @@ int run_dir_open_state(struct run_dir *dir, const struct worker_config *config,
                                                            : open_at(dir, config->state_dir, err);
 }
 
-/* Folders that are not empty, since another worker's is beside it or a host could not be ended, stay. */
+/* Folders that are not empty, since another worker's is beside it or a host could not be ended,
+ * stay. */
 void run_dir_close(struct run_dir *dir)
 {
     char path[PATH_MAX], *slash;

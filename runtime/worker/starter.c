@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a start that may take long: a library that hangs in its constructor costs the scan ten seconds, an earlier
- * worker's hosts three. Made by worker.c once the port is bound; the thread reads the configuration, which nobody changes, and
- * posts what it found to the loop as its last act. Called off by an eventfd that every wait of the thread looks at.
+/* The part of a start that may take long: a library that hangs in its constructor costs the scan
+ * ten seconds, an earlier worker's hosts three. Made by worker.c once the port is bound; the thread
+ * reads the configuration, which nobody changes, and posts what it found to the loop as its last
+ * act. Called off by an eventfd that every wait of the thread looks at.
  *
  *   loop:    starter_new ───────────── serves 503 ─────────────► deliver ─► fn (starter_free)
  *   thread:      └──► catalog_scan ─► supervisor_bury_orphans ───┘ */

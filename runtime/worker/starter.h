@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a start has to wait for, on a thread of its own, so that the worker answers (503) and can be ended meanwhile: a look at
- * the plugins, and the end of hosts that an earlier worker left. Owner: the worker's loop. */
+/* What a start has to wait for, on a thread of its own, so that the worker answers (503) and can be
+ * ended meanwhile: a look at the plugins, and the end of hosts that an earlier worker left. Owner:
+ * the worker's loop. */
 #ifndef WORKER_STARTER_H
 #define WORKER_STARTER_H
 
@@ -10,8 +11,9 @@
 struct catalog;
 struct starter;
 
-/* fn runs exactly once, on the loop. catalog: taken; NULL with err (borrowed): the start failed, or was called off
- * (MR_ERR_CLOSED). exe: the binary that scans. config: borrowed until fn. NULL with err: no thread. */
+/* fn runs exactly once, on the loop. catalog: taken; NULL with err (borrowed): the start failed, or
+ * was called off (MR_ERR_CLOSED). exe: the binary that scans. config: borrowed until fn. NULL with
+ * err: no thread. */
 typedef void (*starter_fn)(void *arg, struct catalog *catalog, const struct mr_error *err);
 struct starter *starter_new(struct loop *loop, const char *exe, const struct worker_config *config,
                             starter_fn fn, void *arg, struct mr_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two files of the worker's settings share: worker_keys.c has the tables of keys, worker_config.c what needs more than
- * one key or a look outside. */
+/* What the two files of the worker's settings share: worker_keys.c has the tables of keys,
+ * worker_config.c what needs more than one key or a look outside. */
 #ifndef WORKER_WORKER_KEYS_H
 #define WORKER_WORKER_KEYS_H
 

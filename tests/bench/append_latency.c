@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a line takes from a file into a topic: appends one line each INTERVAL ms, reads the topic with a client of its
- * own, and prints "median p99 max" in milliseconds, and how many lines were seen.
+/* How long a line takes from a file into a topic: appends one line each INTERVAL ms, reads the
+ * topic with a client of its own, and prints "median p99 max" in milliseconds, and how many lines
+ * were seen.
  *
  *   append_latency BOOTSTRAP TOPIC FILE LINES INTERVAL_MS
  *
- * Open loop: a line is due by the clock, whatever happened to the one before. Each carries its due time. */
+ * Open loop: a line is due by the clock, whatever happened to the one before. Each carries its due
+ * time. */
 #include <fcntl.h>
 #include <librdkafka/rdkafka.h>
 #include <pthread.h>

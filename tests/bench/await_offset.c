@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait until a topic holds COUNT records, or until a group has committed that far; prints the milliseconds that took.
+/* Wait until a topic holds COUNT records, or until a group has committed that far; prints the
+ * milliseconds that took.
  *
  *   await_offset BOOTSTRAP TOPIC COUNT SECONDS [GROUP]
  *
- * Counts are the broker's own (end offsets, committed offsets), never the mover's. Exit code 1 when the time is up. */
+ * Counts are the broker's own (end offsets, committed offsets), never the mover's. Exit code 1 when
+ * the time is up. */
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
 #include <stdlib.h>

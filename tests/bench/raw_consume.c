@@ -3,8 +3,9 @@
  *
  *   raw_consume BOOTSTRAP TOPIC FILE COUNT [SETTING=VALUE...]      settings by librdkafka's names
  *
- * A group of its own reads from the beginning by the batch call, values are written as lines through a buffer of 64 KiB,
- * offsets are committed at the end; exits 0 when COUNT records are in the file. FILE "-" writes nothing. */
+ * A group of its own reads from the beginning by the batch call, values are written as lines
+ * through a buffer of 64 KiB, offsets are committed at the end; exits 0 when COUNT records are in
+ * the file. FILE "-" writes nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <librdkafka/rdkafka.h>

@@ -3,8 +3,8 @@
  *
  *   raw_produce BOOTSTRAP TOPIC FILE [SETTING=VALUE...]      settings by librdkafka's names
  *
- * Lines are produced without a copy from the mapped file, delivery reports are walked as events and checked; exits 0 when
- * every line was acknowledged. */
+ * Lines are produced without a copy from the mapped file, delivery reports are walked as events and
+ * checked; exits 0 when every line was acknowledged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <librdkafka/rdkafka.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What scenarios are made of: a cluster on three brokers, sources and sinks that keep ledgers (tests/plugins/diary.c), faults,
- * and the oracles that judge what came of it. One scenario at a time, one thread; everything ends with the scenario.
+/* What scenarios are made of: a cluster on three brokers, sources and sinks that keep ledgers
+ * (tests/plugins/diary.c), faults, and the oracles that judge what came of it. One scenario at a
+ * time, one thread; everything ends with the scenario.
  *
- * Every choice comes from one seed (CHAOS_SEED, else the clock), which is printed: the same seed makes the same choices. */
+ * Every choice comes from one seed (CHAOS_SEED, else the clock), which is printed: the same seed
+ * makes the same choices. */
 #ifndef TESTS_CHAOS_H
 #define TESTS_CHAOS_H
 
@@ -43,28 +45,31 @@ struct chaos_sink {
     int tasks;
 };
 
-/* --- chance ------------------------------------------------------------------------------------------------------------ */
+/* --- chance ----------------------------------------------------------------------------------- */
 
 unsigned chaos_seed(void);
 int chaos_pick(int count);       /* 0 to count - 1 */
 int chaos_seconds(int fallback); /* CHAOS_SECONDS */
 
-/* --- the rig (chaos_rig.c) ----------------------------------------------------------------------------------------------- */
+/* --- the rig (chaos_rig.c) -------------------------------------------------------------------- */
 
 struct kafka_run *chaos_kafka(void);
-/* A group of its own on the shared brokers, whose workers have these lines in their properties too. */
+/* A group of its own on the shared brokers, whose workers have these lines in their properties
+ * too. */
 struct chaos_cluster *chaos_cluster(int workers, const char *props);
 /* The same on the one broker of integration tests. */
 struct chaos_cluster *chaos_cluster_small(int workers, const char *props);
 struct worker_run *chaos_join(struct chaos_cluster *c,
                               const char *exe); /* one more; exe as in worker_run */
 
-/* Created (or changed) through some living worker, and running. more: further fields of JSON, ", \"a\": \"b\"", or "". */
+/* Created (or changed) through some living worker, and running. more: further fields of JSON, ",
+ * \"a\": \"b\"", or "". */
 struct chaos_source *chaos_source(struct chaos_cluster *c, const char *name, int tasks, int rate,
                                   const char *more);
 struct chaos_sink *chaos_sink(const struct chaos_source *from, const char *name, int tasks,
                               const char *more);
-/* A REST call through living workers, repeated while it is answered with 409, 5xx or not at all, for at most CHAOS_HEAL_MS. */
+/* A REST call through living workers, repeated while it is answered with 409, 5xx or not at all,
+ * for at most CHAOS_HEAL_MS. */
 struct http_reply chaos_call(const struct chaos_cluster *c, const char *method, const char *path,
                              const char *body);
 bool chaos_lives(const struct worker_run *w);
@@ -90,11 +95,12 @@ int chaos_coordinator(const struct chaos_cluster *c); /* number of the broker, 1
 void chaos_broker(const char *verb, int broker);      /* "kill", "restart", "pause", "resume" */
 
 /* --- a clock of its own (tests/support/preload/clock_shim.c) --- */
-/* From here on, what is started goes by the wall clock that chaos_clock_step moves; NULL: by the machine's. */
+/* From here on, what is started goes by the wall clock that chaos_clock_step moves; NULL: by the
+ * machine's. */
 void chaos_clock_use(const char *file);
 void chaos_clock_step(const char *file, int64_t seconds); /* from the machine's clock */
 
-/* --- oracles (chaos_ledger.c) --------------------------------------------------------------------------------------------- */
+/* --- oracles (chaos_ledger.c) ----------------------------------------------------------------- */
 
 struct chaos_verdict {
     int64_t records;
@@ -113,13 +119,16 @@ void chaos_await_progress(const struct chaos_source *s, int ms);
 struct chaos_terms {
     int rewinds;     /* within one life of a task: leases that were lost */
     int64_t doubles; /* at most, of one task; -1: as many as deaths explain */
-    /* What a producer that was cut off has in its socket may come when the wire is mended: doubles, of records and offsets. */
+    /* What a producer that was cut off has in its socket may come when the wire is mended: doubles,
+     * of records and offsets. */
     bool late;
 };
-/* Heal, stop the source, and judge each task: nothing lost, nothing out of order, nobody beside his successor, offsets
- * that only grow and are taken up where they were left. Fails the scenario with what is wrong. The worst of all tasks. */
+/* Heal, stop the source, and judge each task: nothing lost, nothing out of order, nobody beside his
+ * successor, offsets that only grow and are taken up where they were left. Fails the scenario with
+ * what is wrong. The worst of all tasks. */
 struct chaos_verdict chaos_judge(const struct chaos_source *s, const struct chaos_terms *terms);
-/* Everything in the source's topics is in the sink's ledger; nothing that was committed is missing. */
+/* Everything in the source's topics is in the sink's ledger; nothing that was committed is
+ * missing. */
 void chaos_judge_sink(const struct chaos_sink *sink);
 /* The process that put the last record, and when, by CLOCK_BOOTTIME; 0 before the first. */
 pid_t chaos_sink_home(const struct chaos_sink *sink);
@@ -128,8 +137,8 @@ int64_t chaos_sink_last_ms(const struct chaos_sink *sink);
 void chaos_assert_silent(const struct chaos_source *s, pid_t pid, int64_t since_boot_ms);
 int64_t chaos_boot_ms(void);
 
-/* Print what was measured beside what is promised; above it, and what a busy machine adds (CHAOS_SLACK_MS, 2000), the scenario
- * fails. */
+/* Print what was measured beside what is promised; above it, and what a busy machine adds
+ * (CHAOS_SLACK_MS, 2000), the scenario fails. */
 void chaos_figure(const char *what, int64_t measured_ms, int64_t promised_ms);
 
 /* --- scenarios --- */

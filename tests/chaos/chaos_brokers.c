@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brokers that die or are away, and members that are late at a round: neither may cost a host its life. R13, R15 of the plan, and
- * the lost coordinator at the broker's default settings. */
+/* Brokers that die or are away, and members that are late at a round: neither may cost a host its
+ * life. R13, R15 of the plan, and the lost coordinator at the broker's default settings. */
 #include "chaos/chaos.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ static void assert_workers_live(const struct chaos_cluster *c)
         assert_true(chaos_lives(c->w[i]));
 }
 
-/* --- the coordinator ------------------------------------------------------------------------------------------------------- */
+/* --- the coordinator -------------------------------------------------------------------------- */
 
 /* Found lost after 9 s, which is longer than the lease: tasks rest, and go on where they are. */
 static void a_lost_coordinator_costs_no_host_its_life(void **state)
@@ -70,7 +70,8 @@ static void a_lost_coordinator_costs_no_host_its_life(void **state)
     chaos_judge_sink(sink);
 }
 
-/* A member whose task takes 40 s to stop keeps everybody's round open that long: the others' work goes on meanwhile. */
+/* A member whose task takes 40 s to stop keeps everybody's round open that long: the others' work
+ * goes on meanwhile. */
 static void a_member_that_is_40_s_late_costs_no_host_its_life(void **state)
 {
     struct chaos_cluster *c = chaos_cluster(2, "task.shutdown.graceful.timeout.ms=50000\n"
@@ -97,7 +98,7 @@ static void a_member_that_is_40_s_late_costs_no_host_its_life(void **state)
     chaos_figure("silence of the others", chaos_judge(s, &(struct chaos_terms){0}).gap_ms, 1000);
 }
 
-/* --- all brokers ------------------------------------------------------------------------------------------------------------- */
+/* --- all brokers ------------------------------------------------------------------------------ */
 
 static void for_all_brokers(const char *verb)
 {
@@ -155,7 +156,8 @@ static void poll_while_away(const struct chaos_cluster *c, const struct chaos_so
     chaos_figure("slowest read", (int64_t)(slowest * 1000), 50);
 }
 
-/* R15. Reads are answered from memory; a write says what it waited for; all goes on when they are back. */
+/* R15. Reads are answered from memory; a write says what it waited for; all goes on when they are
+ * back. */
 static void reads_are_answered_while_brokers_are_away(void **state)
 {
     struct chaos_cluster *c = chaos_cluster(2, "");

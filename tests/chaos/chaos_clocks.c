@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wall clocks that are stepped, of single workers and their hosts: nothing is lost, nothing is woken early or never, no round is
- * made, no host ends, and calls between workers are accepted. R43, R44 of the plan. */
+/* Wall clocks that are stepped, of single workers and their hosts: nothing is lost, nothing is
+ * woken early or never, no round is made, no host ends, and calls between workers are accepted.
+ * R43, R44 of the plan. */
 #include "chaos/chaos.h"
 
 #include <signal.h>
@@ -64,7 +65,8 @@ static void a_stepped_clock_is_not_noticed(void **state)
     chaos_judge_sink(sink);
 }
 
-/* The leader counts the delay before it gives away what a dead worker had; its clock goes back meanwhile. */
+/* The leader counts the delay before it gives away what a dead worker had; its clock goes back
+ * meanwhile. */
 static void a_clock_that_goes_back_does_not_lengthen_a_delay(void **state)
 {
     struct clocks k = clocks_start(3, "");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cut wire: a thread that accepts for each port, connects on, and passes bytes both ways, except in a direction that is cut.
- * Bytes are then simply not read, so that windows close and timeouts run as with a real cut; new connections are accepted by the
- * kernel and answered by nobody. */
+/* The cut wire: a thread that accepts for each port, connects on, and passes bytes both ways,
+ * except in a direction that is cut. Bytes are then simply not read, so that windows close and
+ * timeouts run as with a real cut; new connections are accepted by the kernel and answered by
+ * nobody. */
 #include "chaos/chaos_cut.h"
 
 #include "chaos/chaos.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deaths: a worker, a host, all workers, a machine; and those that were asked to go. R01, R03, R04, R07 of the plan. */
+/* Deaths: a worker, a host, all workers, a machine; and those that were asked to go. R01, R03, R04,
+ * R07 of the plan. */
 #include "chaos/chaos.h"
 
 #include <signal.h>
@@ -102,7 +103,8 @@ static void a_killed_cluster_is_back_in_three_seconds(void **state)
     chaos_judge_sink(sink);
 }
 
-/* R07. Three workers under load, each told to end and started again: nothing lost, nothing twice. */
+/* R07. Three workers under load, each told to end and started again: nothing lost, nothing
+ * twice. */
 static void a_rolling_restart_loses_and_doubles_nothing(void **state)
 {
     struct chaos_cluster *c = chaos_cluster(3, "");
@@ -124,7 +126,8 @@ static void a_rolling_restart_loses_and_doubles_nothing(void **state)
     chaos_judge_sink(sink);
 }
 
-/* A machine with worker and hosts: its sinks deliver elsewhere after session and delay, not after the 45 s of their consumers. */
+/* A machine with worker and hosts: its sinks deliver elsewhere after session and delay, not after
+ * the 45 s of their consumers. */
 static void a_lost_machines_sinks_deliver_elsewhere(void **state)
 {
     struct chaos_cluster *c = chaos_cluster(2, "");

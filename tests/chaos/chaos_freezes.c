@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Freezes, longer than the session: the worker alone, its hosts alone, both, and the leader. What is frozen can't stop anything, so
- * the lease must: each host's own timers make it quiet or end it before the group gives its work away. R08, R09, R10 of the
- * plan, at least once. */
+/* Freezes, longer than the session: the worker alone, its hosts alone, both, and the leader. What
+ * is frozen can't stop anything, so the lease must: each host's own timers make it quiet or end it
+ * before the group gives its work away. R08, R09, R10 of the plan, at least once. */
 #include "chaos/chaos.h"
 
 #include <signal.h>
@@ -57,7 +57,8 @@ static void a_frozen_workers_hosts_fall_silent_by_themselves(void **state)
     freeze_and_judge(CHAOS_WORKER);
 }
 
-/* The worker beats on, but a host that can't read its lease ends when it is over, and starts again where it was: no round. */
+/* The worker beats on, but a host that can't read its lease ends when it is over, and starts again
+ * where it was: no round. */
 static void frozen_hosts_end_with_their_lease(void **state)
 {
     struct chaos_cluster *c = chaos_cluster(2, "");
@@ -100,7 +101,7 @@ static void a_short_freeze_costs_nothing(void **state)
     assert_int_equal(chaos_judge(s, &(struct chaos_terms){0}).lives, 1);
 }
 
-/* --- the leader ------------------------------------------------------------------------------------------------------------ */
+/* --- the leader ------------------------------------------------------------------------------- */
 
 #define CALLS 6
 
@@ -140,7 +141,8 @@ static void judge_answer(const struct chaos_cluster *c, const char *line)
         fail_msg("n%d: %d does not say for what it waited", number, code);
 }
 
-/* R10. The first worker that joined leads. Callers of the others get an answer, and what was acknowledged is there after. */
+/* R10. The first worker that joined leads. Callers of the others get an answer, and what was
+ * acknowledged is there after. */
 static void a_frozen_leader_holds_up_no_caller_for_long(void **state)
 {
     struct chaos_cluster *c = chaos_cluster(3, "");

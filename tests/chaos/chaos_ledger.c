@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The oracles. What a task said that it would do (its ledger, written before it does it) is held against what the topics have, as
- * a client of its own reads them, in the broker's order and by the broker's clock. Nothing here asks a worker how it is.
+/* The oracles. What a task said that it would do (its ledger, written before it does it) is held
+ * against what the topics have, as a client of its own reads them, in the broker's order and by the
+ * broker's clock. Nothing here asks a worker how it is.
  *
  *   loss        the numbers in a topic go up by one, but for what is there a second time
- *   order       within a life they go back only where a lease was lost; a life begins with the number that it was given
- *   one owner   in the ledger, and in the topic, nothing of a life comes after its successor's first
- *   offsets     what is stored for a task only grows, and a life begins no lower than what was stored before it
+ *   order       within a life they go back only where a lease was lost; a life begins with the
+ *               number that it was given
+ *   one owner   in the ledger, and in the topic, nothing of a life comes after its successor's
+ *               first
+ *   offsets     what is stored for a task only grows, and a life begins no lower than what was
+ *               stored before it
  *   doubles     no more than deaths explain
  *   sinks       every record is in the ledger, and was there before its offset was committed */
 #include "chaos/chaos.h"
@@ -36,7 +40,7 @@ struct lives {
     int late_ends; /* stopped after the successor had started: only what was quiet may */
 };
 
-/* --- ledgers of sources --------------------------------------------------------------------------------------------------- */
+/* --- ledgers of sources ----------------------------------------------------------------------- */
 
 static const char *ledger_of(const struct chaos_source *s, int task)
 {
@@ -141,7 +145,7 @@ void chaos_assert_silent(const struct chaos_source *s, pid_t pid, int64_t since_
     }
 }
 
-/* --- progress --------------------------------------------------------------------------------------------------------------- */
+/* --- progress --------------------------------------------------------------------------------- */
 
 static const char *topic_of(const struct chaos_source *s, int task)
 {
@@ -168,7 +172,7 @@ void chaos_await_progress(const struct chaos_source *s, int ms)
         }
 }
 
-/* --- stored offsets ---------------------------------------------------------------------------------------------------------- */
+/* --- stored offsets --------------------------------------------------------------------------- */
 
 struct stored {
     int64_t next;
@@ -233,7 +237,7 @@ static void judge_offsets(const struct chaos_source *s, int task, const struct l
                  (long long)last.next);
 }
 
-/* --- the topic ------------------------------------------------------------------------------------------------------------- */
+/* --- the topic -------------------------------------------------------------------------------- */
 
 struct walk {
     const char *topic;
@@ -390,7 +394,7 @@ struct chaos_verdict chaos_judge(const struct chaos_source *s, const struct chao
     return worst;
 }
 
-/* --- sinks ------------------------------------------------------------------------------------------------------------------ */
+/* --- sinks ------------------------------------------------------------------------------------ */
 
 struct put_set {
     unsigned char *seen; /* times that an offset was put, at most 255 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `make chaos`: all scenarios in turn, on three brokers that they share. Words choose those that have one in their name. */
+/* `make chaos`: all scenarios in turn, on three brokers that they share. Words choose those that
+ * have one in their name. */
 #include "chaos/chaos.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wires that are cut: between a worker and all brokers, both ways and either way alone; and between workers. R17, R19 of the
- * plan, at least once. */
+/* Wires that are cut: between a worker and all brokers, both ways and either way alone; and between
+ * workers. R17, R19 of the plan, at least once. */
 #include "chaos/chaos.h"
 #include "chaos/chaos_cut.h"
 
@@ -21,8 +21,8 @@ static void broker_ports(const struct chaos_cluster *c, int *ports)
     ports[count] = 0;
 }
 
-/* Whichever way is cut, the group hears no more heartbeats (the next one waits for the answer to the last) and gives the work
- * away; the worker must have fallen silent before. */
+/* Whichever way is cut, the group hears no more heartbeats (the next one waits for the answer to
+ * the last) and gives the work away; the worker must have fallen silent before. */
 static void cut_and_mend(enum chaos_way ways)
 {
     struct chaos_cluster *c = chaos_cluster(2, "");
@@ -75,8 +75,8 @@ static void a_worker_that_hears_nothing_falls_silent(void **state)
     cut_and_mend(CHAOS_IN);
 }
 
-/* R19. The second worker can't reach the first, which leads: data goes on, calls that must be sent on fail in words, and task
- * configurations that wait are written once the wire is mended. */
+/* R19. The second worker can't reach the first, which leads: data goes on, calls that must be sent
+ * on fail in words, and task configurations that wait are written once the wire is mended. */
 static void workers_that_cannot_reach_the_leader_go_on(void **state)
 {
     struct chaos_cluster *c = chaos_cluster(1, "");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters, loads and faults for scenarios. Three brokers are shared by all scenarios of a run; each scenario has a group and
- * topics of its own. Brokers stamp records with their own clock (LogAppendTime), find a lost broker after the default 9 s, and let
- * an empty group wait its default 3 s: the settings that users have, and a clock that nobody here steps. */
+/* Clusters, loads and faults for scenarios. Three brokers are shared by all scenarios of a run;
+ * each scenario has a group and topics of its own. Brokers stamp records with their own clock
+ * (LogAppendTime), find a lost broker after the default 9 s, and let an empty group wait its
+ * default 3 s: the settings that users have, and a clock that nobody here steps. */
 #include "chaos/chaos.h"
 
 #include <fcntl.h>
@@ -22,7 +23,7 @@
     "status.storage.replication.factor=3\n"
 #define HOSTS_MAX 128
 
-/* --- chance ------------------------------------------------------------------------------------------------------------ */
+/* --- chance ----------------------------------------------------------------------------------- */
 
 static unsigned chance;
 
@@ -57,7 +58,7 @@ int64_t chaos_boot_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* --- the cluster --------------------------------------------------------------------------------------------------------- */
+/* --- the cluster ------------------------------------------------------------------------------ */
 
 struct kafka_run *chaos_kafka(void)
 {
@@ -112,7 +113,7 @@ bool chaos_lives(const struct worker_run *w)
     return process_running(w->process);
 }
 
-/* --- REST ---------------------------------------------------------------------------------------------------------------- */
+/* --- REST ------------------------------------------------------------------------------------- */
 
 static bool is_answer(int status)
 {
@@ -147,7 +148,7 @@ static void put(const struct chaos_cluster *c, const char *name, const char *fie
         fail_msg("PUT %s: %d: %s", name, reply.status, reply.body);
 }
 
-/* --- loads --------------------------------------------------------------------------------------------------------------- */
+/* --- loads ------------------------------------------------------------------------------------ */
 
 struct chaos_source *chaos_source(struct chaos_cluster *c, const char *name, int tasks, int rate,
                                   const char *more)
@@ -189,7 +190,7 @@ struct chaos_sink *chaos_sink(const struct chaos_source *from, const char *name,
     return sink;
 }
 
-/* --- processes ----------------------------------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 size_t chaos_hosts(const struct worker_run *w, pid_t *pids, size_t max)
 {
@@ -257,7 +258,7 @@ void chaos_destroy(struct worker_run *w)
     worker_run_kill(w);
 }
 
-/* --- brokers --------------------------------------------------------------------------------------------------------------- */
+/* --- brokers ---------------------------------------------------------------------------------- */
 
 /* Java's String.hashCode, by which a group finds its partition of __consumer_offsets. */
 static int partition_of(const char *group, int partitions)
@@ -298,7 +299,7 @@ void chaos_broker(const char *verb, int broker)
     kafka_run_do(chaos_kafka(), scratch_text("%s %d", verb, broker));
 }
 
-/* --- clocks ---------------------------------------------------------------------------------------------------------------- */
+/* --- clocks ----------------------------------------------------------------------------------- */
 
 void chaos_clock_use(const char *file)
 {
@@ -319,7 +320,7 @@ void chaos_clock_step(const char *file, int64_t seconds)
     close(fd);
 }
 
-/* --- figures --------------------------------------------------------------------------------------------------------------- */
+/* --- figures ---------------------------------------------------------------------------------- */
 
 void chaos_figure(const char *what, int64_t measured_ms, int64_t promised_ms)
 {

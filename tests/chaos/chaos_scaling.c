@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that come, go and are replaced: work stays even, and nothing stops that need not move. R42 of the plan; the issue's
- * 1 → 5 → 2, and rolling from a build whose link speaks another version. */
+/* Workers that come, go and are replaced: work stays even, and nothing stops that need not move.
+ * R42 of the plan; the issue's 1 → 5 → 2, and rolling from a build whose link speaks another
+ * version. */
 #include "chaos/chaos.h"
 
 #include <signal.h>
@@ -106,7 +107,7 @@ static void work_stays_even_and_moves_no_more_than_it_must(void **state)
                  chaos_judge(s, &(struct chaos_terms){.doubles = 0}).gap_ms, 1000);
 }
 
-/* --- chance ------------------------------------------------------------------------------------------------------------------ */
+/* --- chance ----------------------------------------------------------------------------------- */
 
 static void one_event(struct chaos_cluster *c)
 {
@@ -147,7 +148,7 @@ static void joins_and_deaths_at_random_end_even(void **state)
     chaos_judge(s, &(struct chaos_terms){.rewinds = 2, .doubles = -1});
 }
 
-/* --- rolling ------------------------------------------------------------------------------------------------------------------- */
+/* --- rolling ---------------------------------------------------------------------------------- */
 
 static void replace_file(const char *path, const char *by)
 {
@@ -158,7 +159,8 @@ static void replace_file(const char *path, const char *by)
         fail_msg("%s", output);
 }
 
-/* The file under three running workers is replaced, hosts die meanwhile and are born of the old image; then each is restarted. */
+/* The file under three running workers is replaced, hosts die meanwhile and are born of the old
+ * image; then each is restarted. */
 static void workers_roll_to_a_build_with_another_link(void **state)
 {
     const char *exe = scratch_path("millrace");

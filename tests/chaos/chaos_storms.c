@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Storms of changes, and all faults together at random for CHAOS_SECONDS. A model of what was asked for says what must be there
- * when it is quiet. R34 and R47 of the plan in their short forms. */
+/* Storms of changes, and all faults together at random for CHAOS_SECONDS. A model of what was asked
+ * for says what must be there when it is quiet. R34 and R47 of the plan in their short forms. */
 #include "chaos/chaos.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 #define CREATED 60
 #define NAMES 12
 
-/* --- what there must be ------------------------------------------------------------------------------------------------------ */
+/* --- what there must be ----------------------------------------------------------------------- */
 
 enum wanted { ABSENT, STOPPED, RUNNING };
 
@@ -116,7 +116,7 @@ static void judge_model(const struct model *m)
             chaos_judge(m->source[i], &(struct chaos_terms){.rewinds = 9, .doubles = -1});
 }
 
-/* --- storms ------------------------------------------------------------------------------------------------------------------- */
+/* --- storms ----------------------------------------------------------------------------------- */
 
 static void post(const struct chaos_cluster *c, int i)
 {
@@ -167,7 +167,7 @@ static void a_storm_of_changes_ends_as_asked(void **state)
     chaos_judge(s, &(struct chaos_terms){.doubles = 0});
 }
 
-/* --- everything ------------------------------------------------------------------------------------------------------------------ */
+/* --- everything ------------------------------------------------------------------------------- */
 
 struct mix {
     struct model model;

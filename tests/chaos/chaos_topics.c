@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The internal topics under fire: compacted as hard as Kafka can while configurations change, filled with rubbish between good
- * records, and deleted under running workers. R36, R37, R38 of the plan; how single records are judged is tested with the stores
+/* The internal topics under fire: compacted as hard as Kafka can while configurations change,
+ * filled with rubbish between good records, and deleted under running workers. R36, R37, R38 of the
+ * plan; how single records are judged is tested with the stores
  * (tests/integration/test_stores.c). */
 #include "chaos/chaos.h"
 
@@ -13,7 +14,7 @@
 #define CONNECTORS 6
 #define RUBBISH 80
 
-/* --- topics of our own making ------------------------------------------------------------------------------------------------- */
+/* --- topics of our own making ----------------------------------------------------------------- */
 
 static rd_kafka_t *client(const char *servers)
 {
@@ -77,7 +78,7 @@ static void delete_topic(const struct chaos_cluster *c, const char *what)
     rd_kafka_destroy(rk);
 }
 
-/* --- what all workers say --------------------------------------------------------------------------------------------------- */
+/* --- what all workers say --------------------------------------------------------------------- */
 
 /* Configurations and target states of all connectors, one text. */
 static const char *told_by(const struct worker_run *w)
@@ -110,7 +111,7 @@ static void restart_all(const struct chaos_cluster *c)
         wait_until(CHAOS_HEAL_MS, http_get(scratch_text("%s/health", c->w[i]->url)).status == 200);
 }
 
-/* --- R36 ------------------------------------------------------------------------------------------------------------------------ */
+/* --- R36 -------------------------------------------------------------------------------------- */
 
 static void reconfigure_one(const struct chaos_cluster *c, const char *const *names)
 {
@@ -161,7 +162,7 @@ static void compaction_at_any_moment_changes_nothing(void **state)
     chaos_judge(s, &(struct chaos_terms){.doubles = -1});
 }
 
-/* --- R37 ------------------------------------------------------------------------------------------------------------------------ */
+/* --- R37 -------------------------------------------------------------------------------------- */
 
 static const char *rubbish_key(int i)
 {
@@ -229,7 +230,7 @@ static void rubbish_in_the_topics_costs_nothing(void **state)
         assert_true(chaos_lives(c->w[i]));
 }
 
-/* --- R38 ------------------------------------------------------------------------------------------------------------------------ */
+/* --- R38 -------------------------------------------------------------------------------------- */
 
 static void a_config_topic_deleted_mid_run_stops_writes_and_no_data(void **state)
 {

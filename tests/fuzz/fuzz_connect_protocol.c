@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other members put into the group: any bytes give an error, or values that are written and read again as the same. The
- * first byte chooses the reader: bit 0 eager, bit 1 metadata. */
+/* What other members put into the group: any bytes give an error, or values that are written and
+ * read again as the same. The first byte chooses the reader: bit 0 eager, bit 1 metadata. */
 #include "worker/group/connect_protocol.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the front of a shared object: judged without reading outside of them. The first two give the file's size. */
+/* Any bytes as the front of a shared object: judged without reading outside of them. The first two
+ * give the file's size. */
 #include "host/elf_check.h"
 
 #include <elf.h>

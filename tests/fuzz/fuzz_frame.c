@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The link, from a socket to what the herder is told: bytes of a host through chan.c, frame.c and tenant.c. The process
- * behind it (child.c) is played by this file: the first byte chooses the state of the link, the rest is what a host wrote.
- * Whatever it is, the herder hears only of the host's own connector and of tasks that it was given. */
+/* The link, from a socket to what the herder is told: bytes of a host through chan.c, frame.c and
+ * tenant.c. The process behind it (child.c) is played by this file: the first byte chooses the
+ * state of the link, the rest is what a host wrote. Whatever it is, the herder hears only of the
+ * host's own connector and of tasks that it was given. */
 #include "link/chan.h"
 #include "worker/supervisor/tenant.h"
 
@@ -23,7 +24,7 @@ struct child {
     bool killed;
 };
 
-/* --- what tenant.c asks of a child ---------------------------------------------------------------------------------------- */
+/* --- what tenant.c asks of a child ------------------------------------------------------------ */
 
 static void on_frame(void *arg, enum msg_kind kind, const json_t *body)
 {
@@ -111,7 +112,7 @@ pid_t child_pid(const struct child *c)
     return 1;
 }
 
-/* --- the herder ------------------------------------------------------------------------------------------------------------- */
+/* --- the herder ------------------------------------------------------------------------------- */
 
 static void check_text(const char *text)
 {

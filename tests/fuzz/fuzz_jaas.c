@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sasl.jaas.config: any text gives settings or an error; with an error nothing was set; what may reach a shell is
- * plain. */
+/* sasl.jaas.config: any text gives settings or an error; with an error nothing was set; what may
+ * reach a shell is plain. */
 #include "base/jaas.h"
 
 #include <stdlib.h>

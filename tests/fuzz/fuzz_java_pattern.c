@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's regular expressions: up to the first NUL an expression, behind it a text. Whatever they are, the answer is one of those
- * that are promised, and comes in time. */
+/* Java's regular expressions: up to the first NUL an expression, behind it a text. Whatever they
+ * are, the answer is one of those that are promised, and comes in time. */
 #include "base/java_pattern.h"
 
 #include <stdlib.h>

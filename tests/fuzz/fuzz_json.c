@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON of REST and link: any bytes give a value or an error, and what is written reads back the same. */
+/* JSON of REST and link: any bytes give a value or an error, and what is written reads back the
+ * same. */
 #include "base/json.h"
 
 #include <stdlib.h>

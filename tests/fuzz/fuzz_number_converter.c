@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The converters of plugins/basic on any bytes: a well-formed value or an error with a text, and what is written of that value
- * reads back as the same. The first byte chooses the converter. */
+/* The converters of plugins/basic on any bytes: a well-formed value or an error with a text, and
+ * what is written of that value reads back as the same. The first byte chooses the converter. */
 #include "host/data/values.h"
 #include "host/descriptor.h"
 #include "host/host_api.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The offset file of a standalone worker: any bytes are refused with a text or read; what was read is written and read
- * again to the same. */
+/* The offset file of a standalone worker: any bytes are refused with a text or read; what was read
+ * is written and read again to the same. */
 #include "worker/store/local_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

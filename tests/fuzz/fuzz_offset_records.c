@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of an offsets topic, many in one input: a byte with the key's length, two with the value's (0xffff: no value), key,
- * value. What was taken is found, by the same key and by every spelling of it; a removal names all spellings. */
+/* Records of an offsets topic, many in one input: a byte with the key's length, two with the
+ * value's (0xffff: no value), key, value. What was taken is found, by the same key and by every
+ * spelling of it; a removal names all spellings. */
 #include "worker/store/offset_records.h"
 #include "worker/store/stored_json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of a token endpoint: any bytes give a token that a login can send and that lives, or an error that names the
- * endpoint and repeats nothing. */
+/* Answers of a token endpoint: any bytes give a token that a login can send and that lives, or an
+ * error that names the endpoint and repeats nothing. */
 #include "base/oidc.h"
 
 #include <stdlib.h>

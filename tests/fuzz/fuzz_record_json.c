@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JsonConverter on any bytes: a well-formed value or an error, and what it writes of that value reads back
- * as what it writes again.
- * The first byte chooses the settings. */
+/* JsonConverter on any bytes: a well-formed value or an error, and what it writes of that value
+ * reads back as what it writes again. The first byte chooses the settings. */
 #include "host/data/values.h"
 #include "host/descriptor.h"
 #include "host/host_api.h"
@@ -60,15 +59,15 @@ struct bytes {
     size_t len;
 };
 
-/* Half of a surrogate pair is written as an escape, which is read back in a value and not in a name, as in Jackson; a
- * schema's field may be named so. */
+/* Half of a surrogate pair is written as an escape, which is read back in a value and not in a
+ * name, as in Jackson; a schema's field may be named so. */
 static bool has_half_of_a_pair(const struct bytes *json)
 {
     return memmem(json->data, json->len, "\\uD", 3) != NULL;
 }
 
-/* Write a value and read that again; false: it can't be written, such as a decimal of another scale than its schema's, or
- * perhaps not be read. */
+/* Write a value and read that again; false: it can't be written, such as a decimal of another scale
+ * than its schema's, or perhaps not be read. */
 static bool turn(struct instance *inst, struct mr_arena *arena, const struct mr_schema **schema,
                  struct mr_value *value, struct bytes *out)
 {
@@ -84,7 +83,8 @@ static bool turn(struct instance *inst, struct mr_arena *arena, const struct mr_
     return true;
 }
 
-/* What is written reads back as what is written again. Not at the first turn: "-0.0" and "NaN" read as 0.0, as in Java. */
+/* What is written reads back as what is written again. Not at the first turn: "-0.0" and "NaN" read
+ * as 0.0, as in Java. */
 static void round_trip(struct instance *inst, struct mr_arena *arena,
                        const struct mr_schema *schema, struct mr_value value)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output of `millrace scan`: any bytes give an error or plugins that hold what the format promises. */
+/* The output of `millrace scan`: any bytes give an error or plugins that hold what the format
+ * promises. */
 #include "link/scan_format.h"
 #include "worker/supervisor/catalog.h"
 

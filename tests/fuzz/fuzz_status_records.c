@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the status topic, many in one input: a byte with the key's length (0xff: no key), two with the value's (0xffff: no
- * value), key, value. Whatever they are, the state stays whole, and what is written reads back as the same. */
+/* Records of the status topic, many in one input: a byte with the key's length (0xff: no key), two
+ * with the value's (0xffff: no value), key, value. Whatever they are, the state stays whole, and
+ * what is written reads back as the same. */
 #include "worker/store/status_state.h"
 
 #include <stdint.h>

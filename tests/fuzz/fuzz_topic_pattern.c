@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topic patterns: any text gives an anchored expression that the library's compiler takes, or an error. */
+/* Topic patterns: any text gives an anchored expression that the library's compiler takes, or an
+ * error. */
 #include "kafka/topic_pattern.h"
 
 #include <stdlib.h>

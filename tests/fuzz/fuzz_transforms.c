@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parsers of the transforms' options and of the texts they read: Cast's spec, field paths, pairs, date patterns and dates,
- * replacements, numbers. The first byte chooses; where two texts are wanted a newline stands between them. */
+/* The parsers of the transforms' options and of the texts they read: Cast's spec, field paths,
+ * pairs, date patterns and dates, replacements, numbers. The first byte chooses; where two texts
+ * are wanted a newline stands between them. */
 #include "host/data/record_arena.h"
 #include "host/host_api.h"
 #include "transforms/cast_value.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connect's string form on any text: what is parsed is well-formed, prints and converts to every kind without harm, and what it
- * prints parses again. */
+/* Connect's string form on any text: what is parsed is well-formed, prints and converts to every
+ * kind without harm, and what it prints parses again. */
 #include "host/data/schema_tree.h"
 #include "host/data/utf8_text.h"
 #include "host/data/values.h"

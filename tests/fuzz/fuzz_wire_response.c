@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of a broker: the first byte picks request and version, the rest is the body. Whatever it is, it is decoded into
- * memory that is bounded by its length, or refused with words; what was decoded can be read to its last member. The first
- * byte 0xff: the rest are the tokens of a SCRAM login, a line each. */
+/* Answers of a broker: the first byte picks request and version, the rest is the body. Whatever it
+ * is, it is decoded into memory that is bounded by its length, or refused with words; what was
+ * decoded can be read to its last member. The first byte 0xff: the rest are the tokens of a SCRAM
+ * login, a line each. */
 #include "wire/request.h"
 #include "wire/scram.h"
 
@@ -96,7 +97,8 @@ static void read_group(const struct answer *a)
     }
 }
 
-/* No line makes us prove anything to a broker that did not prove itself: three lines at most, and the third must fail. */
+/* No line makes us prove anything to a broker that did not prove itself: three lines at most, and
+ * the third must fail. */
 static void log_in(const char *lines, size_t size)
 {
     struct scram *s = scram_new(&(struct scram_user){

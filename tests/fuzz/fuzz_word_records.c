@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words among workers, many in one input: a byte with the key's length (0xff: no key), two with the value's (0xffff: no value),
- * key, value. Whatever they are, they are bounded, what is written reads back as the same, and the list of leavers stays whole. */
+/* Words among workers, many in one input: a byte with the key's length (0xff: no key), two with the
+ * value's (0xffff: no value), key, value. Whatever they are, they are bounded, what is written
+ * reads back as the same, and the list of leavers stays whole. */
 #include "worker/store/word_state.h"
 
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugin binaries last: those of this build, and one that was kept from an earlier one, run on a Millrace whose public structs
- * have all grown by 8 bytes, as a later minor's may. That binary is built here, by the Makefile, against headers that
- * tests/support/pad-headers.sh writes. */
+/* Plugin binaries last: those of this build, and one that was kept from an earlier one, run on a
+ * Millrace whose public structs have all grown by 8 bytes, as a later minor's may. That binary is
+ * built here, by the Makefile, against headers that tests/support/pad-headers.sh writes. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -40,7 +40,8 @@ static struct worker_run *start(const char *exe, const char *plugin_path)
         .exe = exe, .props = scratch_text("plugin.path=%s\n", plugin_path)});
 }
 
-/* Offsets, batches, headers, configuration, schemas and errors all cross between structs of two sizes. */
+/* Offsets, batches, headers, configuration, schemas and errors all cross between structs of two
+ * sizes. */
 static void plugins_of_today_run_on_a_millrace_that_has_grown(void **state)
 {
     struct worker_run *w = start(PADDED "/millrace", TEST_BUILD "/plugins");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files, records and settings as they should not be, through the whole worker: what arrives all the same, what fails, and
- * the text that the user reads then. */
+/* Files, records and settings as they should not be, through the whole worker: what arrives all the
+ * same, what fails, and the text that the user reads then. */
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/topic.h"
@@ -172,7 +172,8 @@ static void a_file_that_comes_late_goes_and_comes_again_is_followed(void **state
     assert_string_equal(topic_read(w->servers, topic, 2, FLOW_MS).records[1].value, "new");
 }
 
-/* Settings that no client can work with are refused when they are given, by name, and not met later. */
+/* Settings that no client can work with are refused when they are given, by name, and not met
+ * later. */
 static void settings_that_cannot_work_are_refused_by_name(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker goes away and comes back, is not there at all, or refuses: nothing is lost, nothing fails that need not, and
- * what fails says why. Each test has a broker of its own. */
+/* The broker goes away and comes back, is not there at all, or refuses: nothing is lost, nothing
+ * fails that need not, and what fails says why. Each test has a broker of its own. */
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/topic.h"
@@ -47,8 +47,9 @@ static size_t times_in(const char *path, const char *text)
     return count;
 }
 
-/* 30 s without a broker while lines go on to come: source and sink stay RUNNING, REST answers, and then every line arrives
- * once or more, in order, none missing. The session is short since the restarted broker waits for the member of before. */
+/* 30 s without a broker while lines go on to come: source and sink stay RUNNING, REST answers, and
+ * then every line arrives once or more, in order, none missing. The session is short since the
+ * restarted broker waits for the member of before. */
 static void thirty_seconds_without_a_broker_lose_nothing(void **state)
 {
     struct kafka_run *kafka = kafka_run_start("");

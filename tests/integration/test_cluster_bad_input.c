@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cluster's worker and what others put in its way: records that are none in its topics, calls with a wrong signature, a group that
- * is somebody else's. What each part makes of such input is tested by its own; here the whole worker goes on, and says why not. */
+/* A cluster's worker and what others put in its way: records that are none in its topics, calls
+ * with a wrong signature, a group that is somebody else's. What each part makes of such input is
+ * tested by its own; here the whole worker goes on, and says why not. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -41,7 +42,7 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char 
     return rk;
 }
 
-/* --- odd records ------------------------------------------------------------------------------------------------------ */
+/* --- odd records ------------------------------------------------------------------------------ */
 
 static const struct odd {
     const char *key;
@@ -119,7 +120,8 @@ static int told(const struct worker_run *w, const char *topic)
     return count;
 }
 
-/* Each is told once. The connector that was there goes on where it was, one whose records stand behind the odd ones is there too. */
+/* Each is told once. The connector that was there goes on where it was, one whose records stand
+ * behind the odd ones is there too. */
 static void odd_records_in_each_topic_cost_nothing(void **state)
 {
     const char *topic = scratch_name("lines"), *configs;
@@ -152,7 +154,7 @@ static void odd_records_in_each_topic_cost_nothing(void **state)
     worker_run_expect(w, 204, "DELETE", "/connectors/b", NULL);
 }
 
-/* --- calls between workers -------------------------------------------------------------------------------------------- */
+/* --- calls between workers -------------------------------------------------------------------- */
 
 /* POST of an empty set for connector a, with this signature. Gives the status. */
 static const char *signed_call(const struct worker_run *w, const char *signature,
@@ -217,7 +219,7 @@ static void a_signature_must_be_the_clusters(void **state)
     worker_run_await(w, "a", "RUNNING", 0, WAIT_MS); /* what the leader was told counts */
 }
 
-/* --- what is taken away, or somebody else's ---------------------------------------------------------------------------- */
+/* --- what is taken away, or somebody else's --------------------------------------------------- */
 
 static void delete_topic(const char *servers, const char *topic)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The examples as a newcomer meets them: installed headers, their own Makefiles out of the tree, a worker that finds them. */
+/* The examples as a newcomer meets them: installed headers, their own Makefiles out of the tree, a
+ * worker that finds them. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -20,7 +21,8 @@ static void run(const char *command)
         fail_msg("%s\n%s", command, output);
 }
 
-/* Install, copy, make: in the test's folder, with nothing of this tree but what `make install` put there. */
+/* Install, copy, make: in the test's folder, with nothing of this tree but what `make install` put
+ * there. */
 static void build_examples(void)
 {
     const char *root = scratch_path("root"), *copy = scratch_path("examples");
@@ -40,7 +42,8 @@ static void build_examples(void)
                      copy, root, root));
 }
 
-/* Every relative link of an installed page leads to an installed file, and the page for authors of plugins is among them. */
+/* Every relative link of an installed page leads to an installed file, and the page for authors of
+ * plugins is among them. */
 static void installed_pages_have_no_dead_links(void **state)
 {
     const char *root = scratch_path("root");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a file through a source into a topic, and from a topic through a sink into a file: what arrives, in which order, and
- * what is left after a restart. */
+/* From a file through a source into a topic, and from a topic through a sink into a file: what
+ * arrives, in which order, and what is left after a restart. */
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/topic.h"
@@ -142,8 +142,8 @@ static void an_ordered_restart_neither_loses_nor_doubles(void **state)
     assert_string_equal(scratch_read(out, NULL), numbered(1, 1500));
 }
 
-/* kill -9 may repeat what was not yet noted, and may not lose or reorder: the topic is a chain of runs, each rising by one,
- * each beginning at or before the number after the last. */
+/* kill -9 may repeat what was not yet noted, and may not lose or reorder: the topic is a chain of
+ * runs, each rising by one, each beginning at or before the number after the last. */
 static void assert_no_gap(struct topic_records got, int last)
 {
     int highest = 0;

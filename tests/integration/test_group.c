@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of one group against a real broker, and one group with the Java worker: worker/group/ without the rest of a worker.
- * A small herder beside each member does at once what it is told. */
+/* Members of one group against a real broker, and one group with the Java worker: worker/group/
+ * without the rest of a worker. A small herder beside each member does at once what it is told. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/props.h"
@@ -20,7 +20,7 @@
 #define ROUND_MS 10000
 #define OFFSET 40 /* of a config topic that nobody reads here */
 
-/* --- members, each with its herder ---------------------------------------------------------------------------------- */
+/* --- members, each with its herder ------------------------------------------------------------ */
 
 struct node {
     struct member *member;
@@ -228,7 +228,7 @@ static void say_goodbye(int i)
     assert_int_equal(member_leave(cluster.nodes[i].member), 0);
 }
 
-/* --- running the worker's loop -------------------------------------------------------------------------------------- */
+/* --- running the worker's loop ---------------------------------------------------------------- */
 
 static void stop_loop(void *arg)
 {
@@ -314,7 +314,7 @@ static bool settled(void)
     return generation > 0 && held == configured() && high - low <= 1;
 }
 
-/* --- what the broker says ------------------------------------------------------------------------------------------- */
+/* --- what the broker says --------------------------------------------------------------------- */
 
 struct described {
     bool done;
@@ -366,7 +366,7 @@ static void describe(struct described *out)
     props_deinit(&props);
 }
 
-/* --- one to three members ------------------------------------------------------------------------------------------- */
+/* --- one to three members --------------------------------------------------------------------- */
 
 static void one_member_leads_and_is_seen_as_a_connect_worker(void **state)
 {
@@ -417,7 +417,8 @@ static void three_members_share_and_a_fourth_takes_only_its_part(void **state)
     assert_int_equal(cluster.nodes[3].stopped, 0);
 }
 
-/* Work of one that says goodbye runs elsewhere in a second; the delay of five minutes is not waited for. */
+/* Work of one that says goodbye runs elsewhere in a second; the delay of five minutes is not waited
+ * for. */
 static void goodbye_moves_work_within_a_second(void **state)
 {
     size_t stopped;
@@ -461,7 +462,8 @@ static void a_killed_member_is_replaced_after_session_and_delay(void **state)
         assert_int_equal(cluster.nodes[i].lost, 0);
 }
 
-/* Killed and started again, the members of before are in the way for a session: unless they are made to leave. */
+/* Killed and started again, the members of before are in the way for a session: unless they are
+ * made to leave. */
 static void the_ghost_of_a_killed_member_does_not_hold_up_its_successor(void **state)
 {
     int64_t ms;
@@ -479,9 +481,10 @@ static void the_ghost_of_a_killed_member_does_not_hold_up_its_successor(void **s
     assert_true(ms < 1500);
 }
 
-/* --- parked joins ---------------------------------------------------------------------------------------------------- */
+/* --- parked joins ----------------------------------------------------------------------------- */
 
-/* One member does not act on its assignment for longer than a session; the others wait in JoinGroup, and keep their lease. */
+/* One member does not act on its assignment for longer than a session; the others wait in
+ * JoinGroup, and keep their lease. */
 static void a_slow_member_costs_the_others_no_lease(void **state)
 {
     int64_t generation;
@@ -512,7 +515,7 @@ static void a_slow_member_costs_the_others_no_lease(void **state)
         assert_int_equal(cluster.nodes[i].lost, 0);
 }
 
-/* --- faults ---------------------------------------------------------------------------------------------------------- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 static void a_broker_that_restarts_costs_no_work(void **state)
 {
@@ -627,7 +630,7 @@ static void a_group_of_consumers_is_refused_in_words(void **state)
     props_deinit(&props);
 }
 
-/* --- other protocols, other workers ---------------------------------------------------------------------------------- */
+/* --- other protocols, other workers ----------------------------------------------------------- */
 
 static void an_eager_member_downgrades_the_group_and_nothing_runs_twice(void **state)
 {
@@ -712,7 +715,8 @@ static size_t node_tasks(void)
     return count;
 }
 
-/* Java leads: it gives our member its part, and takes it back when that leaves. Then ours leads, and gives Java its part. */
+/* Java leads: it gives our member its part, and takes it back when that leaves. Then ours leads,
+ * and gives Java its part. */
 static void java_and_ours_share_a_group_whoever_leads(void **state)
 {
     struct kafka_run *kafka = kafka_run_start("");

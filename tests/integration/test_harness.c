@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tools of the other integration tests, tried by themselves: the broker, the independent client, processes, HTTP. */
+/* The tools of the other integration tests, tried by themselves: the broker, the independent
+ * client, processes, HTTP. */
 #include "support/process.h"
 #include "support/http.h"
 #include "support/kafka_run.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real Java worker and ours, one after the other on the same topics: Java hands fifty connectors over to us and takes them
- * back, and a class that only Java has is kept for it. Judged by what each shows over REST, by every record in the topics, and by
- * the lines that came out. */
+/* The real Java worker and ours, one after the other on the same topics: Java hands fifty
+ * connectors over to us and takes them back, and a class that only Java has is kept for it. Judged
+ * by what each shows over REST, by every record in the topics, and by the lines that came out. */
 #include "support/java_worker.h"
 #include "support/kafka_run.h"
 #include "support/rest_answer.h"
@@ -149,7 +149,7 @@ static void assert_same(const char *what, const char *now, const char *before)
                  now + line, (int)line, before);
 }
 
-/* --- what stands in the topics ---------------------------------------------------------------------------------------- */
+/* --- what stands in the topics ---------------------------------------------------------------- */
 
 static const char *topic_of(const struct handover *h, const char *what)
 {
@@ -231,7 +231,7 @@ static const char *last_of(const struct handover *h, const char *what, const cha
     return masked(last);
 }
 
-/* --- the same calls of both, and what each wrote ---------------------------------------------------------------------- */
+/* --- the same calls of both, and what each wrote ---------------------------------------------- */
 
 #define SEQ_BODY "\"connector.class\": \"" SINK "\", \"file\": \"/dev/null\", \"topics\": \"@\""
 
@@ -286,7 +286,7 @@ static const char *run_sequence(const struct handover *h, const struct worker_ru
     return scratch_text("%s%s", out, written(h, "configs", "seq", from));
 }
 
-/* --- lines ------------------------------------------------------------------------------------------------------------ */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* One more line in each file, and one in the topic of the sinks. */
 static void add_line(struct handover *h)
@@ -339,7 +339,7 @@ static void assert_sunk(const struct handover *h)
     }
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------ */
+/* --- what is shown ---------------------------------------------------------------------------- */
 
 /* What w shows of all that both can run: where it runs is masked. */
 static const char *shown(const struct worker_run *w)
@@ -365,7 +365,7 @@ static void assert_shows(const struct worker_run *w, const char *before)
     }
 }
 
-/* --- the hand-over ---------------------------------------------------------------------------------------------------- */
+/* --- the hand-over ---------------------------------------------------------------------------- */
 
 static const char *info_of(const struct worker_run *w, const char *conn)
 {
@@ -406,7 +406,8 @@ static void assert_untouched(const struct handover *h)
     assert_same("offsets of m0", written(h, "offsets", "m0", 0), h->offsets_of_m0);
 }
 
-/* A class that only Java has: with ours it is kept and FAILED, and what stands of it in the topics stays. */
+/* A class that only Java has: with ours it is kept and FAILED, and what stands of it in the topics
+ * stays. */
 static void assert_kept(const struct handover *h, const struct worker_run *ours)
 {
     for (int i = 0; i < MISSING; i++) {
@@ -477,7 +478,8 @@ static void java_leaves_us_the_rest(struct handover *h, struct worker_run *java,
     we_take_over(h, ours, before);
 }
 
-/* No line is lost or comes twice, and taking over writes no configuration anew: the tasks are made as the other made them. */
+/* No line is lost or comes twice, and taking over writes no configuration anew: the tasks are made
+ * as the other made them. */
 static void java_hands_over_and_takes_back(void **state)
 {
     struct handover h = {.group = scratch_name("hand"),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real Java worker and two of ours in one group, whoever leads: work is shared by the protocol's rules, each answers the same,
- * a change may be asked of any, and connectors run on all. test_java_handover.c has the one after the other. */
+/* The real Java worker and two of ours in one group, whoever leads: work is shared by the
+ * protocol's rules, each answers the same, a change may be asked of any, and connectors run on all.
+ * test_java_handover.c has the one after the other. */
 #include "support/java_worker.h"
 #include "support/kafka_run.h"
 #include "support/rest_answer.h"
@@ -69,7 +70,7 @@ static void assert_session_key(const char *group)
         fail_msg("session-key => %s", value);
 }
 
-/* --- a mixed group ---------------------------------------------------------------------------------------------------- */
+/* --- a mixed group ---------------------------------------------------------------------------- */
 
 #define MEMBERS 3
 #define CONNS 6
@@ -163,7 +164,7 @@ static void assert_one_cluster(struct mixed *m)
     assert_flow(m);
 }
 
-/* --- changes, asked of each ------------------------------------------------------------------------------------------- */
+/* --- changes, asked of each ------------------------------------------------------------------- */
 
 struct change {
     const char *method;
@@ -206,7 +207,8 @@ static const char *asked(int i)
     return scratch_text("asked%d", i);
 }
 
-/* Of an answer, what must not depend on who was asked: not its own port, not what is installed there. */
+/* Of an answer, what must not depend on who was asked: not its own port, not what is installed
+ * there. */
 static const char *told(const struct mixed *m, int i, const struct http_reply *reply)
 {
     const char *text =

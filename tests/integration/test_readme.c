@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* README.md is true to the letter: every ```console block is run from top to bottom, as a newcomer would type it, and each
- * line of output is compared; `…` stands for anything. Only ports, the build folder and the files in /tmp are others, so
- * that the test disturbs nobody. A command that ends in & goes on until the end; a plain look (no -X, no -d) is repeated
- * for some seconds, since a person too is slower than a machine. */
+/* README.md is true to the letter: every ```console block is run from top to bottom, as a newcomer
+ * would type it, and each line of output is compared; `…` stands for anything. Only ports, the
+ * build folder and the files in /tmp are others, so that the test disturbs nobody. A command that
+ * ends in & goes on until the end; a plain look (no -X, no -d) is repeated for some seconds, since
+ * a person too is slower than a machine. */
 #include "support/process.h"
 #include "support/scratch.h"
 #include "support/worker_run.h"
@@ -34,7 +35,8 @@ static const struct swap *swap_at(const char *text)
     return NULL;
 }
 
-/* text with every `from` replaced, in one pass: what a replacement holds (a checkout below /tmp) is left alone. */
+/* text with every `from` replaced, in one pass: what a replacement holds (a checkout below /tmp) is
+ * left alone. */
 static const char *ours(const char *text)
 {
     char *out = NULL;

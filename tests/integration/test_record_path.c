@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to records between a plugin and Kafka, whole: transforms and predicates, records that are bad, dead letters; and
- * that a configuration which could not work is refused, also where only plugin code knows. Connectors are written as for Kafka
- * Connect. */
+/* What happens to records between a plugin and Kafka, whole: transforms and predicates, records
+ * that are bad, dead letters; and that a configuration which could not work is refused, also where
+ * only plugin code knows. Connectors are written as for Kafka Connect. */
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/topic.h"
@@ -134,7 +134,7 @@ static void bad_records_become_dead_letters(const struct worker_run *w)
                              topic)));
 }
 
-/* --- refusals ---------------------------------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 /* A source with one transform: what the refusal says, between its first line and its last. */
 static void refused(const struct worker_run *w, const char *transform, const char *want)
@@ -181,7 +181,8 @@ static void what_only_plugin_code_knows_is_refused(const struct worker_run *w)
                                        "regex: Unclosed character class near index 0\\n[\\n^\""));
 }
 
-/* The rest is asked and answered while plugin code hangs; and whoever hung leaves nothing behind. */
+/* The rest is asked and answered while plugin code hangs; and whoever hung leaves nothing
+ * behind. */
 static void plugin_code_that_hangs_holds_nobody_up(struct worker_run *w)
 {
     const char *argv[] = {"curl",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a connector over REST, with records flowing: create, pause, resume, stop, restart, change, delete. Each call
- * is judged by what happens to the data and to the processes, not by its answer alone. */
+/* The life of a connector over REST, with records flowing: create, pause, resume, stop, restart,
+ * change, delete. Each call is judged by what happens to the data and to the processes, not by its
+ * answer alone. */
 #include "support/process.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"
@@ -22,7 +23,8 @@ static const char *source_config(const char *file, const char *topic)
                         file, topic);
 }
 
-/* A worker with a running source connector `source` over in.txt, which has one line, that arrived. */
+/* A worker with a running source connector `source` over in.txt, which has one line, that
+ * arrived. */
 struct flow {
     struct worker_run *w;
     const char *topic;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The room wire/ against a real broker: what a group's coordinator answers to each request in each situation, two lanes,
- * blocking calls, offsets. The error codes are those that a Java client's requests got. */
+/* The room wire/ against a real broker: what a group's coordinator answers to each request in each
+ * situation, two lanes, blocking calls, offsets. The error codes are those that a Java client's
+ * requests got. */
 #include "base/clock.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"
@@ -17,7 +18,7 @@
 #define CALL_MS 20000
 #define SESSION_MS 10000
 
-/* --- one client ------------------------------------------------------------------------------------------------------ */
+/* --- one client ------------------------------------------------------------------------------- */
 
 /* What an answer said, copied. */
 struct got {
@@ -181,7 +182,7 @@ static int teardown(void **state)
     return rc;
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 struct join {
     const char *member;
@@ -269,7 +270,7 @@ static int leave(struct peer *p, const char *member)
     return ask(p, &request).error;
 }
 
-/* --- tests ----------------------------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void an_unknown_group_is_answered_as_java_is(void **state)
 {
@@ -472,7 +473,7 @@ static void ends_of_partitions_are_told_by_their_leaders(void **state)
     wire_call_free(&call);
 }
 
-/* --- a listener with TLS and logins ---------------------------------------------------------------------------------- */
+/* --- a listener with TLS and logins ----------------------------------------------------------- */
 
 #define REAUTH_MS 10000
 

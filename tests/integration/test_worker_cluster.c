@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that form a cluster: state in three topics as a Java worker writes it, work shared by the group, any worker answers for
- * all, and what happens when one of them goes. Judged by the topics and the records, read by a client of its own. */
+/* Workers that form a cluster: state in three topics as a Java worker writes it, work shared by the
+ * group, any worker answers for all, and what happens when one of them goes. Judged by the topics
+ * and the records, read by a client of its own. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -53,7 +54,7 @@ static void assert_record(const char *topic, const char *key, const char *value)
     fail_msg("%s has no %s => %s", topic, key, value);
 }
 
-/* --- one worker -------------------------------------------------------------------------------------------------------- */
+/* --- one worker ------------------------------------------------------------------------------- */
 
 static void state_is_in_the_topics_as_the_java_worker_writes_it(void **state)
 {
@@ -143,7 +144,7 @@ static void target_states_and_deletion_are_written_and_obeyed(void **state)
     wait_until(STATE_MS, worker_run_processes(w) == 2); /* it and its nest */
 }
 
-/* --- several ------------------------------------------------------------------------------------------------------------- */
+/* --- several ---------------------------------------------------------------------------------- */
 
 #define MEMBERS 3
 
@@ -206,7 +207,8 @@ static void work_is_shared_and_any_worker_answers_for_all(void **state)
         wait_until(FLOW_MS, topic_count(c.w[0]->servers, scratch_text("%s-%d", c.topic, s)) == 1);
 }
 
-/* While a round is open some changes are answered with 409, as by the Java worker: then once more. */
+/* While a round is open some changes are answered with 409, as by the Java worker: then once
+ * more. */
 static void settled_expect(const struct worker_run *w, int status, const char *method,
                            const char *path)
 {
@@ -349,7 +351,7 @@ static void work_of_a_stopped_worker_goes_on_elsewhere_from_where_it_was(void **
         holds_for(300, topic_count(c.w[1]->servers, scratch_text("%s-%d", c.topic, s)) == 2);
 }
 
-/* --- what can't be ------------------------------------------------------------------------------------------------------- */
+/* --- what can't be ---------------------------------------------------------------------------- */
 
 static int exit_code_with(const char *group, const char *props, const char *words)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that go: one that is stopped in order says so, and its work goes on elsewhere at once; one that is killed is waited for.
- * Where waiting would be wrong the delay is a minute, beyond every bound here. Judged by who runs what, and by the records. */
+/* Workers that go: one that is stopped in order says so, and its work goes on elsewhere at once;
+ * one that is killed is waited for. Where waiting would be wrong the delay is a minute, beyond
+ * every bound here. Judged by who runs what, and by the records. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -142,7 +143,7 @@ static size_t words_left(const struct cluster *c)
     return left;
 }
 
-/* --- stopped in order --------------------------------------------------------------------------------------------------- */
+/* --- stopped in order ------------------------------------------------------------------------- */
 
 static void stop_one(bool leader)
 {
@@ -190,7 +191,7 @@ static void two_may_stop_together(void **state)
     assert_lines(&c, 2);
 }
 
-/* --- killed ------------------------------------------------------------------------------------------------------------- */
+/* --- killed ----------------------------------------------------------------------------------- */
 
 static void work_of_a_killed_worker_waits_for_its_session_and_the_delay(void **state)
 {
@@ -227,7 +228,7 @@ static void a_worker_that_starts_again_takes_the_place_of_its_ghost(void **state
         wait_until(STATE_MS, topic_count(c.w[0]->servers, topic_of(&c, i)) >= 2);
 }
 
-/* --- without words ------------------------------------------------------------------------------------------------------ */
+/* --- without words ---------------------------------------------------------------------------- */
 
 static void without_the_topic_a_stopped_worker_is_waited_for_as_in_java(void **state)
 {
@@ -248,7 +249,7 @@ static void without_the_topic_a_stopped_worker_is_waited_for_as_in_java(void **s
     assert_lines(&c, 1);
 }
 
-/* --- storms, and twins --------------------------------------------------------------------------------------------------- */
+/* --- storms, and twins ------------------------------------------------------------------------ */
 
 static int rounds(const struct worker_run *w)
 {
@@ -280,7 +281,8 @@ static void many_creates_and_deletes_make_few_rounds(void **state)
         worker_run_await(c.w[0], scratch_text("m%d", i), "RUNNING", 1, 2 * STATE_MS);
     for (int i = 0; i < STORM; i++)
         worker_run_expect(c.w[i % 2], 204, "DELETE", scratch_text("/connectors/m%d", i), NULL);
-    /* Rounds of a storm are 400 ms apart, once they are; what moves makes one of its own now and then. */
+    /* Rounds of a storm are 400 ms apart, once they are; what moves makes one of its own now and
+     * then. */
     most = 10 + (int)(scratch_since(from) / 300);
     if (rounds(c.w[0]) - before > most)
         fail_msg("%d rounds, at most %d in this time", rounds(c.w[0]) - before, most);

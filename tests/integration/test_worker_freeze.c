@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that freezes with its hosts for longer than its session, and a cluster that is killed as a whole: the short forms of what
- * `make chaos` does at length, judged by the same oracles (tests/chaos/chaos_ledger.c). */
+/* A worker that freezes with its hosts for longer than its session, and a cluster that is killed as
+ * a whole: the short forms of what `make chaos` does at length, judged by the same oracles
+ * (tests/chaos/chaos_ledger.c). */
 #include "chaos/chaos.h"
 
 #include <signal.h>
@@ -9,7 +10,8 @@
 #define QUICK \
     "session.timeout.ms=3000\nheartbeat.interval.ms=500\nscheduled.rebalance.max.delay.ms=0\n"
 
-/* Sessions this short may end by themselves on a machine that has other work: then tasks rest a moment. */
+/* Sessions this short may end by themselves on a machine that has other work: then tasks rest a
+ * moment. */
 static const struct chaos_terms busy = {.rewinds = 9, .doubles = -1};
 
 static void a_frozen_worker_is_replaced_and_does_nothing_when_it_wakes(void **state)

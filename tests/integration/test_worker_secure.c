@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers of a cluster that is locked: TLS, logins that end every few seconds, tokens that do so too, and an authorizer that
- * allows what a Java worker needs and nothing else. Nothing is lost by any of it, no work moves, and what is missing is named. */
+/* Workers of a cluster that is locked: TLS, logins that end every few seconds, tokens that do so
+ * too, and an authorizer that allows what a Java worker needs and nothing else. Nothing is lost by
+ * any of it, no work moves, and what is missing is named. */
 #include "support/acl.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"
@@ -24,10 +25,10 @@
 #define QUICK \
     "session.timeout.ms=6000\nheartbeat.interval.ms=500\nscheduled.rebalance.max.delay.ms=0\n"
 
-/* --- who may do what -------------------------------------------------------------------------------------------------- */
+/* --- who may do what -------------------------------------------------------------------------- */
 
-/* What the documentation of Kafka Connect asks for: the group, the three topics (and to create them), what is read and
- * written, and the sinks' groups. */
+/* What the documentation of Kafka Connect asks for: the group, the three topics (and to create
+ * them), what is read and written, and the sinks' groups. */
 static size_t needed(struct acl *acls, const char *group, const char *lines)
 {
     static const char *const topics[] = {"configs", "offsets", "status"};
@@ -51,7 +52,7 @@ static size_t needed(struct acl *acls, const char *group, const char *lines)
     return count;
 }
 
-/* --- workers ---------------------------------------------------------------------------------------------------------- */
+/* --- workers ---------------------------------------------------------------------------------- */
 
 /* For the worker itself, and for the producers and consumers of its connectors. */
 static const char *for_all_clients(const char *props)
@@ -118,7 +119,7 @@ static void stop_endpoint(void *arg)
     token_endpoint_stop(&e);
 }
 
-/* --- flows ------------------------------------------------------------------------------------------------------------ */
+/* --- flows ------------------------------------------------------------------------------------ */
 
 #define FLOWS 2
 
@@ -192,10 +193,10 @@ static size_t rounds_of(const struct worker_run *w)
     return count_of(w->log, "worker.group round ");
 }
 
-/* --- what is there, works ---------------------------------------------------------------------------------------------- */
+/* --- what is there, works --------------------------------------------------------------------- */
 
-/* One worker logs in by password, the other by tokens; each runs a source and a sink. Every connection's login ends twice
- * at least, and so does the token. */
+/* One worker logs in by password, the other by tokens; each runs a source and a sink. Every
+ * connection's login ends twice at least, and so does the token. */
 static void nothing_moves_and_nothing_is_lost_when_logins_end(struct worker_run *const *w,
                                                               struct flows *f,
                                                               struct token_endpoint *endpoint)
@@ -251,7 +252,7 @@ static void a_locked_cluster_is_served(const struct secure_kafka *s, struct flow
     assert_int_equal(worker_run_stop(w[0]), 0);
 }
 
-/* --- what is missing, is named ------------------------------------------------------------------------------------------ */
+/* --- what is missing, is named ---------------------------------------------------------------- */
 
 static void ends_with(const struct secure_kafka *s, const char *group, const char *name,
                       const char *login, const char *const *words)
@@ -339,7 +340,7 @@ static void a_task_without_its_rights_fails_and_names_them(const struct secure_k
         await_failed(w, cases[i].conn, (const char *const[]){cases[i].word, NULL});
 }
 
-/* --- logins that can't be ----------------------------------------------------------------------------------------------- */
+/* --- logins that can't be --------------------------------------------------------------------- */
 
 static void logins_that_can_not_be_end_the_start(const struct secure_kafka *s, const char *group)
 {

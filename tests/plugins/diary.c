@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source that says beforehand what it will hand over, and a sink that says what it was given: into side files which are outside
- * of what is tested, so that a lost, doubled or late record shows. Each life of a task (an incarnation) has a name of its own,
- * "<pid>-<boot clock in ms>". Files are only appended to, one write a line or block: their order is the order of events.
+/* A source that says beforehand what it will hand over, and a sink that says what it was given:
+ * into side files which are outside of what is tested, so that a lost, doubled or late record
+ * shows. Each life of a task (an incarnation) has a name of its own, "<pid>-<boot clock in ms>".
+ * Files are only appended to, one write a line or block: their order is the order of events.
  *
- *   source  task n counts upwards into topic "<topic>-<n>", `rate` records a second, value "<number> <incarnation> <boot ms>",
- *           and keeps its place in the offsets {"name": "<connector>-<n>"} → {"next": number}. File "<ledger>.<n>":
+ *   source  task n counts upwards into topic "<topic>-<n>", `rate` records a second, value
+ *           "<number> <incarnation> <boot ms>", and keeps its place in the offsets {"name":
+ *           "<connector>-<n>"} → {"next": number}. File "<ledger>.<n>":
  *             S <incarnation> <first number> <boot ms>    started there
  *             P <incarnation> <first> <last> <boot ms>    these are handed over now
  *             E <incarnation> <boot ms>                   stopped
- *   sink    file "<ledger>": <topic> <partition> <offset> <incarnation> <boot ms>, once for each record put
+ *   sink    file "<ledger>": <topic> <partition> <offset> <incarnation> <boot ms>, once for each
+ *           record put
  *
  * `slow.stop.ms` makes stop take that long, for members that are late at a round. */
 #include <millrace/plugin.h>
@@ -79,7 +82,7 @@ static int tasks(struct mr_task *conn, int max, struct mr_task_list *list, struc
     return MR_OK;
 }
 
-/* --- source ------------------------------------------------------------------------------------------------------------ */
+/* --- source ----------------------------------------------------------------------------------- */
 
 struct ledger_source {
     struct life life;
@@ -168,7 +171,7 @@ MR_DEFINE_SOURCE(source, "LedgerSource", "1.0", .keys = source_keys,
                  .state_size = sizeof(struct ledger_source), .start = source_start,
                  .poll = source_poll, .stop = source_stop, .tasks = tasks);
 
-/* --- sink -------------------------------------------------------------------------------------------------------------- */
+/* --- sink ------------------------------------------------------------------------------------- */
 
 struct ledger_sink {
     struct life life;

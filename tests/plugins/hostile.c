@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that misbehaves on demand: in callback `where`, in the way of `how`, at its `after`-th call.
+/* A library that misbehaves on demand: in callback `where`, in the way of `how`, at its `after`-th
+ * call.
  *
- * Until then (and in every other callback) it behaves: the source counts upwards, one record every `interval.ms`, value
- * "<task> <number>", and keeps its place in the offsets {"name": "hostile-<task>"} → {"next": number}; the sink appends one
- * line per record to `file`, "<partition> <offset> <value>", and writes it out in flush. The converter takes and gives text.
+ * Until then (and in every other callback) it behaves: the source counts upwards, one record every
+ * `interval.ms`, value "<task> <number>", and keeps its place in the offsets {"name":
+ * "hostile-<task>"} → {"next": number}; the sink appends one line per record to `file`,
+ * "<partition> <offset> <value>", and writes it out in flush. The converter takes and gives text.
  *
- *   where   start poll put flush committed interrupt stop tasks convert (the converter's own key is just `how`)
+ *   where   start poll put flush committed interrupt stop tasks convert (the converter's own key is
+ *           just `how`)
  *   how     see hows[] at the end: crashes, hangs, lies
  *   only    number of the task that misbehaves, -1 all of them
  *   once    a file: misbehave only when it is not there, and make it first
  *
- * A constructor misbehaves too, when the environment names a file in HOSTILE_LOAD: its content is the `how`. */
+ * A constructor misbehaves too, when the environment names a file in HOSTILE_LOAD: its content is
+ * the `how`. */
 #include <millrace/plugin.h>
 
 #include <errno.h>
@@ -81,7 +85,7 @@ static void set_mood(struct mood *mood, struct mr_task *task, int64_t number)
     mood->mine = only < 0 || only == number;
 }
 
-/* --- the ways --------------------------------------------------------------------------------------------------------- */
+/* --- the ways --------------------------------------------------------------------------------- */
 
 static void forever(void)
 {
@@ -431,7 +435,7 @@ __attribute__((constructor)) static void misbehave_at_load(void)
     close(fd);
 }
 
-/* --- connector: its tasks -------------------------------------------------------------------------------------------------- */
+/* --- connector: its tasks --------------------------------------------------------------------- */
 
 static int add_tasks(struct mr_task *conn, struct mr_task_list *list, int64_t count)
 {
@@ -459,7 +463,7 @@ static int tasks(struct mr_task *conn, int max, struct mr_task_list *list, struc
     return add_tasks(conn, list, count > 0 ? count : max);
 }
 
-/* --- source ------------------------------------------------------------------------------------------------------------------ */
+/* --- source ----------------------------------------------------------------------------------- */
 
 struct hostile_source {
     struct mood mood;
@@ -535,7 +539,7 @@ MR_DEFINE_SOURCE(source, "HostileSource", "1.0", .keys = source_keys,
                  .poll = source_poll, .committed = source_committed, .interrupt = source_interrupt,
                  .stop = source_stop, .tasks = tasks);
 
-/* --- sink -------------------------------------------------------------------------------------------------------------------- */
+/* --- sink ------------------------------------------------------------------------------------- */
 
 struct hostile_sink {
     struct mood mood;
@@ -637,7 +641,7 @@ MR_DEFINE_SINK(sink, "HostileSink", "1.0", .keys = sink_keys,
                .state_size = sizeof(struct hostile_sink), .start = sink_start, .put = sink_put,
                .flush = sink_flush, .interrupt = sink_interrupt, .stop = sink_stop, .tasks = tasks);
 
-/* --- converter ---------------------------------------------------------------------------------------------------------------- */
+/* --- converter -------------------------------------------------------------------------------- */
 
 static const struct mr_config_key converter_keys[] = {
     {"how", MR_CFG_STRING, .doc = "What to do instead of converting"},

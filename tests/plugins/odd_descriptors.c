@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library whose descriptors are wrong in the way that the environment says (ODD): what the host must refuse with a sentence
- * or must take although it was compiled against shorter or longer structs. Without ODD it is a good source. */
+/* A library whose descriptors are wrong in the way that the environment says (ODD): what the host
+ * must refuse with a sentence or must take although it was compiled against shorter or longer
+ * structs. Without ODD it is a good source. */
 #include <millrace/plugin.h>
 
 #include <stdlib.h>

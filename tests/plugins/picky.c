@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform and a predicate whose check does what their value says: for tests of what becomes of a worker that asks plugin code
- * about a configuration. Records pass untouched. */
+/* A transform and a predicate whose check does what their value says: for tests of what becomes of
+ * a worker that asks plugin code about a configuration. Records pass untouched. */
 #include <millrace/plugin.h>
 
 #include <signal.h>

@@ -12,8 +12,8 @@ struct acl {
     rd_kafka_AclOperation_t operation;
 };
 
-/* Allow the principal ("User:alice") all of them, and wait until the broker answers accordingly. servers: of a listener where
- * one may do so. */
+/* Allow the principal ("User:alice") all of them, and wait until the broker answers accordingly.
+ * servers: of a listener where one may do so. */
 void acl_allow(const char *servers, const char *principal, const struct acl *acls, size_t count);
 
 #endif

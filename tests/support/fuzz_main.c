@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plain main for a fuzzer: every file named on the command line is one input. With it `make check` replays the seeds of
- * tests/fuzz/seeds in every variant, without clang. A finding shows as a crash or as a sanitizer's report. */
+/* A plain main for a fuzzer: every file named on the command line is one input. With it `make
+ * check` replays the seeds of tests/fuzz/seeds in every variant, without clang. A finding shows as
+ * a crash or as a sanitizer's report. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

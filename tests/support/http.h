@@ -21,8 +21,8 @@ struct http_reply {
 struct http_reply http_call(const char *method, const char *url, const char *body);
 struct http_reply http_get(const char *url);
 
-/* The text at a path such as "tasks.0.state" of objects and arrays; numbers, true, false and null as JSON writes them; ""
- * when nothing is there. Lives until the test ends. */
+/* The text at a path such as "tasks.0.state" of objects and arrays; numbers, true, false and null
+ * as JSON writes them; "" when nothing is there. Lives until the test ends. */
 const char *http_at(const json_t *json, const char *path);
 
 #endif

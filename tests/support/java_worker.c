@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Java Connect worker, by tests/kafka/kafka.sh: a folder of its own in the test's, that uses the broker which is there. */
+/* The Java Connect worker, by tests/kafka/kafka.sh: a folder of its own in the test's, that uses
+ * the broker which is there. */
 #include "support/java_worker.h"
 
 #include "support/kafka_run.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of a test: spawn, wait, find, end. Found by a mark in the environment rather than by parent or name, so that
- * orphans and what plugins forked are seen as well, and nobody else's processes are. */
+/* Processes of a test: spawn, wait, find, end. Found by a mark in the environment rather than by
+ * parent or name, so that orphans and what plugins forked are seen as well, and nobody else's
+ * processes are. */
 #include "support/process.h"
 
 #include "support/scratch.h"

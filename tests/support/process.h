@@ -14,24 +14,28 @@ struct process {
     int status; /* of waitpid, once reaped */
 };
 
-/* Start argv (ended by NULL; argv[0] is the path or a name in PATH) with output appended to log and stdin from /dev/null,
- * in a process group of its own. mark: value of MILLRACE_TEST_MARK in its environment, NULL none: what it starts inherits
- * it and can be found by process_marked. */
+/* Start argv (ended by NULL; argv[0] is the path or a name in PATH) with output appended to log and
+ * stdin from /dev/null, in a process group of its own. mark: value of MILLRACE_TEST_MARK in its
+ * environment, NULL none: what it starts inherits it and can be found by process_marked. */
 struct process *process_start(const char *const *argv, const char *log, const char *mark);
 bool process_running(struct process *proc); /* reaps it when it has ended */
 void process_signal(struct process *proc, int signal);
-/* Wait for its end for at most ms. Gives the exit code, or 128 + signal; fails the test when it goes on. */
+/* Wait for its end for at most ms. Gives the exit code, or 128 + signal; fails the test when it
+ * goes on. */
 int process_wait(struct process *proc, int ms);
 
-/* Run to the end. Gives the exit code as process_wait; *output: what it wrote to stdout and stderr. */
+/* Run to the end. Gives the exit code as process_wait; *output: what it wrote to stdout and
+ * stderr. */
 int process_run(const char *const *argv, int ms, char **output);
 /* by bash, in the project's folder */
 int process_shell(const char *command, int ms, char **output);
 
-/* Living processes (zombies not counted) whose environment has this mark; at most max pids are written. */
+/* Living processes (zombies not counted) whose environment has this mark; at most max pids are
+ * written. */
 size_t process_marked(const char *mark, pid_t *pids, size_t max);
 
-/* What ps shows of it: its arguments, a blank between two; "" when it is gone. Until the test's end. */
+/* What ps shows of it: its arguments, a blank between two; "" when it is gone. Until the test's
+ * end. */
 const char *process_arguments(pid_t pid);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "support/worker_run.h"
 
-/* While a round of the group is open, both refuse some requests, Java even reads: asked again until that is over, for two
- * minutes, which bounds a fault. */
+/* While a round of the group is open, both refuse some requests, Java even reads: asked again until
+ * that is over, for two minutes, which bounds a fault. */
 struct http_reply rest_answer_call(const struct worker_run *worker, const char *method,
                                    const char *path, const char *body);
 /* The same, and the status is as expected. */
@@ -16,7 +16,8 @@ struct http_reply rest_answer_expect(const struct worker_run *worker, int status
 /* Status and body of GET path, as rest_answer_canonical writes it. */
 const char *rest_answer_get(const struct worker_run *worker, const char *path);
 
-/* JSON with sorted members; a list of texts is sorted too, since in Java its order is a hash map's. Until the test's end. */
+/* JSON with sorted members; a list of texts is sorted too, since in Java its order is a hash map's.
+ * Until the test's end. */
 const char *rest_answer_canonical(const json_t *json);
 
 /* text with each `from` replaced. Until the test's end. */

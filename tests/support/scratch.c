@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A test's folder, memory and end. The folder is build/<variant>/logs/integration/<program>.files/<number of the test>, emptied when the
- * test begins and kept when it ends, so that a failure can be read. cmocka leaves a failed test by longjmp: whatever must
- * be ended or freed is therefore listed here, and done in teardown. */
+/* A test's folder, memory and end. The folder is
+ * build/<variant>/logs/integration/<program>.files/<number of the test>, emptied when the test
+ * begins and kept when it ends, so that a failure can be read. cmocka leaves a failed test by
+ * longjmp: whatever must be ended or freed is therefore listed here, and done in teardown. */
 #include "support/scratch.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every integration test starts from: a folder of its own, files in it, waiting with a bound, memory that lives until
- * the test ends. One test at a time, one thread. */
+/* What every integration test starts from: a folder of its own, files in it, waiting with a bound,
+ * memory that lives until the test ends. One test at a time, one thread. */
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H
 
@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* cmocka setup and teardown. Setup makes an empty folder for this test below build/<variant>/logs, which stays for looking
- * at; teardown ends all processes that were started by the test, and frees what scratch_keep got. */
+/* cmocka setup and teardown. Setup makes an empty folder for this test below build/<variant>/logs,
+ * which stays for looking at; teardown ends all processes that were started by the test, and frees
+ * what scratch_keep got. */
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 #define scratch_test(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
@@ -41,8 +42,8 @@ int64_t scratch_now_ms(void); /* monotonic */
 int64_t scratch_since(int64_t from_ms);
 void scratch_pause(int ms); /* between two looks at a condition; nothing else */
 
-/* Wait until the expression holds, for at most ms milliseconds; the test fails with its text otherwise. Gives the time it
- * took. */
+/* Wait until the expression holds, for at most ms milliseconds; the test fails with its text
+ * otherwise. Gives the time it took. */
 #define wait_until(ms, expression) \
     ({ \
         int64_t wait_from = scratch_now_ms(); \

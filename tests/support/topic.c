@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An independent reader and writer of topics: handles live for one call, so nothing is buffered between two looks. */
+/* An independent reader and writer of topics: handles live for one call, so nothing is buffered
+ * between two looks. */
 #include "support/topic.h"
 
 #include "support/scratch.h"
@@ -252,7 +253,8 @@ static struct topic_record take(const rd_kafka_message_t *msg)
     };
 }
 
-/* Everything from the start of one partition to its end as it is now: one that is written to all the time has no other. */
+/* Everything from the start of one partition to its end as it is now: one that is written to all
+ * the time has no other. */
 static void read_partition(rd_kafka_t *rk, const char *topic, int partition, FILE *out)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);

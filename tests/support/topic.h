@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topics as they really are: produced to and read by a librdkafka client that shares no code with Millrace. */
+/* Topics as they really are: produced to and read by a librdkafka client that shares no code with
+ * Millrace. */
 #ifndef TESTS_TOPIC_H
 #define TESTS_TOPIC_H
 
@@ -28,18 +29,20 @@ void topic_create(const char *servers, const char *topic, int partitions);
 int topic_partitions(const char *servers, const char *topic);
 const char *topic_setting(const char *servers, const char *topic, const char *key);
 
-/* One record, acknowledged by all in-sync replicas. NULL key or value: null. partition -1: by key. */
+/* One record, acknowledged by all in-sync replicas. NULL key or value: null. partition -1: by
+ * key. */
 void topic_produce(const char *servers, const char *topic, int partition, const char *key,
                    const char *value);
 /* Many text values at once, to partition 0. */
 void topic_produce_lines(const char *servers, const char *topic, const char *const *values,
                          size_t count);
 
-/* All records now in the topic, partition after partition; waits up to ms until there are at least want. Live until the
- * test ends. */
+/* All records now in the topic, partition after partition; waits up to ms until there are at least
+ * want. Live until the test ends. */
 struct topic_records topic_read(const char *servers, const char *topic, size_t want, int ms);
 
-/* Records in the topic now (end minus start offsets of all partitions); 0 when there is no such topic. */
+/* Records in the topic now (end minus start offsets of all partitions); 0 when there is no such
+ * topic. */
 int64_t topic_count(const char *servers, const char *topic);
 
 /* Committed offset of a group, -1 none. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linked into the SAN=thread variant only. Debian's librdkafka locks by C11's threads, which ThreadSanitizer does not know,
- * so everything that librdkafka orders would look like a race. Here they are by pthread, which it knows. In glibc the C11
- * types are the pthread ones by another name. */
+/* Linked into the SAN=thread variant only. Debian's librdkafka locks by C11's threads, which
+ * ThreadSanitizer does not know, so everything that librdkafka orders would look like a race. Here
+ * they are by pthread, which it knows. In glibc the C11 types are the pthread ones by another
+ * name. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts, watches and ends `millrace standalone` or `millrace worker` for a test. What it starts carries a mark in the environment; when the
- * test ends, everything with that mark is killed, whoever its parent is by then. */
+/* Starts, watches and ends `millrace standalone` or `millrace worker` for a test. What it starts
+ * carries a mark in the environment; when the test ends, everything with that mark is killed,
+ * whoever its parent is by then. */
 #include "support/worker_run.h"
 
 #include "support/kafka_run.h"

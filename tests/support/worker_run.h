@@ -35,8 +35,9 @@ struct worker_run_options {
     bool dont_wait; /* for the first answer */
 };
 
-/* Configuration written, process started, first answer of GET / seen, or the cluster joined. Its offsets are flushed every 200 ms, and the plugins
- * of tests/plugins are on its path. Ended with the test. */
+/* Configuration written, process started, first answer of GET / seen, or the cluster joined. Its
+ * offsets are flushed every 200 ms, and the plugins of tests/plugins are on its path. Ended with
+ * the test. */
 struct worker_run *worker_run_start(const struct worker_run_options *options);
 /* after its end: start once more, same files, same port */
 void worker_run_again(struct worker_run *worker);

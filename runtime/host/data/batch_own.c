@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A value with everything that it points to inside its batch's arena, so that it lives as long as the batch. What lies there
- * already, such as text that the plugin made by mr_alloc, is not copied. Called for each key, value and header that a plugin
- * sets, and for a sink's batch that must wait. What the plugin got wrong becomes the batch's fault. Thread: the task's. */
+/* A value with everything that it points to inside its batch's arena, so that it lives as long as
+ * the batch. What lies there already, such as text that the plugin made by mr_alloc, is not copied.
+ * Called for each key, value and header that a plugin sets, and for a sink's batch that must wait.
+ * What the plugin got wrong becomes the batch's fault. Thread: the task's. */
 #include "host/data/record_arena.h"
 #include "host/data/values.h"
 

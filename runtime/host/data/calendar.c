@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From days to dates, and from fields to milliseconds. Asked by the texts of dates, by the parser of temporal literals and
- * by conversions between the kinds of time; any thread.
+/* From days to dates, and from fields to milliseconds. Asked by the texts of dates, by the parser
+ * of temporal literals and by conversions between the kinds of time; any thread.
  *
- * Both calendars count years from March here, so that the leap day comes last. Fields that name a day which the change of
- * calendars left out, or which both have, are taken as GregorianCalendar takes them. */
+ * Both calendars count years from March here, so that the leap day comes last. Fields that name a
+ * day which the change of calendars left out, or which both have, are taken as GregorianCalendar
+ * takes them. */
 #include "host/data/calendar.h"
 
 #define GREGORIAN_START (-141427) /* 1582-10-15, in days since 1970-01-01 */

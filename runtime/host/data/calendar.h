@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Days and dates, in the two calendars that Java knows: Julian until 4 October 1582, Gregorian from the next day, the 15th.
- * Pure. Spec: java.util.GregorianCalendar in UTC, lenient. */
+/* Days and dates, in the two calendars that Java knows: Julian until 4 October 1582, Gregorian from
+ * the next day, the 15th. Pure. Spec: java.util.GregorianCalendar in UTC, lenient. */
 #ifndef HOST_CALENDAR_H
 #define HOST_CALENDAR_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a text says as a number. The parser of header values and the conversions ask; on the task's thread, since all it
- * makes stands in the arena.
+/* What a text says as a number. The parser of header values and the conversions ask; on the task's
+ * thread, since all it makes stands in the arena.
  *
- * The digits are copied only where they are not one run of ASCII (a point within, leading zeros behind a sign are skipped by
- * pointer, digits of other scripts). Whole numbers of up to 19 digits take no other step; decimals are built by words of
- * 32 bits, which is quadratic, hence DECIMAL_TEXT_MAX. */
+ * The digits are copied only where they are not one run of ASCII (a point within, leading zeros
+ * behind a sign are skipped by pointer, digits of other scripts). Whole numbers of up to 19 digits
+ * take no other step; decimals are built by words of 32 bits, which is quadratic, hence
+ * DECIMAL_TEXT_MAX. */
 #include "host/data/decimal_text.h"
 
 #include "host/data/java_digit.h"
@@ -13,7 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* What follows 'e': at most ten digits, not counting leading zeros, that fit an int. */
 static bool read_exponent(const char *p, const char *end, int64_t *out)
@@ -115,7 +116,7 @@ bool decimal_text_read(struct mr_arena *arena, const char *text, size_t len,
     return true;
 }
 
-/* --- integers ------------------------------------------------------------------------------------------------------------- */
+/* --- integers --------------------------------------------------------------------------------- */
 
 /* Digits of the whole part; those behind the count are zeros. */
 static int64_t whole_digits(const struct decimal_text *d)
@@ -157,7 +158,7 @@ int64_t decimal_text_long(const struct decimal_text *d)
     return (int64_t)(d->negative ? 0 - n : n);
 }
 
-/* --- floating point --------------------------------------------------------------------------------------------------------- */
+/* --- floating point --------------------------------------------------------------------------- */
 
 /* "-0.ddd…e±x": strtod takes as many digits as there are. */
 static const char *for_strtod(struct mr_arena *arena, const struct decimal_text *d)
@@ -184,7 +185,7 @@ float decimal_text_float(struct mr_arena *arena, const struct decimal_text *d)
     return strtof(for_strtod(arena, d), NULL);
 }
 
-/* --- decimals ------------------------------------------------------------------------------------------------------------------ */
+/* --- decimals --------------------------------------------------------------------------------- */
 
 static uint32_t nine_digits(const char *p, size_t count)
 {
@@ -250,7 +251,7 @@ struct mr_value decimal_text_value(struct mr_arena *arena, const struct decimal_
     return mr_ptr_of(MR_KIND_DECIMAL, out, 0);
 }
 
-/* --- from decimals ---------------------------------------------------------------------------------------------------------------- */
+/* --- from decimals ---------------------------------------------------------------------------- */
 
 /* A decimal by way of its text, whose layout is BigDecimal's, so that it reads. */
 static void read_value(struct mr_arena *arena, struct mr_value v, struct decimal_text *d)

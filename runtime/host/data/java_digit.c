@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which characters are digits. The parsers of numbers and dates ask for each character that is no ASCII digit; any thread.
+/* Which characters are digits. The parsers of numbers and dates ask for each character that is no
+ * ASCII digit; any thread.
  *
- * Each script's digits stand in a row, so a table of the zeros is enough. Bytes that are no UTF-8 are no digits. */
+ * Each script's digits stand in a row, so a table of the zeros is enough. Bytes that are no UTF-8
+ * are no digits. */
 #include "host/data/java_digit.h"
 
 static const unsigned short zeros[] = {

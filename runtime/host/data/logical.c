@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of logical types and what stands for them: a Decimal's unscaled bytes, a Date's days, the milliseconds of a Time and a
- * Timestamp. Conversions, converters and transforms ask through the host's table; on the task's thread.
+/* Values of logical types and what stands for them: a Decimal's unscaled bytes, a Date's days, the
+ * milliseconds of a Time and a Timestamp. Conversions, converters and transforms ask through the
+ * host's table; on the task's thread.
  *
- * Which type it is, the schema's name says; its kind is not looked at, as in Java. All three kinds of time are one class there,
- * so each may come where another is meant, and is judged by its moment. */
+ * Which type it is, the schema's name says; its kind is not looked at, as in Java. All three kinds
+ * of time are one class there, so each may come where another is meant, and is judged by its
+ * moment. */
 #include "host/data/logical.h"
 
 #include "host/data/calendar.h"
@@ -148,7 +150,7 @@ int logical_decode(struct mr_arena *arena, const struct mr_schema *schema, struc
     return MR_OK;
 }
 
-/* --- headers --------------------------------------------------------------------------------------------------------------- */
+/* --- headers ---------------------------------------------------------------------------------- */
 
 /* The kind itself, or that of a logical type over the kind that it belongs to. */
 static bool header_fits(const struct mr_schema *schema, uint8_t kind)

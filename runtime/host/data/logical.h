@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four logical types: what their schema's kind holds of a value, and back. Pure but for the arena.
+/* The four logical types: what their schema's kind holds of a value, and back. Pure but for the
+ * arena.
  * Spec: org.apache.kafka.connect.data.Decimal, Date, Time, Timestamp: fromLogical, toLogical. */
 #ifndef HOST_LOGICAL_H
 #define HOST_LOGICAL_H

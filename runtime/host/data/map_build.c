@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps out of texts that may repeat a key. The parser of header values puts what it reads, then once more what it converted;
- * on the task's thread, all in its arena.
+/* Maps out of texts that may repeat a key. The parser of header values puts what it reads, then
+ * once more what it converted; on the task's thread, all in its arena.
  *
- * A few keys are compared one by one; more go by a table, whose hash begins with the table's address: which keys collide can't
- * be known by who made the text. */
+ * A few keys are compared one by one; more go by a table, whose hash begins with the table's
+ * address: which keys collide can't be known by who made the text. */
 #include "host/data/map_build.h"
 
 #include "host/data/temporal_text.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map that is put together pair by pair: a key that comes again gets the later value, in its first place.
+/* A map that is put together pair by pair: a key that comes again gets the later value, in its
+ * first place.
  * Spec: java.util.LinkedHashMap. */
 #ifndef HOST_MAP_BUILD_H
 #define HOST_MAP_BUILD_H
@@ -18,7 +19,8 @@ struct map_build {
     size_t slot_count;
 };
 
-/* Keys are equal by content and kind; the kinds of time are one, by their moment, as all are java.util.Date.
+/* Keys are equal by content and kind; the kinds of time are one, by their moment, as all are
+ * java.util.Date.
  * False: more pairs than a map may have. */
 bool map_build_put(struct map_build *m, struct mr_value key, struct mr_value value);
 struct mr_value map_build_done(const struct map_build *m);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a writer's schema to a reader's, and from values to schemas. Plugins call through the host's table; on the task's
- * thread.
+/* From a writer's schema to a reader's, and from values to schemas. Plugins call through the host's
+ * table; on the task's thread.
  *
- * Projection copies nothing that stays the same under an equal schema. A struct's fields are mostly found in the place where
- * they stand in the other schema, so wide structs take no square of time. Schemas come from the tree and are finite, but values
- * need not follow theirs: each step looks at the value's kind first, and depth is bounded by the schemas'. */
+ * Projection copies nothing that stays the same under an equal schema. A struct's fields are mostly
+ * found in the place where they stand in the other schema, so wide structs take no square of time.
+ * Schemas come from the tree and are finite, but values need not follow theirs: each step looks at
+ * the value's kind first, and depth is bounded by the schemas'. */
 #include "host/data/projector.h"
 
 #include "host/data/schema_tree.h"
 #include "host/data/values.h"
 
-/* --- projection ---------------------------------------------------------------------------------------------------------- */
+/* --- projection ------------------------------------------------------------------------------- */
 
 struct projection {
     struct mr_arena *arena;
@@ -259,7 +260,7 @@ int projector_project(struct mr_arena *arena, const struct mr_schema *from, stru
     return rc;
 }
 
-/* --- inference ------------------------------------------------------------------------------------------------------------ */
+/* --- inference -------------------------------------------------------------------------------- */
 
 /* What members have in common: their type alone, as Java's detector keeps nothing else of them. */
 struct detector {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of records and the arenas under them.
  *
- * In the flow: a task takes a batch from its pool, the plugin (or the sink's consumer) fills it, converters write into its
- * arena, the producer sends from it without copying, and the batch goes back when every record in it is settled. Thread:
- * the task's.
+ * In the flow: a task takes a batch from its pool, the plugin (or the sink's consumer) fills it,
+ * converters write into its arena, the producer sends from it without copying, and the batch goes
+ * back when every record in it is settled. Thread: the task's.
  *
- * Memory of one batch:
- * - blocks: chained, the first in the list is the one that the arena bumps through. They come from the pool's cache and
+ * Memory of one batch: - blocks: chained, the first in the list is the one that the arena bumps
+ * through. They come from the pool's cache and
  *   go back to it. What is larger than a quarter block gets a block of its own, freed when the batch is given back.
- * - records: one contiguous run, since plugins step from record to record by a stride. Its addresses must not move while
- *   the plugin holds a record, so the largest run allowed is reserved as address space, and pages are opened as needed.
+ * - records: one contiguous run, since plugins step from record to record by a stride. Its
+ *   addresses must not move while the plugin holds a record, so the largest run allowed is reserved
+ *   as address space, and pages are opened as needed.
  *
- * Invariants: pool->held is the sum of `bytes` over batches that are out; a batch that broke a rule (`over`) still gives
- * usable memory, so that plugin code which checks nothing does no harm before the task fails. */
+ * Invariants: pool->held is the sum of `bytes` over batches that are out; a batch that broke a rule
+ * (`over`) still gives usable memory, so that plugin code which checks nothing does no harm before
+ * the task fails. */
 #include "host/data/record_arena.h"
 
 #include <stdlib.h>
@@ -68,7 +70,7 @@ static void charge(struct batch *batch, size_t bytes)
     batch->pool->held += bytes;
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------ */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static struct block *block_new(enum block_kind kind, size_t size)
 {
@@ -81,7 +83,8 @@ static struct block *block_new(enum block_kind kind, size_t size)
     return block;
 }
 
-/* Memory for a request that the batch's rules refuse: the plugin may write to it. Pages cost nothing until then. */
+/* Memory for a request that the batch's rules refuse: the plugin may write to it. Pages cost
+ * nothing until then. */
 static void *scrap_new(struct batch *batch, size_t size)
 {
     size_t whole = sizeof(struct block) + size;
@@ -191,7 +194,7 @@ void *record_arena_more(struct mr_arena *arena, size_t size)
     return p != NULL ? p : scrap_new(batch, size);
 }
 
-/* --- pool -------------------------------------------------------------------------------------------------------- */
+/* --- pool ------------------------------------------------------------------------------------- */
 
 struct batch_pool *batch_pool_new(const struct mr_host *host, size_t budget_bytes,
                                   size_t max_records)
@@ -374,7 +377,7 @@ void batch_pool_free(struct batch_pool **pool)
     *pool = NULL;
 }
 
-/* --- records ----------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 /* Open at least one more record; twice as many as before where that is allowed. */
 static bool records_grow(struct batch *batch)
@@ -417,7 +420,8 @@ static const char *topic_note(struct batch *batch, const char *own)
     return own;
 }
 
-/* The batch's own copy of a topic name; equal names are one pointer as long as there are few of them. */
+/* The batch's own copy of a topic name; equal names are one pointer as long as there are few of
+ * them. */
 static const char *topic_own(struct batch *batch, const char *topic)
 {
     const char *known;
@@ -430,7 +434,8 @@ static const char *topic_own(struct batch *batch, const char *topic)
     return known != NULL ? known : topic_note(batch, topic_copy(batch, topic));
 }
 
-/* Room for one more record, or `over`; then the last one is written over, since the call fails anyhow. */
+/* Room for one more record, or `over`; then the last one is written over, since the call fails
+ * anyhow. */
 static void records_make_room(struct batch *batch)
 {
     if (records_grow(batch))
@@ -512,7 +517,7 @@ void record_arena_reject(struct mr_batch *pub, size_t i, const char *text)
     batch->last_reject = &reject->next;
 }
 
-/* --- values ------------------------------------------------------------------------------------------------------ */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static bool block_holds(const struct block *block, const char *p, size_t len)
 {
@@ -548,8 +553,8 @@ void record_arena_value(struct mr_record *pub, struct mr_value v)
     pub->value = batch_own(((struct record *)pub)->batch, v);
 }
 
-/* Room for one more header. What stands below header_count is never written again: an array may be shared with the record as it was
- * before a transform. */
+/* Room for one more header. What stands below header_count is never written again: an array may be
+ * shared with the record as it was before a transform. */
 static struct mr_header *headers_grow(struct record *rec)
 {
     uint32_t count = rec->pub.header_count;
@@ -643,7 +648,8 @@ void record_arena_topic(struct mr_record *pub, const char *topic, size_t len)
     pub->topic = known != NULL ? known : topic_note(rec->batch, copy);
 }
 
-/* Interned. Nearly always that of the record before, so its text is compared with that first; such keys live forever. */
+/* Interned. Nearly always that of the record before, so its text is compared with that first; such
+ * keys live forever. */
 static const char *offset_key_own(struct batch *batch, const char *key)
 {
     if (key == NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of records and the memory under them. A batch and everything its records point to is one arena, used again and
- * again: in steady state nothing here calls malloc. Thread: one at a time (the task's). */
+/* Batches of records and the memory under them. A batch and everything its records point to is one
+ * arena, used again and again: in steady state nothing here calls malloc. Thread: one at a time
+ * (the task's). */
 #ifndef HOST_RECORD_ARENA_H
 #define HOST_RECORD_ARENA_H
 
@@ -68,17 +69,18 @@ struct batch {
 
 struct batch_pool;
 
-/* budget_bytes caps what all batches of the pool hold together: batch_pool_take refuses beyond it. One batch alone may
- * hold up to the larger of BATCH_MAX_BYTES and twice the budget; then it is `over`.
- * max_records and BATCH_FULL_BYTES are what mr_batch_full calls full. Aborts out of memory. */
+/* budget_bytes caps what all batches of the pool hold together: batch_pool_take refuses beyond it.
+ * One batch alone may hold up to the larger of BATCH_MAX_BYTES and twice the budget; then it is
+ * `over`. max_records and BATCH_FULL_BYTES are what mr_batch_full calls full. Aborts out of
+ * memory. */
 #define BATCH_MAX_BYTES ((size_t)256 * 1024 * 1024)
 #define BATCH_FULL_BYTES ((size_t)1024 * 1024)
 #define BATCH_POOL_MAX 512 /* batches out at a time */
 struct batch_pool *batch_pool_new(const struct mr_host *host, size_t budget_bytes,
                                   size_t max_records);
 void batch_pool_free(struct batch_pool **pool); /* every batch must have been given back */
-/* An empty batch, or NULL when the budget is out (wait for reports) or memory is. Give it back when nothing points into
- * it. */
+/* An empty batch, or NULL when the budget is out (wait for reports) or memory is. Give it back when
+ * nothing points into it. */
 struct batch *batch_pool_take(struct batch_pool *pool);
 void batch_pool_give(struct batch_pool *pool, struct batch *batch);
 size_t batch_pool_bytes(const struct batch_pool *pool); /* held by batches that are out */
@@ -93,8 +95,8 @@ static inline struct record *batch_at(const struct batch *batch, size_t i)
 {
     return (struct record *)(void *)(batch->pub.records + i * batch->pub.record_size);
 }
-/* A value whose every pointer leads into the batch's arena: copied where it does not. Unknown kinds, nesting beyond 1000
- * and what does not fit set `over` and give null. */
+/* A value whose every pointer leads into the batch's arena: copied where it does not. Unknown
+ * kinds, nesting beyond 1000 and what does not fit set `over` and give null. */
 struct mr_value batch_own(struct batch *batch, struct mr_value v);
 void *batch_copy(struct batch *batch, const void *data,
                  size_t len); /* NULL and `over` when it does not fit */

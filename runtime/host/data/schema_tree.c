@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of all schemas of the process. Plugins and converters make schemas through the host's schema_make slot, on any
- * thread; whoever holds a schema compares pointers instead of structures.
+/* The table of all schemas of the process. Plugins and converters make schemas through the host's
+ * schema_make slot, on any thread; whoever holds a schema compares pointers instead of structures.
  *
- * A hash table of chains that only grow: readers walk a chain without a lock (heads are atomic, nodes never change after
- * they are published, nothing is ever removed), writers add under the mutex after looking once more. So a known schema
- * costs a hash and a comparison. Inner schemas are interned already and compare by pointer.
+ * A hash table of chains that only grow: readers walk a chain without a lock (heads are atomic,
+ * nodes never change after they are published, nothing is ever removed), writers add under the
+ * mutex after looking once more. So a known schema costs a hash and a comparison. Inner schemas are
+ * interned already and compare by pointer.
  *
- * One of the few mutable globals: pointers handed out must stay valid, and be the same for every task, until the process
- * ends, so there is no owner that could free them. The caps bound what a plugin can make it hold.
+ * One of the few mutable globals: pointers handed out must stay valid, and be the same for every
+ * task, until the process ends, so there is no owner that could free them. The caps bound what a
+ * plugin can make it hold.
  *
- * Equality is ConnectSchema's: every attribute counts, doc and default too; the order of parameters doesn't, so the order
- * that came first is the one all see. */
+ * Equality is ConnectSchema's: every attribute counts, doc and default too; the order of parameters
+ * doesn't, so the order that came first is the one all see. */
 #include "host/data/schema_tree.h"
 
 #include "host/data/values.h"
@@ -37,7 +39,7 @@ struct tree {
 
 static struct tree tree = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* --- hash and equality ------------------------------------------------------------------------------------------------ */
+/* --- hash and equality ------------------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
@@ -140,7 +142,7 @@ static const struct mr_schema *find(const struct mr_schema_spec *spec, uint64_t 
     return NULL;
 }
 
-/* --- the rules of SchemaBuilder ------------------------------------------------------------------------------------------- */
+/* --- the rules of SchemaBuilder --------------------------------------------------------------- */
 
 static uint8_t logical_of(const char *name, uint8_t kind)
 {
@@ -235,8 +237,8 @@ static int check_params(const struct mr_schema_spec *spec, struct mr_error *err)
     return MR_OK;
 }
 
-/* Does the default fit the schema as it will be? A struct's own schema can't have that default yet: it must have the same
- * fields. */
+/* Does the default fit the schema as it will be? A struct's own schema can't have that default yet:
+ * it must have the same fields. */
 static int fit_default(const struct mr_schema_spec *spec, struct mr_error *err)
 {
     const struct mr_schema schema = {
@@ -292,7 +294,7 @@ static int check_rules(const struct mr_schema_spec *spec, struct mr_error *err)
     return default_error(fit_default(spec, &cause), &cause, err);
 }
 
-/* --- making one ----------------------------------------------------------------------------------------------------------- */
+/* --- making one ------------------------------------------------------------------------------- */
 
 static size_t text_size(const char *z)
 {
@@ -322,7 +324,8 @@ static const char *copy_text(const char *z, char **to)
     return copy;
 }
 
-/* One piece of memory a schema: the node, arrays, the default's values, and texts last since they need no alignment. */
+/* One piece of memory a schema: the node, arrays, the default's values, and texts last since they
+ * need no alignment. */
 static struct node *node_new(const struct mr_schema_spec *spec, uint64_t hash, size_t bytes)
 {
     struct node *node = calloc(1, bytes);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interning of source partitions and offset keys: pairs of text that come with every record of a source.
+/* Interning of source partitions and offset keys: pairs of text that come with every record of a
+ * source.
  *
- * Sources name their partition in each record, on any task thread. So a pair that is known must be found without a lock
- * and without an allocation: an open-addressed table of pointers to immortal entries, published by one atomic pointer.
- * Writers hold the mutex, fill a free slot or build a table of twice the size; old tables stay, since a reader may be
- * inside one (all of them together are smaller than the newest).
+ * Sources name their partition in each record, on any task thread. So a pair that is known must be
+ * found without a lock and without an allocation: an open-addressed table of pointers to immortal
+ * entries, published by one atomic pointer. Writers hold the mutex, fill a free slot or build a
+ * table of twice the size; old tables stay, since a reader may be inside one (all of them together
+ * are smaller than the newest).
  *
- * This is one of the few mutable globals of the runtime: what it hands out must be the same pointer for every task and
- * live until the process ends, so it has no owner to be freed by. */
+ * This is one of the few mutable globals of the runtime: what it hands out must be the same pointer
+ * for every task and live until the process ends, so it has no owner to be freed by. */
 #include "host/data/source_partition.h"
 
 #include "base/utf8.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Source partitions and offset keys, interned for the life of the process: equal ones are one pointer. Any thread. */
+/* Source partitions and offset keys, interned for the life of the process: equal ones are one
+ * pointer. Any thread. */
 #ifndef HOST_SOURCE_PARTITION_H
 #define HOST_SOURCE_PARTITION_H
 
@@ -16,11 +17,12 @@ struct mr_source_partition {
     bool storable;     /* both are UTF-8: what is stored is JSON */
 };
 
-/* The partition of this pair; NULL when key is NULL, the text is too long, or there are SOURCE_PARTITION_MAX already.
- * Known pairs take no lock. */
+/* The partition of this pair; NULL when key is NULL, the text is too long, or there are
+ * SOURCE_PARTITION_MAX already. Known pairs take no lock. */
 const struct mr_source_partition *source_partition_intern(const char *key, const char *value);
 
-/* "{key: value}" for a message, what is not printable as \xHH, at most size - 1 bytes. Gives out. */
+/* "{key: value}" for a message, what is not printable as \xHH, at most size - 1 bytes. Gives
+ * out. */
 const char *source_partition_show(const struct mr_source_partition *part, char *out, size_t size);
 
 /* The interned copy of an offset's key; NULL as above, and when it is not UTF-8. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temporal literals of header values, in both directions. Called by values_parse for whatever begins with a digit or stands
- * in quotes, so what is too long to be one is given up after 25 characters; any thread.
+/* Temporal literals of header values, in both directions. Called by values_parse for whatever
+ * begins with a digit or stands in quotes, so what is too long to be one is given up after 25
+ * characters; any thread.
  *
- * Reading follows SimpleDateFormat: fields are numbers as DecimalFormat reads them (a sign, any script's digits, an exponent),
- * blanks may stand before each, literals must match, what follows the pattern is ignored. */
+ * Reading follows SimpleDateFormat: fields are numbers as DecimalFormat reads them (a sign, any
+ * script's digits, an exponent), blanks may stand before each, literals must match, what follows
+ * the pattern is ignored. */
 #include "host/data/temporal_text.h"
 
 #include "host/data/calendar.h"
@@ -12,7 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* --- numbers as DecimalFormat reads them ------------------------------------------------------------------------------------ */
+/* --- numbers as DecimalFormat reads them ------------------------------------------------------ */
 
 struct reader {
     const char *at;
@@ -73,7 +75,8 @@ static int32_t saturate(double d)
     return d >= 2147483647.0 ? INT32_MAX : d <= -2147483648.0 ? INT32_MIN : (int32_t)d;
 }
 
-/* digits * 10^exp as Number.intValue gives it: a whole number that fits a long loses its high bits, others saturate. */
+/* digits * 10^exp as Number.intValue gives it: a whole number that fits a long loses its high bits,
+ * others saturate. */
 static int32_t int_value(const char *digits, int count, int64_t exp, bool negative)
 {
     char text[TEMPORAL_TEXT_UNITS + 32];
@@ -119,7 +122,7 @@ static bool read_number(struct reader *r, int32_t *out)
     return true;
 }
 
-/* --- the three patterns ------------------------------------------------------------------------------------------------------- */
+/* --- the three patterns ----------------------------------------------------------------------- */
 
 static bool read_date(struct reader *r, struct calendar_fields *f)
 {
@@ -197,7 +200,7 @@ bool temporal_text_read(const char *text, size_t len, const char *rest, size_t r
     return read_pattern(*kind, &r, ms);
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 size_t temporal_text_write(int64_t ms, char out[48])
 {
@@ -215,7 +218,7 @@ size_t temporal_text_write(int64_t ms, char out[48])
                             of_day == 0 ? "" : "T", of_day == 0 ? "" : time);
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 struct mr_value temporal_text_value(uint8_t kind, int64_t ms)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text out of bytes, at the edge of the data path: file sources and StringConverter take bytes of unknown making, the rest of
- * the runtime relies on text being UTF-8. On the task's thread; no state. */
+/* Text out of bytes, at the edge of the data path: file sources and StringConverter take bytes of
+ * unknown making, the rest of the runtime relies on text being UTF-8. On the task's thread; no
+ * state. */
 #include "host/data/utf8_text.h"
 
 #include "base/utf8.h"

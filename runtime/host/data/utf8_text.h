@@ -8,7 +8,8 @@
 
 #include <millrace/record.h>
 
-/* The host's text_from slot: borrowed when it is UTF-8, else a copy in the arena with U+FFFD for each malformed part. */
+/* The host's text_from slot: borrowed when it is UTF-8, else a copy in the arena with U+FFFD for
+ * each malformed part. */
 struct mr_value utf8_text(struct mr_arena *arena, const void *bytes, size_t len);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be asked of a value without touching anything else: equality, a hash, a deep copy, well-formedness, and whether
- * it fits a schema. Called by the schema tree (defaults), by the host when a plugin hands values over, and by converters'
- * callers; on any thread.
+/* What can be asked of a value without touching anything else: equality, a hash, a deep copy,
+ * well-formedness, and whether it fits a schema. Called by the schema tree (defaults), by the host
+ * when a plugin hands values over, and by converters' callers; on any thread.
  *
- * values_check comes first for anything that a plugin made: the other functions follow its pointers and trust its kinds.
- * The texts of values_validate are Connect's to the letter, Java class names included, because users search for them. */
+ * values_check comes first for anything that a plugin made: the other functions follow its pointers
+ * and trust its kinds. The texts of values_validate are Connect's to the letter, Java class names
+ * included, because users search for them. */
 #include "host/data/values.h"
 
 #include <inttypes.h>
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 struct kind_names {
     const char *type; /* as a schema's type; NULL: no schema has it */
@@ -59,7 +60,7 @@ const char *values_schema_text(const struct mr_schema *schema, char out[VALUES_S
     return out;
 }
 
-/* --- equality ------------------------------------------------------------------------------------------------------ */
+/* --- equality --------------------------------------------------------------------------------- */
 
 static bool is_integral(uint8_t kind)
 {
@@ -206,7 +207,7 @@ uint64_t values_hash(struct mr_value v)
     return (hash_content(v) + v.kind) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* --- copying ------------------------------------------------------------------------------------------------------- */
+/* --- copying ---------------------------------------------------------------------------------- */
 
 static size_t round_up(size_t size)
 {
@@ -277,7 +278,7 @@ struct mr_value values_copy(struct mr_value v, char **to)
     return v;
 }
 
-/* --- well-formedness ------------------------------------------------------------------------------------------------ */
+/* --- well-formedness -------------------------------------------------------------------------- */
 
 static int check(struct mr_value v, int depth, struct mr_error *err);
 
@@ -375,7 +376,7 @@ int values_check(struct mr_value v, struct mr_error *err)
     return check(v, 0, err);
 }
 
-/* --- fitting a schema ------------------------------------------------------------------------------------------------ */
+/* --- fitting a schema ------------------------------------------------------------------------- */
 
 /* Where in the value we are: what the text ends with, read from the innermost place outwards. */
 struct place {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A value as one of another kind, by Connect's generous rules. Plugins and transforms ask through the host's table, and the
- * parser when it gives the members of a container one schema; on the task's thread.
+/* A value as one of another kind, by Connect's generous rules. Plugins and transforms ask through
+ * the host's table, and the parser when it gives the members of a container one schema; on the
+ * task's thread.
  *
- * Spec: org.apache.kafka.connect.data.Values.convertToBoolean to convertToTimestamp. Integers are cut down to their low bits,
- * text is read as a number or by the parser, kinds of time are converted by the name of the schema they came with. Where Java
- * fails by accident (a NullPointerException, a bare NumberFormatException) this gives MR_ERR_DATA with a text of its own. */
+ * Spec: org.apache.kafka.connect.data.Values.convertToBoolean to convertToTimestamp. Integers are
+ * cut down to their low bits, text is read as a number or by the parser, kinds of time are
+ * converted by the name of the schema they came with. Where Java fails by accident (a
+ * NullPointerException, a bare NumberFormatException) this gives MR_ERR_DATA with a text of its
+ * own. */
 #include "host/data/values.h"
 
 #include "host/data/calendar.h"
@@ -22,7 +25,7 @@ struct conversion {
     struct mr_error *err;
 };
 
-/* --- failing ------------------------------------------------------------------------------------------------------------- */
+/* --- failing ---------------------------------------------------------------------------------- */
 
 static int fail_to(const struct conversion *c, struct mr_value v, const char *what)
 {
@@ -54,7 +57,7 @@ static int fail_null_text(const struct conversion *c)
                    values_type_name(c->to->kind));
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 /* Java's cast of a double to a long. */
 static int64_t long_of_double(double d)
@@ -167,7 +170,7 @@ static int to_floating(const struct conversion *c, struct mr_value v, struct mr_
     return rc;
 }
 
-/* --- text that is parsed first -------------------------------------------------------------------------------------------------- */
+/* --- text that is parsed first ---------------------------------------------------------------- */
 
 /* A STRING becomes what it says; others stay. */
 static int parsed(const struct conversion *c, struct mr_value *v)
@@ -213,7 +216,7 @@ static int to_container(const struct conversion *c, struct mr_value v, struct mr
     return rc;
 }
 
-/* --- bytes and decimals ----------------------------------------------------------------------------------------------------------- */
+/* --- bytes and decimals ----------------------------------------------------------------------- */
 
 static int to_string(const struct conversion *c, struct mr_value v, struct mr_value *out)
 {
@@ -253,7 +256,7 @@ static int to_decimal(const struct conversion *c, struct mr_value v, struct mr_v
     return MR_OK;
 }
 
-/* --- kinds of time --------------------------------------------------------------------------------------------------------------- */
+/* --- kinds of time ---------------------------------------------------------------------------- */
 
 /* The time of day, on 1 January 1970; of a moment before our era, of that year BC. */
 static int64_t time_of_day(int64_t ms)
@@ -267,7 +270,8 @@ static int64_t time_of_day(int64_t ms)
     return c.year > 0 ? ms : (int32_t)(uint32_t)(uint64_t)(ms + calendar_ms(&bc));
 }
 
-/* What a moment is in the wanted kind, by the kind of schema it came with; false where there's no way but by its number. */
+/* What a moment is in the wanted kind, by the kind of schema it came with; false where there's no
+ * way but by its number. */
 static bool moment_of(const struct conversion *c, int64_t *ms)
 {
     uint8_t from = c->from->logical, to = c->to->logical;
@@ -318,7 +322,7 @@ static int to_time_kind(const struct conversion *c, struct mr_value v, struct mr
                           out, c->err);
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 typedef int (*convert_fn)(const struct conversion *c, struct mr_value v, struct mr_value *out);
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of text: Connect's string form, as header values are read. SimpleHeaderConverter calls it for each header, the
- * conversions for texts, and transforms for their configured values; on the task's thread.
+/* Values out of text: Connect's string form, as header values are read. SimpleHeaderConverter calls
+ * it for each header, the conversions for texts, and transforms for their configured values; on the
+ * task's thread.
  *
- * Spec: org.apache.kafka.connect.data.Values.parseString of 4.3.1, odd corners included: a text that fails to be a container
- * is a STRING, what follows a number or a closed container at the top is ignored, blanks in front of a delimiter are skipped
- * but a blank token in front of a broken container is the result. The parser of tokens works as Java's does: one token of
- * lookahead that remembers no blanks it skipped; see can_consume, mark and rewind_to.
+ * Spec: org.apache.kafka.connect.data.Values.parseString of 4.3.1, odd corners included: a text
+ * that fails to be a container is a STRING, what follows a number or a closed container at the top
+ * is ignored, blanks in front of a delimiter are skipped but a blank token in front of a broken
+ * container is the result. The parser of tokens works as Java's does: one token of lookahead that
+ * remembers no blanks it skipped; see can_consume, mark and rewind_to.
  *
- * Results: MR_OK; NO where Java throws DataException, which ends at the top as a STRING; or a negative code, where Java runs
- * out of stack or memory. Recursion ends at VALUES_MAX_DEPTH. Each token is read at most a handful of times. */
+ * Results: MR_OK; NO where Java throws DataException, which ends at the top as a STRING; or a
+ * negative code, where Java runs out of stack or memory. Recursion ends at VALUES_MAX_DEPTH. Each
+ * token is read at most a handful of times. */
 #include "host/data/values.h"
 
 #include "host/data/decimal_text.h"
@@ -45,7 +48,7 @@ struct parsed {
     struct mr_value value;
 };
 
-/* --- tokens -------------------------------------------------------------------------------------------------------------- */
+/* --- tokens ----------------------------------------------------------------------------------- */
 
 static bool is_delimiter(char c)
 {
@@ -143,7 +146,7 @@ static bool is_literal(struct parser *p, bool inside, const char *word)
     return false;
 }
 
-/* --- results --------------------------------------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 static int give(struct parser *p, struct parsed *out, uint8_t kind, struct mr_value v)
 {
@@ -167,7 +170,7 @@ static int give_integer(struct parser *p, struct parsed *out, int64_t i)
     return give(p, out, kind, mr_int_of(kind, i));
 }
 
-/* --- numbers and temporal literals ------------------------------------------------------------------------------------------- */
+/* --- numbers and temporal literals ------------------------------------------------------------ */
 
 /* A sign and up to 18 ASCII digits. */
 static bool short_integer(struct token t, int64_t *out)
@@ -256,7 +259,7 @@ static int parse_word(struct parser *p, bool inside, struct token t, struct pars
     return give_text(p, out, p->text, p->len);
 }
 
-/* --- quoted texts ---------------------------------------------------------------------------------------------------------------- */
+/* --- quoted texts ----------------------------------------------------------------------------- */
 
 /* Tokens that follow each other in the text are not copied. */
 static void quoted_add(struct text_buf *copy, struct token *all, struct token t)
@@ -285,7 +288,7 @@ static int parse_quoted(struct parser *p, struct parsed *out)
     return rc == NO ? give_text(p, out, all.p, all.len) : rc;
 }
 
-/* --- containers ------------------------------------------------------------------------------------------------------------------- */
+/* --- containers ------------------------------------------------------------------------------- */
 
 static int parse(struct parser *p, bool inside, struct parsed *out);
 
@@ -502,7 +505,7 @@ static int parse(struct parser *p, bool inside, struct parsed *out)
     return parse_unquoted(p, inside, out);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 /* What the first characters tell: plain words are by far the most. */
 static bool is_plain_text(const char *text, size_t len)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connect's string form of a value, which values_parse reads again: what SimpleHeaderConverter writes, and Cast and others
- * use. On the task's thread; a STRING is borrowed, all else stands in the arena.
+/* Connect's string form of a value, which values_parse reads again: what SimpleHeaderConverter
+ * writes, and Cast and others use. On the task's thread; a STRING is borrowed, all else stands in
+ * the arena.
  *
- * Spec: Values.convertToString. Scalars have Java's toString; texts within containers are quoted, with \ before \ and ";
- * kinds of time print by the size of their moment and not by their schema; a struct prints defaults. */
+ * Spec: Values.convertToString. Scalars have Java's toString; texts within containers are quoted,
+ * with \ before \ and "; kinds of time print by the size of their moment and not by their schema; a
+ * struct prints defaults. */
 #include "host/data/values.h"
 
 #include "host/data/temporal_text.h"

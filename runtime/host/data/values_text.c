@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's toString of every kind of value: what StringConverter and FileStreamSink write, and what JsonConverter asks for
- * when it writes a fraction. Any thread; no state.
+/* Java's toString of every kind of value: what StringConverter and FileStreamSink write, and what
+ * JsonConverter asks for when it writes a fraction. Any thread; no state.
  *
- * Floating point: the fewest digits that read back as the same number, the nearest of them, laid out as Double.toString
- * does. (JDK 17 sometimes prints a digit more; JDK 19 and later print what this does.)
+ * Floating point: the fewest digits that read back as the same number, the nearest of them, laid
+ * out as Double.toString does. (JDK 17 sometimes prints a digit more; JDK 19 and later print what
+ * this does.)
  * Decimals: base 256 to base 10^18, quadratic in the length, hence VALUES_MAX_DECIMAL.
- * Dates: java.util.Date.toString in UTC, which counts in the Julian calendar before 15 October 1582. */
+ * Dates: java.util.Date.toString in UTC, which counts in the Julian calendar before 15 October
+ * 1582. */
 #include "host/data/values.h"
 
 #include "host/data/calendar.h"
@@ -14,7 +16,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* --- floating point --------------------------------------------------------------------------------------------------- */
+/* --- floating point --------------------------------------------------------------------------- */
 
 /* 0.d1d2…dn × 10^(exp + 1), d1 not 0. */
 struct digits {
@@ -44,8 +46,8 @@ static bool reads_back(const char *text, double d, bool single)
     return single ? strtof(text, NULL) == (float)d : strtod(text, NULL) == d;
 }
 
-/* Below a power of two numbers lie twice as dense as above it, so the nearest text of n digits may read back as the
- * neighbour below while the next one up reads back right. Text is "d.ddde±x". */
+/* Below a power of two numbers lie twice as dense as above it, so the nearest text of n digits may
+ * read back as the neighbour below while the next one up reads back right. Text is "d.ddde±x". */
 static bool next_up_reads_back(char *text, double d, bool single)
 {
     char *end = strchr(text, 'e');
@@ -76,8 +78,8 @@ static void digits_put(struct digits *out, uint64_t n)
     memcpy(out->d, p, (size_t)out->count);
 }
 
-/* Numbers such as 12.34: an integer of at most 15 digits, divided by a small power of ten, is rounded once only; so if
- * that gives d, these are its digits. */
+/* Numbers such as 12.34: an integer of at most 15 digits, divided by a small power of ten, is
+ * rounded once only; so if that gives d, these are its digits. */
 static bool digits_easy(struct digits *out, double d, bool single)
 {
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
@@ -100,8 +102,8 @@ static bool digits_easy(struct digits *out, double d, bool single)
     return false;
 }
 
-/* Digits of a finite d > 0. Normal numbers need not be tried below the digits that every decimal text survives; a single
- * digit is never enough for Java. */
+/* Digits of a finite d > 0. Normal numbers need not be tried below the digits that every decimal
+ * text survives; a single digit is never enough for Java. */
 static void digits_of(struct digits *out, double d, bool single)
 {
     double least = single ? 1.1754943508222875e-38 : 2.2250738585072014e-308;
@@ -135,7 +137,8 @@ static size_t put_zeros(char *out, size_t at, int count)
     return at;
 }
 
-/* Java's layout: plain from 10^-3 up to below 10^7, else d.dddEx; always at least one digit after the point. */
+/* Java's layout: plain from 10^-3 up to below 10^7, else d.dddEx; always at least one digit after
+ * the point. */
 static size_t digits_layout(char *out, size_t at, const struct digits *g)
 {
     int whole = g->exp + 1; /* digits before the point, in plain layout */
@@ -185,7 +188,7 @@ size_t values_float_text(float f, char out[32])
     return floating_text((double)f, true, out);
 }
 
-/* --- decimals ----------------------------------------------------------------------------------------------------------- */
+/* --- decimals --------------------------------------------------------------------------------- */
 
 #define LIMB UINT64_C(1000000000000000000) /* 10^18 */
 #define MAX_WORDS (VALUES_MAX_DECIMAL / 8 + 1)
@@ -230,7 +233,8 @@ static uint64_t divide(uint64_t *words, size_t *count)
     return (uint64_t)rest;
 }
 
-/* Decimal digits of the magnitude, without leading zeros ("0" for none), written to the end of room. */
+/* Decimal digits of the magnitude, without leading zeros ("0" for none), written to the end of
+ * room. */
 static char *unscaled_digits(uint64_t *words, size_t count, char *end)
 {
     char *p = end;
@@ -298,7 +302,7 @@ static void add_decimal(struct text_buf *t, const struct mr_decimal *d)
     decimal_layout(t, (d->bytes[0] & 0x80) != 0, first, (size_t)(digits + room - first), d->scale);
 }
 
-/* --- dates ---------------------------------------------------------------------------------------------------------------- */
+/* --- dates ------------------------------------------------------------------------------------ */
 
 static void add_date(struct text_buf *t, int64_t ms)
 {
@@ -320,7 +324,7 @@ static void add_date(struct text_buf *t, int64_t ms)
     text_buf_puts(t, out);
 }
 
-/* --- the rest ------------------------------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void add_base64(struct text_buf *t, const unsigned char *p, size_t len)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ack window of a source task: a queue of batches and a frontier inside the first.
  *
- * source_task pushes each batch before it sends from it, settles records as their delivery reports arrive (in any order),
- * and advances the frontier after each walk of reports. There is no ring of its own to grow: the records are the ring, and
- * the pool's budget bounds them. A batch is kept until the frontier has passed it, also when all of its records are
- * settled, so that everything from the first unsettled record on can be sent again in order.
+ * source_task pushes each batch before it sends from it, settles records as their delivery reports
+ * arrive (in any order), and advances the frontier after each walk of reports. There is no ring of
+ * its own to grow: the records are the ring, and the pool's budget bounds them. A batch is kept
+ * until the frontier has passed it, also when all of its records are settled, so that everything
+ * from the first unsettled record on can be sent again in order.
  *
- * Committable offsets stand in a table by the partition's index; `fresh` chains those that were not taken yet. Thread: the
- * task's. */
+ * Committable offsets stand in a table by the partition's index; `fresh` chains those that were not
+ * taken yet. Thread: the task's. */
 #include "host/task/ack_window.h"
 
 #include <stdlib.h>
@@ -122,7 +123,8 @@ static bool note_offset(struct ack_window *w, const struct record *rec)
     return true;
 }
 
-/* Move over the settled records of the first batch. Of a run with one partition only the last offset counts. */
+/* Move over the settled records of the first batch. Of a run with one partition only the last
+ * offset counts. */
 static bool advance_in_head(struct ack_window *w)
 {
     const struct record *last = NULL;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ledger of a sink task.
  *
- * sink_task stages each message before it is handed to put, and accepts the stage when put returned MR_OK; what is
- * committed is read from here and never from librdkafka's stored positions, which its batch call may move wrongly next to
- * pause, seek and rebalance. Entries stand per topic in an array by partition number: messages come in runs of one
- * partition, so the last entry is remembered and a lookup costs two comparisons. Thread: the task's. */
+ * sink_task stages each message before it is handed to put, and accepts the stage when put returned
+ * MR_OK; what is committed is read from here and never from librdkafka's stored positions, which
+ * its batch call may move wrongly next to pause, seek and rebalance. Entries stand per topic in an
+ * array by partition number: messages come in runs of one partition, so the last entry is
+ * remembered and a lookup costs two comparisons. Thread: the task's. */
 #include "host/task/ledger.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ struct entry {
 
 struct topic {
     char *name;
-    /* The consumer's pointer for this name, once it is known. It ends with a revocation: the next consumer may have another
-     * name there. */
+    /* The consumer's pointer for this name, once it is known. It ends with a revocation: the next
+     * consumer may have another name there. */
     const char *seen;
     struct entry *entries;
     size_t entry_count;
@@ -198,7 +199,8 @@ size_t ledger_count(const struct ledger *l)
     return l->assigned;
 }
 
-/* The consumer's topic pointers are stable, so the second lookup of a name compares pointers only. */
+/* The consumer's topic pointers are stable, so the second lookup of a name compares pointers
+ * only. */
 static struct entry *entry_of_message(struct ledger *l, const char *name, int32_t partition)
 {
     if (l->last != NULL && l->last_topic == name && l->last_partition == partition)

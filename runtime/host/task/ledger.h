@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a sink task stands in each of its partitions: the truth from which offsets are committed and positions are sought.
- * Pure; one owner (the task's thread).
+/* Where a sink task stands in each of its partitions: the truth from which offsets are committed
+ * and positions are sought. Pure; one owner (the task's thread).
  *
  * For each assigned partition:  committed ≤ next ≤ staged
  *   staged     behind the batch in hand (converted, not yet accepted by put)
- *   next       behind what put accepted: where reading goes on, and what may be committed once flush returned MR_OK
+ *   next       behind what put accepted: where reading goes on, and what may be committed once
+ *              flush returned MR_OK
  *   committed  what the group has, as far as known
  */
 #ifndef HOST_LEDGER_H
@@ -19,10 +20,12 @@ struct ledger;
 struct ledger *ledger_new(void); /* aborts out of memory */
 void ledger_free(struct ledger **l);
 
-/* Partitions that came: parts[i].offset is the committed offset, or LEDGER_UNKNOWN. One that is known begins anew. */
+/* Partitions that came: parts[i].offset is the committed offset, or LEDGER_UNKNOWN. One that is
+ * known begins anew. */
 int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size_t count,
                   struct mr_error *err);
-/* Partitions that went: forgotten, with all that was staged or sent for commit. Unknown ones are passed over. */
+/* Partitions that went: forgotten, with all that was staged or sent for commit. Unknown ones are
+ * passed over. */
 void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, size_t count);
 size_t ledger_count(const struct ledger *l);
 bool ledger_has(const struct ledger *l, const char *topic, int32_t partition);
@@ -31,20 +34,22 @@ const char *ledger_topic(const struct ledger *l,
 int64_t ledger_position(const struct ledger *l, const char *topic,
                         int32_t partition); /* as ledger_positions, of one that is ours */
 
-/* A message of the batch in hand. false: the partition is not ours, or the message lies below what put has accepted
- * already; it must not be delivered. topic: the consumer's pointer. */
+/* A message of the batch in hand. false: the partition is not ours, or the message lies below what
+ * put has accepted already; it must not be delivered. topic: the consumer's pointer. */
 bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_t offset);
-/* The log of a partition ended before the position, and reading goes on at `next`, below it. The group's offset counts as
- * that, so that what is put from here on is committed over it. */
+/* The log of a partition ended before the position, and reading goes on at `next`, below it. The
+ * group's offset counts as that, so that what is put from here on is committed over it. */
 void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t next);
 void ledger_accept(struct ledger *l); /* put took the batch */
 void ledger_reject(struct ledger *l); /* it will be read again */
 
-/* Fill out (room for ledger_count entries) with where to read on in every partition: its next offset; before the first batch
- * was accepted the first message that was staged, so that one which was not delivered is read again; LEDGER_UNKNOWN when there
- * was none yet. The topics are the ledger's own, valid until the partition goes. */
+/* Fill out (room for ledger_count entries) with where to read on in every partition: its next
+ * offset; before the first batch was accepted the first message that was staged, so that one which
+ * was not delivered is read again; LEDGER_UNKNOWN when there was none yet. The topics are the
+ * ledger's own, valid until the partition goes. */
 size_t ledger_positions(const struct ledger *l, struct consumer_partition *out);
-/* Those whose next lies above what is committed. only: just these partitions (of only_count), NULL = all. */
+/* Those whose next lies above what is committed. only: just these partitions (of only_count), NULL
+ * = all. */
 size_t ledger_uncommitted(const struct ledger *l, const struct consumer_partition *only,
                           size_t only_count, struct consumer_partition *out);
 /* The group has them now. */

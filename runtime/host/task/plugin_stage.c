@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes, starts and stops the plugins that a pipeline is made of, whatever their kind. Called by pipeline.c and transform_chain.c
- * at a task's start and end, on its thread; what their slots do in between is theirs to call. */
+/* Makes, starts and stops the plugins that a pipeline is made of, whatever their kind. Called by
+ * pipeline.c and transform_chain.c at a task's start and end, on its thread; what their slots do in
+ * between is theirs to call. */
 #include "host/task/plugin_stage.h"
 
 #include "model/config_def.h"

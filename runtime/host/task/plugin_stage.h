@@ -20,15 +20,16 @@ struct stage_owner {
     int stop_fd;
 };
 
-/* Make an instance of plugin by config (its own, without prefix), check it and start it. shown: the prefix of its keys, for
- * texts of its own checks. plugin_stage_stop is due also after a failure. */
+/* Make an instance of plugin by config (its own, without prefix), check it and start it. shown: the
+ * prefix of its keys, for texts of its own checks. plugin_stage_stop is due also after a
+ * failure. */
 int plugin_stage_start(struct plugin_stage *stage, const struct stage_owner *owner,
                        const struct plugin *plugin, const struct props *config, const char *shown,
                        struct mr_error *err);
 void plugin_stage_stop(struct plugin_stage *stage);
 
-/* Has the plugin's own check anything against the value of a key? shown: how its text is to name it. MR_OK also when it has no
- * check, or the key no value. */
+/* Has the plugin's own check anything against the value of a key? shown: how its text is to name
+ * it. MR_OK also when it has no check, or the key no value. */
 int plugin_stage_judge(const struct instance *inst, const char *key, const char *shown,
                        struct mr_error *err);
 

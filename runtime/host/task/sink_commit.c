@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sink task commits, and when: flush, then the ledger's offsets. At each interval without waiting for the answer, before
- * partitions go with waiting for it. Thread: the task's.
+/* What a sink task commits, and when: flush, then the ledger's offsets. At each interval without
+ * waiting for the answer, before partitions go with waiting for it. Thread: the task's.
  *
- * Invariant (promise 1): a committed offset never exceeds what put accepted and a flush after it made durable. */
+ * Invariant (promise 1): a committed offset never exceeds what put accepted and a flush after it
+ * made durable. */
 #include "base/clock.h"
 #include "host/task/sink_task_priv.h"
 
@@ -11,12 +12,12 @@
 #define LOGGER "host.task.sink"
 #include "base/log.h"
 
-/* Of the graceful time, when the last commit must be over, and what it gets at least. With brokers away it lasts as long as it
- * may. */
+/* Of the graceful time, when the last commit must be over, and what it gets at least. With brokers
+ * away it lasts as long as it may. */
 #define COMMIT_TENTHS 7
 #define LATE_COMMIT_MS 200
 
-/* --- lists of partitions -------------------------------------------------------------------------------------------- */
+/* --- lists of partitions ---------------------------------------------------------------------- */
 
 static bool grow(struct consumer_partition **list, size_t *cap, size_t want)
 {
@@ -44,9 +45,10 @@ bool sink_commit_room(struct sink_task *s)
     return false;
 }
 
-/* --- flush and commit ---------------------------------------------------------------------------------------------- */
+/* --- flush and commit ------------------------------------------------------------------------- */
 
-/* The plugin makes durable what put accepted, or says what of it is. parts, *count: on MR_OK what may be committed. */
+/* The plugin makes durable what put accepted, or says what of it is. parts, *count: on MR_OK what
+ * may be committed. */
 static int ask_plugin(struct sink_task *s, struct consumer_partition *parts, size_t *count,
                       struct mr_error *err)
 {
@@ -72,8 +74,9 @@ static size_t up_to_here(const struct sink_task *s, struct consumer_partition *p
     return kept;
 }
 
-/* offer: lend the consumer meanwhile; not inside the consumer's own callbacks. Gives how many of parts may be committed, from the
- * front. A flush that fails for good ends the task also inside a revocation: it could never commit again. */
+/* offer: lend the consumer meanwhile; not inside the consumer's own callbacks. Gives how many of
+ * parts may be committed, from the front. A flush that fails for good ends the task also inside a
+ * revocation: it could never commit again. */
 static size_t flush(struct sink_task *s, struct consumer_partition *parts, size_t count, bool offer)
 {
     const struct mr_sink *sink = &s->task->plugin->sink;

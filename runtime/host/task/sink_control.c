@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sink's plugin and the framework tell each other about partitions: open and close one way; pause, resume, seek, an earlier put
- * or commit the other. Thread: the task's.
+/* What a sink's plugin and the framework tell each other about partitions: open and close one way;
+ * pause, resume, seek, an earlier put or commit the other. Thread: the task's.
  *
  *   open, put, flush, pre_commit ─ mr_sink_… ─► wishes ─when the slot has returned─► consumer and ledger
  *
- * While a slot runs the consumer may be control's (see sink_consumer.c), so wishes wait; of two for one partition the newer holds. */
+ * While a slot runs the consumer may be control's (see sink_consumer.c), so wishes wait; of two for
+ * one partition the newer holds. */
 #include "base/clock.h"
 #include "host/task/sink_task_priv.h"
 
@@ -14,7 +15,7 @@
 #define LOGGER "host.task.sink"
 #include "base/log.h"
 
-/* --- what the plugin wishes ------------------------------------------------------------------------------------------- */
+/* --- what the plugin wishes ------------------------------------------------------------------- */
 
 static bool assigned(const struct sink_task *s, const char *topic, int32_t partition)
 {
@@ -143,7 +144,7 @@ bool sink_control_apply(struct sink_task *s)
     return true;
 }
 
-/* --- partitions come and go ------------------------------------------------------------------------------------------- */
+/* --- partitions come and go ------------------------------------------------------------------- */
 
 /* As the plugin sees them. Caller frees parts; NULL out of memory is a bug's worth. */
 static struct mr_partition_list list_of(const struct consumer_partition *parts, size_t count)
@@ -158,8 +159,8 @@ static struct mr_partition_list list_of(const struct consumer_partition *parts, 
         .host = &host_api_table, .parts = (char *)own, .part_size = sizeof(*own), .count = count};
 }
 
-/* Without a lease no code of the plugin's runs: it hears of these when there is one again. The consumer, whose names they bear, may be
- * gone by then. */
+/* Without a lease no code of the plugin's runs: it hears of these when there is one again. The
+ * consumer, whose names they bear, may be gone by then. */
 static void add_all(struct sink_task *s, struct sink_parts *list,
                     const struct consumer_partition *parts, size_t count)
 {
@@ -261,14 +262,15 @@ void sink_control_deinit(struct sink_task *s)
     free(s->unopened.items);
 }
 
-/* --- what may be committed ----------------------------------------------------------------------------------------------- */
+/* --- what may be committed -------------------------------------------------------------------- */
 
 static bool same(const struct mr_partition *said, const struct consumer_partition *asked)
 {
     return said->topic == asked->topic && said->partition == asked->partition;
 }
 
-/* Of what was asked the plugin may lower offsets; whatever else it says is not committed. Gives how many are left in parts. */
+/* Of what was asked the plugin may lower offsets; whatever else it says is not committed. Gives how
+ * many are left in parts. */
 static size_t judge(struct sink_task *s, const struct mr_partition_list *said,
                     struct consumer_partition *parts, size_t count)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Client settings as Kafka Connect builds them: its own defaults for tasks, then the worker's producer. or consumer.
- * prefix, then the connector's override. The layering itself is kafka/client_conf's. Called at a task's start. */
+/* Client settings as Kafka Connect builds them: its own defaults for tasks, then the worker's
+ * producer. or consumer. prefix, then the connector's override. The layering itself is
+ * kafka/client_conf's. Called at a task's start. */
 #include "host/task/task_client.h"
 
 #include "kafka/client_conf.h"
@@ -60,10 +61,10 @@ static bool within(const struct props *java, const char *key, int64_t least, int
     return n >= least && n <= most;
 }
 
-/* Order within a partition (promise 1): librdkafka builds the next request while one is in flight, and without idempotence a
- * request that the broker refused for now (a leader that moved) is sent again behind it. Java's producer keeps order with
- * one request in flight alone, so Connect can leave idempotence off; here it is on, unless the user said otherwise or set
- * what rules it out. */
+/* Order within a partition (promise 1): librdkafka builds the next request while one is in flight,
+ * and without idempotence a request that the broker refused for now (a leader that moved) is sent
+ * again behind it. Java's producer keeps order with one request in flight alone, so Connect can
+ * leave idempotence off; here it is on, unless the user said otherwise or set what rules it out. */
 static int keep_order(struct props *java)
 {
     const char *acks = props_get(java, "acks");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The effective Java settings of a task's Kafka clients. Pure.
- * Spec: org.apache.kafka.connect.runtime.Worker (baseProducerConfigs, baseConsumerConfigs); reference worker-config 7. */
+ * Spec: org.apache.kafka.connect.runtime.Worker (baseProducerConfigs, baseConsumerConfigs);
+ * reference worker-config 7. */
 #ifndef HOST_TASK_CLIENT_H
 #define HOST_TASK_CLIENT_H
 
@@ -28,13 +29,13 @@ int task_client_consumer(const struct task_client_spec *spec, struct props *java
 /* The client.id that a sink's consumer has, if the user sets no other: this task's alone. */
 void task_client_consumer_id(const struct task_client_spec *spec, char *out, size_t size);
 
-/* A number among settings: fallback when it is absent or no whole number in min..max (who checked the configuration has
- * complained already). */
+/* A number among settings: fallback when it is absent or no whole number in min..max (who checked
+ * the configuration has complained already). */
 int64_t task_client_number(const struct props *props, const char *key, int64_t fallback,
                            int64_t min, int64_t max);
 
-/* Bytes of records that may be on their way to the broker: buffer.memory of the producer's settings, Java's default
- * 32 MiB, at least 256 KiB. */
+/* Bytes of records that may be on their way to the broker: buffer.memory of the producer's
+ * settings, Java's default 32 MiB, at least 256 KiB. */
 size_t task_client_budget(const struct props *java);
 
 #endif

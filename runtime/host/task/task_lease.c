@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's lease, as a task sees it. Between control, which says that the lease is lost or renewed, and the task's thread,
- * which asks before it begins anything that others could see, stand three words under the task's lock.
+/* The host's lease, as a task sees it. Between control, which says that the lease is lost or
+ * renewed, and the task's thread, which asks before it begins anything that others could see, stand
+ * three words under the task's lock.
  *
  *   ACTIVE ─task_lease_rest─► RESTING ─task_lease_act, lease held─► ACTIVE
  *                                └───── act, lease lost: stays
  *
- * Control counts a task as quiet while it is RESTING under a lost lease. No step of the thread can fall between: from RESTING
- * only act leads on, and it looks at the lease under the same lock (promise 1: when all are quiet the hard end of the lease is
- * lifted, and until it is renewed none of them polls, puts, sends or commits). */
+ * Control counts a task as quiet while it is RESTING under a lost lease. No step of the thread can
+ * fall between: from RESTING only act leads on, and it looks at the lease under the same lock
+ * (promise 1: when all are quiet the hard end of the lease is lifted, and until it is renewed none
+ * of them polls, puts, sends or commits). */
 #include "base/clock.h"
 #include "host/task/task_priv.h"
 

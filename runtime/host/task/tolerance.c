@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* errors.*: called by the pipeline for what a stage refused, by the sink loop for what put refused, and by the sender for what a
- * topic can't take. A skipped record counts as done, so its offset is stored in order with the others. Without errors.log.enable the
- * log says so at once and then only now and then, since a topic full of bad records must not fill a disk. Thread: the task's. */
+/* errors.*: called by the pipeline for what a stage refused, by the sink loop for what put refused,
+ * and by the sender for what a topic can't take. A skipped record counts as done, so its offset is
+ * stored in order with the others. Without errors.log.enable the log says so at once and then only
+ * now and then, since a topic full of bad records must not fill a disk. Thread: the task's. */
 #include "host/task/tolerance.h"
 
 #include "base/clock.h"
@@ -69,7 +70,7 @@ void tolerance_place(const struct failure *failure, char *out, size_t size)
                  failure->class_name, rec->pub.topic);
 }
 
-/* --- reports ----------------------------------------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 static void show_text(const struct record *rec, struct mr_value v, char *out, size_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to a record that can't be processed: it is tried again, reported, and then skipped and counted, or the task fails.
+/* What happens to a record that can't be processed: it is tried again, reported, and then skipped
+ * and counted, or the task fails.
  * Owner: the task's thread.
  * Spec: org.apache.kafka.connect.runtime.errors.RetryWithToleranceOperator, LogReporter. */
 #ifndef HOST_TOLERANCE_H
@@ -40,16 +41,17 @@ struct tolerance {
 /* Read errors.*; what is borrowed is the caller's to fill in. */
 int tolerance_init(struct tolerance *t, const struct props *config, struct mr_error *err);
 
-/* A stage failed for one record for good: it is reported (log, dead letters). true: skip it, err is cleared. false: the task must
- * fail, and err has become the failure to show: "Tolerance exceeded in error handler", then a line "Caused by: <class>: <text>",
- * or what kept its letter from being written. */
+/* A stage failed for one record for good: it is reported (log, dead letters). true: skip it, err is
+ * cleared. false: the task must fail, and err has become the failure to show: "Tolerance exceeded
+ * in error handler", then a line "Caused by: <class>: <text>", or what kept its letter from being
+ * written. */
 bool tolerance_skips(struct tolerance *t, const struct failure *failure, struct mr_error *err);
 
 /* "VALUE_CONVERTER of JsonConverter, record t-0@15" and the like. */
 void tolerance_place(const struct failure *failure, char *out, size_t size);
 
-/* A stage asked for another try, at now_ms; the first of them was at since_ms, and tries says which one this is, from 1. How long
- * to wait before it; -1: no more. */
+/* A stage asked for another try, at now_ms; the first of them was at since_ms, and tries says which
+ * one this is, from 1. How long to wait before it; -1: no more. */
 int64_t tolerance_retry_in(const struct tolerance *t, int64_t since_ms, unsigned tries,
                            int64_t now_ms);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks for a topic before the first record goes to it, and creates it by the rules of its group (model/topic_groups). Called by
- * sender.c, on the task's thread.
+/* Looks for a topic before the first record goes to it, and creates it by the rules of its group
+ * (model/topic_groups). Called by sender.c, on the task's thread.
  *
- * What is there, or was created meanwhile by somebody else, is not looked at again. Where Connect fails the task it fails here,
- * with the same text: rights that are missing, settings that the brokers refuse, no answer within default.api.timeout.ms. An
- * answer that may come out differently soon (a broker too few while they start) is asked for again for some seconds. The admin
- * client lives from the first unknown topic of a batch to the end of that batch: most tasks need it once. */
+ * What is there, or was created meanwhile by somebody else, is not looked at again. Where Connect
+ * fails the task it fails here, with the same text: rights that are missing, settings that the
+ * brokers refuse, no answer within default.api.timeout.ms. An answer that may come out differently
+ * soon (a broker too few while they start) is asked for again for some seconds. The admin client
+ * lives from the first unknown topic of a batch to the end of that batch: most tasks need it
+ * once. */
 #include "host/task/topic_create.h"
 
 #include "base/buf.h"
@@ -35,7 +37,7 @@ struct topic_create {
     int64_t answer_ms;
 };
 
-/* --- texts --------------------------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static const char *number(int n, char *out, size_t size)
 {
@@ -77,7 +79,7 @@ static int not_authorised(const struct topic_group *group, const char *topic, st
     return MR_ERR_FATAL;
 }
 
-/* --- asking -------------------------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 typedef int (*ask_fn)(struct topic_create *t, const struct topic_group *group, const char *topic,
                       struct mr_error *err);
@@ -100,8 +102,9 @@ static int ask_create(struct topic_create *t, const struct topic_group *group, c
     return topic_admin_create(t->admin, &spec, ASK_MS, err);
 }
 
-/* Ask until there is an answer that stays; MR_ERR_RETRY: there was none in time; MR_ERR_FULL: called off. What comes back before
- * the request's time is up is an answer, if not a lasting one. */
+/* Ask until there is an answer that stays; MR_ERR_RETRY: there was none in time; MR_ERR_FULL:
+ * called off. What comes back before the request's time is up is an answer, if not a lasting
+ * one. */
 static int ask(struct topic_create *t, ask_fn request, const struct topic_group *group,
                const char *topic, struct mr_error *err)
 {
@@ -201,7 +204,7 @@ void topic_create_rest(struct topic_create *topics)
         topic_admin_free(&topics->admin);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int open_client(struct topic_create *t, struct mr_error *err)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms between source and converters, and between converters and sink. Called by pipeline.c for each record, on the
- * task's thread.
+/* The transforms between source and converters, and between converters and sink. Called by
+ * pipeline.c for each record, on the task's thread.
  *
  *   record ─► [predicate? ─► transform] ─► [predicate? ─► transform] ─► …      each may change it, drop it, or fail
  *
- * A transform changes the record in place, and shares what it leaves alone; before it runs, the record's plain members are kept, and
- * put back when it fails. Each alias has instances of its own, a predicate one for each transform that names it. */
+ * A transform changes the record in place, and shares what it leaves alone; before it runs, the
+ * record's plain members are kept, and put back when it fails. Each alias has instances of its own,
+ * a predicate one for each transform that names it. */
 #include "host/task/transform_chain.h"
 
 #include "host/plugin_places.h"

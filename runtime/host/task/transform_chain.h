@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms of a connector, in order, each for the records its predicate lets through. Owner: the task's thread.
+/* The transforms of a connector, in order, each for the records its predicate lets through. Owner:
+ * the task's thread.
  * Spec: org.apache.kafka.connect.runtime.TransformationChain, TransformationStage. */
 #ifndef HOST_TRANSFORM_CHAIN_H
 #define HOST_TRANSFORM_CHAIN_H
@@ -10,7 +11,8 @@
 
 struct transform_chain;
 
-/* config: the connector's; plugins: where they are (plugin_places.h). Both borrowed for the call. */
+/* config: the connector's; plugins: where they are (plugin_places.h). Both borrowed for the
+ * call. */
 struct transform_chain *transform_chain_new(const struct stage_owner *owner,
                                             const struct props *config, const json_t *plugins,
                                             struct mr_error *err);
@@ -19,8 +21,8 @@ size_t transform_chain_length(const struct transform_chain *chain);
 int transform_chain_check(const struct transform_chain *chain,
                           struct mr_error *err); /* as plugin_stage_check */
 
-/* Apply those from *at on. MR_OK, MR_DROP, or a negative code: then *at says which one failed, and the record is what it was
- * before that one. Call again with the same *at for another try. */
+/* Apply those from *at on. MR_OK, MR_DROP, or a negative code: then *at says which one failed, and
+ * the record is what it was before that one. Call again with the same *at for another try. */
 int transform_chain_apply(struct transform_chain *chain, struct record *rec, size_t *at,
                           struct mr_error *err);
 const char *transform_chain_class(const struct transform_chain *chain, size_t at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame around the policies: names become numbers on the way in (round_table), lists again on the way out, and what a
- * leader remembers lives here. Called by member.c on the group thread once a round, by the leader only. */
+/* The frame around the policies: names become numbers on the way in (round_table), lists again on
+ * the way out, and what a leader remembers lives here. Called by member.c on the group thread once
+ * a round, by the leader only. */
 #include "worker/group/assignor.h"
 
 #include "worker/group/assignor_private.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- keys ---------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 void keys_add(struct round_table *table, struct keys *keys, uint64_t key)
 {
@@ -95,7 +96,7 @@ void keys_deinit(struct keys *keys)
     *keys = (struct keys){0};
 }
 
-/* --- names --------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static int by_name(const void *pa, const void *pb)
 {
@@ -159,7 +160,7 @@ void keys_write(struct round_table *table, const struct keys *keys, struct work_
             table->failed = true;
 }
 
-/* --- lists of texts ------------------------------------------------------------------------------------------------ */
+/* --- lists of texts --------------------------------------------------------------------------- */
 
 bool text_list_has(const struct text_list *list, const char *text)
 {
@@ -189,7 +190,7 @@ void text_list_deinit(struct text_list *list)
     *list = (struct text_list){0};
 }
 
-/* --- the table of a round ------------------------------------------------------------------------------------------ */
+/* --- the table of a round --------------------------------------------------------------------- */
 
 static size_t add_names(const char **names, size_t count, const struct work_list *list)
 {
@@ -318,7 +319,7 @@ void round_table_duplicated(struct round_table *table, struct keys *duplicated)
     keys_sort(duplicated);
 }
 
-/* --- the plan ------------------------------------------------------------------------------------------------------ */
+/* --- the plan --------------------------------------------------------------------------------- */
 
 void assignor_plan_deinit(struct assignor_plan *plan)
 {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who runs what: the leader's duty, as a function of what it knows when a round begins and of what it remembers from rounds
- * that it led before. No clock, no I/O, no thread of its own; used on the group thread.
+/* Who runs what: the leader's duty, as a function of what it knows when a round begins and of what
+ * it remembers from rounds that it led before. No clock, no I/O, no thread of its own; used on the
+ * group thread.
  *
  * ASSIGNOR_EAGER     "default": everything anew, in turn. Java's results.
  * ASSIGNOR_JAVA      incremental cooperative as the Java worker does it, result for result.
- * ASSIGNOR_MILLRACE  cooperative too, and understood by Java members; it differs on purpose:
- *                    - connectors, tasks, and both together are each even within one; Java looks at each kind alone
- *                    - of the choices that are even, one with the fewest tasks stopped
- *                    - a task held twice goes on where it was assigned last; Java stops both
- *                    - work of a member that said goodbye (leavers) moves at once; only silence waits, and no longer than until
+ * ASSIGNOR_MILLRACE  cooperative too, and understood by Java members; it differs on purpose: -
+ *                    connectors, tasks, and both together are each even within one; Java looks at
+ *                    each kind alone - of the choices that are even, one with the fewest tasks
+ *                    stopped - a task held twice goes on where it was assigned last; Java stops
+ *                    both - work of a member that said goodbye (leavers) moves at once; only
+ *                    silence waits, and no longer than until
  *                      somebody new stands in for who fell silent
- *                    - no pause after a round that revoked, unless revoking does not help (four such rounds on end)
+ *                    - no pause after a round that revoked, unless revoking does not help (four
+ *                      such rounds on end)
  *                    - work that is not configured is always taken away, also by a new leader
  * Spec: reference group-protocol 9 and 10, KIP-415. */
 #ifndef WORKER_GROUP_ASSIGNOR_H
@@ -75,7 +78,8 @@ struct assignor;
 struct assignor *assignor_new(void); /* NULL out of memory */
 void assignor_free(struct assignor **assignor);
 
-/* Plan the round into *plan (overwritten). 0, or MR_ERR_NOMEM: then *plan is left alone, and what was remembered is forgotten. */
+/* Plan the round into *plan (overwritten). 0, or MR_ERR_NOMEM: then *plan is left alone, and what
+ * was remembered is forgotten. */
 int assignor_make(struct assignor *assignor, enum assignor_policy policy,
                   const struct assignor_round *round, struct assignor_plan *plan);
 

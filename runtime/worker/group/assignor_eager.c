@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The eager policy, for the "default" protocol: connectors in Java's order go to members by id, in turn; then, with the same
- * turn going on, their tasks. What members held before does not matter: each stopped everything before it joined. */
+/* The eager policy, for the "default" protocol: connectors in Java's order go to members by id, in
+ * turn; then, with the same turn going on, their tasks. What members held before does not matter:
+ * each stopped everything before it joined. */
 #include "worker/group/assignor_private.h"
 
 void assignor_eager(struct round_table *table)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The incremental cooperative policy of the Java worker (IncrementalCooperativeAssignor, KIP-415), in its words, so that the
- * two can be held side by side. The steps are those of reference group-protocol 10; results equal the recordings in
- * tests/data/group/assignor.jsonl. Java walks workers in the arbitrary order of a hash map; here they go by member id. */
+/* The incremental cooperative policy of the Java worker (IncrementalCooperativeAssignor, KIP-415),
+ * in its words, so that the two can be held side by side. The steps are those of reference
+ * group-protocol 10; results equal the recordings in tests/data/group/assignor.jsonl. Java walks
+ * workers in the arbitrary order of a hash map; here they go by member id. */
 #include "worker/group/assignor_private.h"
 
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static void keep_what_is_good(struct round_table *table, const struct sets *sets
     keys_deinit(&bad);
 }
 
-/* --- step 10: work that was lost ----------------------------------------------------------------------------------- */
+/* --- step 10: work that was lost -------------------------------------------------------------- */
 
 static bool is_member(const struct round_table *table, const char *id)
 {
@@ -106,7 +107,8 @@ static struct worker_share *worker_named(struct round_table *table, const char *
     return NULL;
 }
 
-/* The delay is over: candidates that are still here take the lost work in turn. False: there is none. */
+/* The delay is over: candidates that are still here take the lost work in turn. False: there is
+ * none. */
 static bool deal_to_candidates(struct assignor *a, struct round_table *table,
                                const struct keys *lost)
 {
@@ -165,7 +167,7 @@ static void handle_lost(struct assignor *a, struct round_table *table, struct se
     }
 }
 
-/* --- step 11: balance ---------------------------------------------------------------------------------------------- */
+/* --- step 11: balance ------------------------------------------------------------------------- */
 
 static bool is_balanced(const struct round_table *table, bool connectors, size_t min, size_t extra)
 {
@@ -286,7 +288,7 @@ static void balance(struct assignor *a, struct round_table *table)
     free(excess);
 }
 
-/* --- steps 12 to 14 ------------------------------------------------------------------------------------------------ */
+/* --- steps 12 to 14 --------------------------------------------------------------------------- */
 
 struct loaded {
     struct worker_share *worker;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Millrace's own cooperative policy; assignor.h says what it promises and where it differs from Java's on purpose.
+/* Millrace's own cooperative policy; assignor.h says what it promises and where it differs from
+ * Java's on purpose.
  *
- * A round: recall who was given what · take away what is not configured, and what is held twice · see who is gone, and whose
- * work still waits · give each worker a quota of connectors and of tasks · take away what is above it, unless work waits ·
- * place what nobody holds below it. What is taken away is placed in the next round, once it was stopped.
+ * A round: recall who was given what · take away what is not configured, and what is held twice ·
+ * see who is gone, and whose work still waits · give each worker a quota of connectors and of tasks
+ * · take away what is above it, unless work waits · place what nobody holds below it. What is taken
+ * away is placed in the next round, once it was stopped.
  *
- * Quotas: tasks first. A worker's quota is the even share, and one more for as many as it takes; those who hold most get the
- * one more, so that the fewest stop. Connectors the same, but their one more goes first to those without one of a task: both
- * together are then even too. Quotas add up to all there is, so whatever is free finds a place below one. */
+ * Quotas: tasks first. A worker's quota is the even share, and one more for as many as it takes;
+ * those who hold most get the one more, so that the fewest stop. Connectors the same, but their one
+ * more goes first to those without one of a task: both together are then even too. Quotas add up to
+ * all there is, so whatever is free finds a place below one. */
 #include "worker/group/assignor_private.h"
 
 #include <stdlib.h>
@@ -34,7 +37,7 @@ struct hall {
     bool *object;        /* the same: its connector is there */
 };
 
-/* --- who was given what -------------------------------------------------------------------------------------------- */
+/* --- who was given what ----------------------------------------------------------------------- */
 
 void assignor_millrace_forget(struct assignor *a)
 {
@@ -80,7 +83,8 @@ static size_t count_newcomers(const struct assignor *a, const struct round_table
     return count;
 }
 
-/* Until when the work of one who is gone waits; now or earlier: no longer. Each newcomer stands in for one of them. */
+/* Until when the work of one who is gone waits; now or earlier: no longer. Each newcomer stands in
+ * for one of them. */
 static void see_who_is_gone(struct assignor *a, struct round_table *table)
 {
     const struct assignor_round *round = table->round;
@@ -132,9 +136,10 @@ static void gather_waiting(const struct assignor *a, struct hall *hall, const st
     keys_sort(&hall->waiting);
 }
 
-/* --- what goes on where it is -------------------------------------------------------------------------------------- */
+/* --- what goes on where it is ----------------------------------------------------------------- */
 
-/* Items that more than one holds go on with the one that they were assigned to, if that is known. */
+/* Items that more than one holds go on with the one that they were assigned to, if that is
+ * known. */
 static bool may_keep(const struct assignor *a, const struct round_table *table,
                      const struct worker_share *worker, uint64_t key)
 {
@@ -164,7 +169,7 @@ static void keep_what_is_good(const struct assignor *a, struct hall *hall)
     keys_deinit(&duplicated);
 }
 
-/* --- quotas -------------------------------------------------------------------------------------------------------- */
+/* --- quotas ----------------------------------------------------------------------------------- */
 
 /* Who gets one more task: who holds most; then who has fewer connectors; then by id. */
 static int by_tasks(const void *pa, const void *pb)
@@ -211,7 +216,7 @@ static void set_quotas(struct hall *hall, bool connectors)
     }
 }
 
-/* --- taking away --------------------------------------------------------------------------------------------------- */
+/* --- taking away ------------------------------------------------------------------------------ */
 
 static size_t cell(const struct hall *hall, uint64_t key, size_t seat)
 {
@@ -224,8 +229,8 @@ static size_t crowd(const struct hall *hall, uint64_t key)
     return (hall->tasks[key_conn(key)] + hall->count - 1) / hall->count;
 }
 
-/* The more, the sooner this item goes: a task where there is a crowd of its connector, then one that is alone here, whose
- * host ends with it. */
+/* The more, the sooner this item goes: a task where there is a crowd of its connector, then one
+ * that is alone here, whose host ends with it. */
 static int departure(const struct hall *hall, size_t seat, uint64_t key)
 {
     size_t at = cell(hall, key, seat);
@@ -282,7 +287,8 @@ static void take_away(struct hall *hall, size_t seat, bool connectors)
     keys_deinit(&gone);
 }
 
-/* Revoking that does not help (a member that never stops what it should) must not become a storm of rounds. */
+/* Revoking that does not help (a member that never stops what it should) must not become a storm of
+ * rounds. */
 static bool out_of_patience(struct assignor *a, struct round_table *table)
 {
     static const int64_t pause_ms[] = {1000, 5000, 30000};
@@ -312,9 +318,10 @@ static void balance(struct assignor *a, struct hall *hall)
     a->successive_revoking++;
 }
 
-/* --- placing ------------------------------------------------------------------------------------------------------- */
+/* --- placing ---------------------------------------------------------------------------------- */
 
-/* Better is greater: spread the tasks of one connector; share its host where it runs; fill who has least. */
+/* Better is greater: spread the tasks of one connector; share its host where it runs; fill who has
+ * least. */
 static int64_t fitness(const struct hall *hall, size_t seat, uint64_t key, size_t limit)
 {
     const struct seat *s = &hall->seats[seat];
@@ -363,7 +370,7 @@ static void place_what_is_free(struct hall *hall, const struct keys *active)
         }
 }
 
-/* --- the round ----------------------------------------------------------------------------------------------------- */
+/* --- the round -------------------------------------------------------------------------------- */
 
 static void take_seats(struct hall *hall)
 {

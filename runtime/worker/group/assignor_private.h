@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the policies share: a round in which names have become numbers, so that a connector or task is one key and sets are
- * sorted runs of keys. */
+/* What the policies share: a round in which names have become numbers, so that a connector or task
+ * is one key and sets are sorted runs of keys. */
 #ifndef WORKER_GROUP_ASSIGNOR_PRIVATE_H
 #define WORKER_GROUP_ASSIGNOR_PRIVATE_H
 
 #include "worker/group/assignor.h"
 
-/* Keys in an order that the owner knows; "sorted" means ascending and each once. Ascending is Java's order of connector and
- * task. */
+/* Keys in an order that the owner knows; "sorted" means ascending and each once. Ascending is
+ * Java's order of connector and task. */
 struct keys {
     uint64_t *at;
     size_t count;
@@ -62,8 +62,8 @@ void keys_keep(struct keys *keys, const struct keys *sorted);
 size_t keys_count(const struct keys *keys, bool connectors); /* of one kind */
 void keys_deinit(struct keys *keys);
 
-/* Append the list's items, each once; names that the table does not know are left out (there are none among those that it
- * was made with). */
+/* Append the list's items, each once; names that the table does not know are left out (there are
+ * none among those that it was made with). */
 void keys_read(struct round_table *table, struct keys *keys, const struct work_list *list);
 void keys_write(struct round_table *table, const struct keys *keys, struct work_list *list);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The codec of member metadata and assignments, big-endian, in the plain types of Kafka's protocol. Called by member.c for
- * every join and sync, on the group thread; the bytes come from other members by way of the broker, so each length is held
- * against what is left. A list takes memory in proportion to the bytes that came.
+/* The codec of member metadata and assignments, big-endian, in the plain types of Kafka's protocol.
+ * Called by member.c for every join and sync, on the group thread; the bytes come from other
+ * members by way of the broker, so each length is held against what is left. A list takes memory in
+ * proportion to the bytes that came.
  *
- * Order as Java writes it: within a connector its own -1 stands first, and connectors with their own -1 come before those with
- * tasks only; in the assigned list the former go by a hash set of their names, everything else by insertion. */
+ * Order as Java writes it: within a connector its own -1 stands first, and connectors with their
+ * own -1 come before those with tasks only; in the assigned list the former go by a hash set of
+ * their names, everything else by insertion. */
 #include "worker/group/connect_protocol.h"
 
 #include "base/utf8.h"
@@ -49,7 +51,7 @@ void connect_protocol_metadata_deinit(struct connect_metadata *metadata)
     *metadata = (struct connect_metadata){0};
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static int put16(struct buf *out, int16_t value)
 {
@@ -211,7 +213,7 @@ int connect_protocol_write_metadata(struct buf *out, const struct connect_metada
     return written(out, rc);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* Where the reading stands. After the first failure every further read gives 0 or NULL. */
 struct reader {

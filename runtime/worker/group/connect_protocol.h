@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Connect workers put into the bytes that a group carries for them: a member's metadata, and what the leader assigns to
- * it. A pure codec: the bytes that it writes are those of the Java worker, the bytes that it accepts are those that Java's
- * reader accepts.
+/* What Connect workers put into the bytes that a group carries for them: a member's metadata, and
+ * what the leader assigns to it. A pure codec: the bytes that it writes are those of the Java
+ * worker, the bytes that it accepts are those that Java's reader accepts.
  * Spec: Kafka's ConnectProtocol (version 0), IncrementalCooperativeConnectProtocol (1, 2). */
 #ifndef WORKER_GROUP_CONNECT_PROTOCOL_H
 #define WORKER_GROUP_CONNECT_PROTOCOL_H
@@ -44,7 +44,8 @@ struct connect_assignment {
     int32_t delay_ms;
 };
 
-/* allocation  what the member holds: an assignment of its last round whose `assigned` counts; NULL none */
+/* allocation  what the member holds: an assignment of its last round whose `assigned` counts; NULL
+ *             none */
 struct connect_metadata {
     int16_t version;
     char *url;
@@ -55,17 +56,19 @@ struct connect_metadata {
 void connect_protocol_assignment_deinit(struct connect_assignment *assignment);
 void connect_protocol_metadata_deinit(struct connect_metadata *metadata); /* the allocation too */
 
-/* Append the bytes to out; NULL texts count as "". 0, MR_ERR_FULL (out's cap), MR_ERR_TOO_LARGE (a text above 32767 bytes) or
- * MR_ERR_NOMEM: then out holds a part. */
+/* Append the bytes to out; NULL texts count as "". 0, MR_ERR_FULL (out's cap), MR_ERR_TOO_LARGE (a
+ * text above 32767 bytes) or MR_ERR_NOMEM: then out holds a part. */
 int connect_protocol_write_assignment(struct buf *out, const struct connect_assignment *assignment);
 int connect_protocol_write_metadata(struct buf *out, const struct connect_metadata *metadata);
 
-/* Read len bytes into *out, which is overwritten and to be deinitialised; on failure it is left alone.
+/* Read len bytes into *out, which is overwritten and to be deinitialised; on failure it is left
+ * alone.
  *
  * eager  read as the "default" protocol does: the lists of other protocols are not looked at
  *
- * MR_ERR_PROTOCOL names the field. Fields that are missing at the end are null or 0 (from the assigned list on, of the
- * cooperative form; the allocation), bytes behind the last field are ignored, so are versions above the known ones. */
+ * MR_ERR_PROTOCOL names the field. Fields that are missing at the end are null or 0 (from the
+ * assigned list on, of the cooperative form; the allocation), bytes behind the last field are
+ * ignored, so are versions above the known ones. */
 int connect_protocol_read_assignment(const void *data, size_t len, bool eager,
                                      struct connect_assignment *out, struct mr_error *err);
 int connect_protocol_read_metadata(const void *data, size_t len, bool eager,

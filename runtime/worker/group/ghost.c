@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ghost's record: one JSON object, {"group":…,"member":…,"boot":…}. Written by the group thread at each new member id,
- * read when the membership is made. Never by URL or name: only who wrote the file here is made to leave, also before this machine
- * started: a member id is never given twice, so the worst is a LeaveGroup for nobody. boot is for who reads the file. */
+/* The ghost's record: one JSON object, {"group":…,"member":…,"boot":…}. Written by the group thread
+ * at each new member id, read when the membership is made. Never by URL or name: only who wrote the
+ * file here is made to leave, also before this machine started: a member id is never given twice,
+ * so the worst is a LeaveGroup for nobody. boot is for who reads the file. */
 #include "worker/group/ghost.h"
 
 #include "base/file.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's order of names. The list of what a Java worker is assigned comes in the order of a hash set of connector names, and
- * the assignor takes the first of such a list away: to balance as Java does, our members list theirs in that order too.
- * A set of buckets: index by the spread hash, insertion order within one (the tree form that a bucket of eight gets keeps that
- * order in all that we rely on). Spec: String.hashCode, HashSet(Collection): a table for n / 0.75 + 1, at least 16. */
+/* Java's order of names. The list of what a Java worker is assigned comes in the order of a hash
+ * set of connector names, and the assignor takes the first of such a list away: to balance as Java
+ * does, our members list theirs in that order too. A set of buckets: index by the spread hash,
+ * insertion order within one (the tree form that a bucket of eight gets keeps that order in all
+ * that we rely on). Spec: String.hashCode, HashSet(Collection): a table for n / 0.75 + 1, at least
+ * 16. */
 #include "worker/group/java_order.h"
 
 #include "base/err.h"
@@ -11,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* UTF-16 compares a surrogate (D800 to DFFF, from four bytes) below U+E000 to U+FFFF (three bytes, 0xee and 0xef). */
+/* UTF-16 compares a surrogate (D800 to DFFF, from four bytes) below U+E000 to U+FFFF (three bytes,
+ * 0xee and 0xef). */
 static int weight(unsigned char c)
 {
     return c == 0xee || c == 0xef ? c + 0x10 : c;

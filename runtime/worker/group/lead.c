@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leader's part of a round: members' metadata in, assignments out. member.c adds the members of a JoinGroup answer, waits
- * for the herder's snapshot, and sends what lead_make wrote. Every member gets an entry, since a Java worker that gets zero
- * bytes ends. Spec: reference group-protocol 8 (offsets) to 10. */
+/* The leader's part of a round: members' metadata in, assignments out. member.c adds the members of
+ * a JoinGroup answer, waits for the herder's snapshot, and sends what lead_make wrote. Every member
+ * gets an entry, since a Java worker that gets zero bytes ends. Spec: reference group-protocol 8
+ * (offsets) to 10. */
 #include "worker/group/lead.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the snapshot -------------------------------------------------------------------------------------------------- */
+/* --- the snapshot ----------------------------------------------------------------------------- */
 
 struct lead_snapshot *lead_snapshot_new(int64_t offset)
 {
@@ -73,7 +74,7 @@ int lead_snapshot_add_leaver(struct lead_snapshot *snapshot, const char *member)
     return 0;
 }
 
-/* --- the members --------------------------------------------------------------------------------------------------- */
+/* --- the members ------------------------------------------------------------------------------ */
 
 void lead_deinit(struct lead *lead)
 {
@@ -132,7 +133,7 @@ int lead_add(struct lead *lead, const char *id, const void *bytes, size_t len, b
     return rc;
 }
 
-/* --- the assignments ----------------------------------------------------------------------------------------------- */
+/* --- the assignments -------------------------------------------------------------------------- */
 
 static struct lead_member *member_named(struct lead *lead, const char *id)
 {

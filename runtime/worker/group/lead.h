@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One round as its leader sees it: what the members sent, what is configured, and the bytes that each is to get. Values in,
- * values out; used on the group thread, between the answer to JoinGroup and SyncGroup. */
+/* One round as its leader sees it: what the members sent, what is configured, and the bytes that
+ * each is to get. Values in, values out; used on the group thread, between the answer to JoinGroup
+ * and SyncGroup. */
 #ifndef WORKER_GROUP_LEAD_H
 #define WORKER_GROUP_LEAD_H
 
 #include "worker/group/assignor.h"
 #include "worker/group/connect_protocol.h"
 
-/* What the herder hands over, as of one offset of the config topic (-1: nothing was read yet). Names and ids are its own. */
+/* What the herder hands over, as of one offset of the config topic (-1: nothing was read yet).
+ * Names and ids are its own. */
 struct lead_snapshot {
     int64_t offset;
     struct assignor_conn *conns;
@@ -22,8 +24,8 @@ void lead_snapshot_free(struct lead_snapshot **snapshot);
 int lead_snapshot_add(struct lead_snapshot *snapshot, const char *conn, int32_t tasks);
 int lead_snapshot_add_leaver(struct lead_snapshot *snapshot, const char *member);
 
-/* share: its part of the plan, NULL before lead_make and after an error. readable: false when its metadata is not: it then
- * takes no part, and gets an empty assignment. */
+/* share: its part of the plan, NULL before lead_make and after an error. readable: false when its
+ * metadata is not: it then takes no part, and gets an empty assignment. */
 struct lead_member {
     char *id;
     bool readable;
@@ -44,8 +46,9 @@ struct lead {
 
 void lead_deinit(struct lead *lead);
 
-/* Add a member. bytes: its metadata for the protocol of this round; copied. 0, or MR_ERR_NOMEM. Metadata that can't be read is
- * no failure: err is filled (for a warning), and the member is not readable. */
+/* Add a member. bytes: its metadata for the protocol of this round; copied. 0, or MR_ERR_NOMEM.
+ * Metadata that can't be read is no failure: err is filled (for a warning), and the member is not
+ * readable. */
 int lead_add(struct lead *lead, const char *id, const void *bytes, size_t len, bool eager,
              struct mr_error *err);
 /* The same with metadata that was read; taken on success. */
@@ -65,8 +68,9 @@ struct lead_terms {
     int64_t max_delay_ms;
 };
 
-/* Fill every member's bytes. No snapshot, or one below max_offset, gives everybody CONNECT_CONFIG_MISMATCH and nothing else: all read on
- * and join again; the assignor is not asked. MR_ERR_NOMEM, MR_ERR_FULL (an assignment above 4 MiB). */
+/* Fill every member's bytes. No snapshot, or one below max_offset, gives everybody
+ * CONNECT_CONFIG_MISMATCH and nothing else: all read on and join again; the assignor is not asked.
+ * MR_ERR_NOMEM, MR_ERR_FULL (an assignment above 4 MiB). */
 int lead_make(struct lead *lead, const struct lead_terms *terms);
 
 #endif

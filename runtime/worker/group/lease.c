@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of the lease. member.c feeds it with answers on the group thread and posts the result to the worker's loop;
- * each host keeps the two times by itself, since a frozen worker can end nobody. Promise: nothing of ours works beside its
- * successor, so every doubt shortens. */
+/* The arithmetic of the lease. member.c feeds it with answers on the group thread and posts the
+ * result to the worker's loop; each host keeps the two times by itself, since a frozen worker can
+ * end nobody. Promise: nothing of ours works beside its successor, so every doubt shortens. */
 #include "worker/group/lease.h"
 
 static int64_t least(int64_t a, int64_t b)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The membership: its thread, its life, and the words of the herder. The rounds are in member_join.c, heartbeats and goodbyes
- * in member_beat.c, events to the worker's loop in member_ear.c. The herder's words come by loop_post; the thread owns all else.
+/* The membership: its thread, its life, and the words of the herder. The rounds are in
+ * member_join.c, heartbeats and goodbyes in member_beat.c, events to the worker's loop in
+ * member_ear.c. The herder's words come by loop_post; the thread owns all else.
  *
  *   OUT ──member_start──► WAITING ◄──────────────────────────────────────────────────────────────┐
  *                           │ member_try_join: no back-off runs, the last round is settled        │
@@ -16,7 +17,8 @@
  *
  *   any ──member_leave──► LEAVING ──gone──► OUT        any ──member_fail──► FAILED
  *
- * member_want_round is called for: the herder's wish, 27 or 22 or 25 of a heartbeat, the end of a scheduled delay. */
+ * member_want_round is called for: the herder's wish, 27 or 22 or 25 of a heartbeat, the end of a
+ * scheduled delay. */
 #define LOGGER "worker.group"
 
 #include "base/clock.h"
@@ -29,7 +31,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* --- calls ---------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 bool member_call(struct member *m, enum coordinator_lane lane, const struct request *request,
                  int64_t timeout_ms, answer_fn fn)
@@ -66,7 +68,7 @@ int64_t member_jitter(struct member *m, int64_t ms)
     return ms - ms / 5 + (int64_t)((uint32_t)rand_r(&m->seed) % (uint64_t)(ms / 5 * 2 + 1));
 }
 
-/* --- ends ----------------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static void quiet(struct member *m)
 {
@@ -120,7 +122,7 @@ void member_set_id(struct member *m, const char *id)
     ear_identity(m->ear, id);
 }
 
-/* --- the herder's words ---------------------------------------------------------------------------------------------- */
+/* --- the herder's words ----------------------------------------------------------------------- */
 
 struct command {
     struct member *member;
@@ -295,7 +297,7 @@ int member_leave(struct member *member)
     return command == NULL ? MR_ERR_NOMEM : post(member, command);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* The clients live and die on the thread that runs their loop. */
 static void *thread_main(void *arg)
@@ -388,7 +390,8 @@ static char *must_dup(const char *text)
     return copy;
 }
 
-/* A member hears of a round by its next heartbeat, and the whole round waits for the last to hear: so more often than asked. */
+/* A member hears of a round by its next heartbeat, and the whole round waits for the last to hear:
+ * so more often than asked. */
 static int64_t beat_ms(const struct member_options *o)
 {
     int64_t often_ms =

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heartbeats, and what goes over the second connection beside them: the ghost's LeaveGroup, and our own.
+/* Heartbeats, and what goes over the second connection beside them: the ghost's LeaveGroup, and our
+ * own.
  *
- * Heartbeats go on while a JoinGroup or SyncGroup is parked on the first connection, with the generation that we have: 27
- * renews the lease, 22 says that the answer to our JoinGroup is under way, 25 that we are out. An answer counts only if member
- * id and generation are still those it was asked with. Promise: the lease counts from when a request was sent. */
+ * Heartbeats go on while a JoinGroup or SyncGroup is parked on the first connection, with the
+ * generation that we have: 27 renews the lease, 22 says that the answer to our JoinGroup is under
+ * way, 25 that we are out. An answer counts only if member id and generation are still those it was
+ * asked with. Promise: the lease counts from when a request was sent. */
 #define LOGGER "worker.group"
 
 #include "base/clock.h"
@@ -25,7 +27,7 @@ void member_lease_renewed(struct member *m)
     ear_lease(m->ear, times);
 }
 
-/* --- heartbeats ---------------------------------------------------------------------------------------------------- */
+/* --- heartbeats ------------------------------------------------------------------------------- */
 
 static void beat_failed(struct member *m, const char *why)
 {
@@ -137,7 +139,7 @@ void member_beat_later(struct member *m, int64_t delay_ms)
         loop_timer_start(m->loop, &m->beat, delay_ms, beat, m);
 }
 
-/* --- the ghost: the member that this worker's dead predecessor left behind ---------------------------------------- */
+/* --- the ghost: the member that this worker's dead predecessor left behind -------------------- */
 
 static void ask_ghost(void *arg);
 
@@ -180,7 +182,7 @@ void member_evict_ghost(struct member *m)
     ask_ghost(m);
 }
 
-/* --- goodbye -------------------------------------------------------------------------------------------------------- */
+/* --- goodbye ---------------------------------------------------------------------------------- */
 
 static void gone(void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events from the group thread to the worker's loop, as messages that own what they carry. They outlive the member: what is
- * still posted when it is freed finds a closed ear. Out of memory here would lose an event that the herder waits for, so it
- * ends the worker. */
+/* Events from the group thread to the worker's loop, as messages that own what they carry. They
+ * outlive the member: what is still posted when it is freed finds a closed ear. Out of memory here
+ * would lose an event that the herder waits for, so it ends the worker. */
 #include "base/log.h"
 #include "worker/group/member_private.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rounds: JoinGroup, the leader's duty, SyncGroup, and when to do it all again. The drawing is in member.c.
+/* The rounds: JoinGroup, the leader's duty, SyncGroup, and when to do it all again. The drawing is
+ * in member.c.
  *
- * One round is under way at a time. That a further one is wanted is remembered in wants_round, which is cleared when JoinGroup
- * is sent, so any number of wishes make one round. A round is not joined while the herder acts on the last one, since what we
- * report then would be wrong soon. Failures are tried again: the first at once where the broker asks for it, the others after
- * a back-off with jitter, so that no answer of a coordinator can make us storm. */
+ * One round is under way at a time. That a further one is wanted is remembered in wants_round,
+ * which is cleared when JoinGroup is sent, so any number of wishes make one round. A round is not
+ * joined while the herder acts on the last one, since what we report then would be wrong soon.
+ * Failures are tried again: the first at once where the broker asks for it, the others after a
+ * back-off with jitter, so that no answer of a coordinator can make us storm. */
 #define LOGGER "worker.group"
 
 #include "base/clock.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- wanting to join ------------------------------------------------------------------------------------------------ */
+/* --- wanting to join -------------------------------------------------------------------------- */
 
 void member_open(struct member *m)
 {
@@ -106,7 +108,7 @@ void member_dropped(struct member *m, const char *why)
         member_retry(m, true);
 }
 
-/* --- what an answer that is no success does -------------------------------------------------------------------------- */
+/* --- what an answer that is no success does --------------------------------------------------- */
 
 static void failed_call(struct member *m, enum request_api api, const struct mr_error *err)
 {
@@ -138,7 +140,7 @@ static void failed_code(struct member *m, enum request_api api, int16_t code)
                         act == KAFKA_CODE_REJOIN_NEW);
 }
 
-/* --- SyncGroup ------------------------------------------------------------------------------------------------------- */
+/* --- SyncGroup -------------------------------------------------------------------------------- */
 
 static void want_round_now(void *arg)
 {
@@ -152,8 +154,8 @@ static void replace(char **text, const char *with)
     mr_assert(*text != NULL);
 }
 
-/* Everybody is to read the config topic on. Rounds like this one come with growing pauses, which the others wait out with us;
- * a report that we have read on ends ours. */
+/* Everybody is to read the config topic on. Rounds like this one come with growing pauses, which
+ * the others wait out with us; a report that we have read on ends ours. */
 static void round_mismatched(struct member *m, const struct connect_assignment *assignment)
 {
     int64_t delay_ms = backoff_ms(m, m->retry_backoff_ms, MEMBER_MISMATCH_MAX_MS, ++m->mismatches);
@@ -278,7 +280,7 @@ static void send_sync(struct member *m)
         member_retry(m, false);
 }
 
-/* --- leading --------------------------------------------------------------------------------------------------------- */
+/* --- leading ---------------------------------------------------------------------------------- */
 
 static void make_assignments(struct member *m, const struct lead_snapshot *snapshot)
 {
@@ -319,7 +321,8 @@ static void herder_is_late(void *arg)
         make_assignments(m, NULL);
 }
 
-/* Members of one round are alive, all of them: two with one URL are two workers. Told once, until it is mended. */
+/* Members of one round are alive, all of them: two with one URL are two workers. Told once, until
+ * it is mended. */
 static void name_twins(struct member *m)
 {
     const struct lead_member *members = m->lead.members;
@@ -355,7 +358,7 @@ static bool gather_members(struct member *m, const struct answer_join_group *joi
     return true;
 }
 
-/* --- JoinGroup ------------------------------------------------------------------------------------------------------- */
+/* --- JoinGroup -------------------------------------------------------------------------------- */
 
 static void ask_herder_to_stop(struct member *m)
 {

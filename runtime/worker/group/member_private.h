@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the membership share. Everything belongs to the group thread, but for what member_ear.c posts. */
+/* What the files of the membership share. Everything belongs to the group thread, but for what
+ * member_ear.c posts. */
 #ifndef WORKER_GROUP_MEMBER_PRIVATE_H
 #define WORKER_GROUP_MEMBER_PRIVATE_H
 
@@ -141,7 +142,7 @@ void member_lease_renewed(struct member *m);
 void member_evict_ghost(struct member *m);
 void member_say_goodbye(struct member *m);
 
-/* --- member_ear.c: events to the worker's loop -------------------------------------------------------------------------- */
+/* --- member_ear.c: events to the worker's loop ------------------------------------------------ */
 
 struct ear *ear_new(struct loop *loop, const struct member_events *events, void *arg);
 void ear_close(struct ear **ear); /* on the worker's loop: nothing is heard from now on */

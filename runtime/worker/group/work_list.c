@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of connectors and tasks. Names are stored once an entry, so that a list read from the wire takes memory in proportion
- * to the bytes that came. Pure; used by the codec, the assignor, the member and, through events, by the herder. */
+/* Lists of connectors and tasks. Names are stored once an entry, so that a list read from the wire
+ * takes memory in proportion to the bytes that came. Pure; used by the codec, the assignor, the
+ * member and, through events, by the herder. */
 #include "worker/group/work_list.h"
 
 #include <stdlib.h>

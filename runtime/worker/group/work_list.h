@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker is given, holds or loses: connectors and tasks, grouped by connector, in the order in which they came. A
- * plain value: whoever declared it owns it; zeroed = empty. One thread at a time. */
+/* What a worker is given, holds or loses: connectors and tasks, grouped by connector, in the order
+ * in which they came. A plain value: whoever declared it owns it; zeroed = empty. One thread at a
+ * time. */
 #ifndef WORKER_GROUP_WORK_LIST_H
 #define WORKER_GROUP_WORK_LIST_H
 
@@ -25,7 +26,8 @@ struct work_list {
 
 void work_list_deinit(struct work_list *list); /* empty again, and reusable */
 
-/* Append; conn is copied. 0, MR_ERR_FULL (WORK_LIST_ITEMS_MAX) or MR_ERR_NOMEM: then list is as it was. */
+/* Append; conn is copied. 0, MR_ERR_FULL (WORK_LIST_ITEMS_MAX) or MR_ERR_NOMEM: then list is as it
+ * was. */
 int work_list_add(struct work_list *list, const char *conn, int32_t task);
 /* Append an entry without items, even if conn has one already: the codec's way. */
 struct work_entry *work_list_open(struct work_list *list, const char *conn, size_t conn_len);
@@ -35,7 +37,8 @@ bool work_list_has(const struct work_list *list, const char *conn, int32_t task)
 /* Take every such item out, entries that become empty too. False: there was none. */
 bool work_list_remove(struct work_list *list, const char *conn, int32_t task);
 
-/* 0 or an error of work_list_add; to is emptied first by copy, grown by merge with what it has not. */
+/* 0 or an error of work_list_add; to is emptied first by copy, grown by merge with what it has
+ * not. */
 int work_list_copy(struct work_list *to, const struct work_list *from);
 int work_list_merge(struct work_list *to, const struct work_list *from);
 

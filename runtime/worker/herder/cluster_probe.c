@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connect asks for the cluster's id before anything else and gives up after a minute. Here everything starts at once, and
- * this thread asks until it is answered: the connectors' own clients wait for the broker just as patiently. Afterwards it
- * goes on to look every few seconds, so that the log says for the whole worker when Kafka was lost and when it was back;
- * each task tells of its own client only. Started by the herder; ends within SLICE_MS when it is stopped.
+/* Connect asks for the cluster's id before anything else and gives up after a minute. Here
+ * everything starts at once, and this thread asks until it is answered: the connectors' own clients
+ * wait for the broker just as patiently. Afterwards it goes on to look every few seconds, so that
+ * the log says for the whole worker when Kafka was lost and when it was back; each task tells of
+ * its own client only. Started by the herder; ends within SLICE_MS when it is stopped.
  *
  *   learn ─► deliver (on the loop) ─► look ─┬─ answers ──► wait LOOK_MS ─► look
  *                                           └─ silent for LOST_MS: WARN, once ─► look ─► answers: INFO */
@@ -176,7 +177,8 @@ void cluster_probe_stop(struct cluster_probe *probe)
     mr_assert(eventfd_write(probe->stop_fd, 1) == 0);
 }
 
-/* false: still at work; it is detached, and posts nothing any more, since it was told to stop long before. */
+/* false: still at work; it is detached, and posts nothing any more, since it was told to stop long
+ * before. */
 static bool join(struct cluster_probe *probe)
 {
     struct timespec until;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three forms, told apart by what is in the file and not by its name: a JSON object of texts (the configuration itself), a
- * JSON object {name, config, initial_state} (the body of POST /connectors), else a properties file. Reads and checks form
- * only; whether the configuration is one that a connector may have is the herder's to say. */
+/* Three forms, told apart by what is in the file and not by its name: a JSON object of texts (the
+ * configuration itself), a JSON object {name, config, initial_state} (the body of POST
+ * /connectors), else a properties file. Reads and checks form only; whether the configuration is
+ * one that a connector may have is the herder's to say. */
 #include "worker/herder/connector_file.h"
 
 #include "base/file.h"

@@ -14,8 +14,9 @@ struct connector_file {
     enum target_state initial;
 };
 
-/* MR_ERR_CONFIG: "FILE:LINE: …", or "FILE: line 3, column 7: …", or "FILE: member config.topics: expected text, found an
- * array"; MR_ERR_IO, MR_ERR_NOT_FOUND. What is left behind on failure: nothing. */
+/* MR_ERR_CONFIG: "FILE:LINE: …", or "FILE: line 3, column 7: …", or "FILE: member config.topics:
+ * expected text, found an array"; MR_ERR_IO, MR_ERR_NOT_FOUND. What is left behind on failure:
+ * nothing. */
 int connector_file_read(const char *path, struct connector_file *out, struct mr_error *err);
 int connector_file_parse(const char *data, size_t len, const char *path, struct connector_file *out,
                          struct mr_error *err);

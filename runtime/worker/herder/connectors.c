@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between requests and the lifecycles of connectors: a queue of changes for each. The front change is begun when the one
- * before it needs nothing more:
+/* Between requests and the lifecycles of connectors: a queue of changes for each. The front change
+ * is begun when the one before it needs nothing more:
  *
  *   the connector is   free                 ending (bounded)   starting (as long as the plugin likes)
  *   apply, remove,     begins               waits              begins: the start under way is overtaken, its asker is told
@@ -8,12 +8,13 @@
  *   pause, resume      begins               waits              begins, beside the start
  *   restart a task     begins               waits              waits, or is refused where one of the first row is behind it
  *
- * A share (share.h) is looked at after what is queued, whenever nothing is ending: not a queue but a mark, since only what is
- * wanted at that time counts.
+ * A share (share.h) is looked at after what is queued, whenever nothing is ending: not a queue but
+ * a mark, since only what is wanted at that time counts.
  *
- * So nothing waits for plugin code that a later request wants to end, and every `done` runs exactly once: at once, when the
- * lifecycle settles, when overtaken, or at shutdown. After any call into a lifecycle `go_on` looks what that brought; an
- * entry is only freed by reap, at the end of the outermost call. Loop thread only. */
+ * So nothing waits for plugin code that a later request wants to end, and every `done` runs exactly
+ * once: at once, when the lifecycle settles, when overtaken, or at shutdown. After any call into a
+ * lifecycle `go_on` looks what that brought; an entry is only freed by reap, at the end of the
+ * outermost call. Loop thread only. */
 #define LOGGER "worker.herder"
 #include "worker/herder/connectors.h"
 
@@ -61,7 +62,7 @@ struct connectors {
 
 static void go_on(struct connectors *all, struct entry *entry);
 
-/* --- changes --------------------------------------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
 static void answer(connectors_done done, void *arg, const struct mr_error *err)
 {
@@ -100,9 +101,10 @@ static bool behind_is_one_that_ends(const struct change *change)
     return false;
 }
 
-/* --- doing them ------------------------------------------------------------------------------------------------------- */
+/* --- doing them ------------------------------------------------------------------------------- */
 
-/* Those chosen start again, whether they run or not; of the FAILED ones no more than that is asked. */
+/* Those chosen start again, whether they run or not; of the FAILED ones no more than that is
+ * asked. */
 static void restart_tasks(struct entry *entry, const struct change *change)
 {
     for (size_t i = 0; change->tasks != NULL && change->tasks[i] >= 0; i++)
@@ -222,7 +224,7 @@ static bool share(struct connectors *all, struct entry *entry)
     return true;
 }
 
-/* --- entries ---------------------------------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static void free_entry(void *value)
 {
@@ -274,7 +276,8 @@ static void look_whether_closed(struct connectors *all)
     loop_timer_start(all->options.loop, &all->closed_timer, 0, closed, all);
 }
 
-/* Nothing ends any more that is not wanted here: told once. true: that has brought something new. */
+/* Nothing ends any more that is not wanted here: told once. true: that has brought something
+ * new. */
 static bool tell_shared(struct connectors *all, struct entry *entry)
 {
     if (!entry->telling || entry->reshare || lifecycle_busy(entry->lc) == LIFECYCLE_ENDING)
@@ -402,7 +405,7 @@ static struct change *change_new(enum kind kind, connectors_done done, void *arg
     return change;
 }
 
-/* --- requests --------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 void connectors_apply(struct connectors *all, const char *name, const struct lifecycle_work *work,
                       connectors_done done, void *arg)
@@ -438,7 +441,8 @@ void connectors_restart_task(struct connectors *all, const char *name, int task,
     enqueue_take(all, name, change);
 }
 
-/* Which parts are meant, by their states now: the answer shows these, whatever happens until the change's turn. */
+/* Which parts are meant, by their states now: the answer shows these, whatever happens until the
+ * change's turn. */
 static void choose(struct change *change, struct lifecycle *lc)
 {
     struct lifecycle_have have;
@@ -554,7 +558,7 @@ void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg)
     look_whether_closed(all);
 }
 
-/* --- events ----------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 void connectors_on_connector(void *arg, const char *conn, enum state state, const char *trace,
                              const char *version)
@@ -606,7 +610,7 @@ void connectors_on_died(void *arg, const char *conn, const struct supervisor_dea
     go_on(arg, entry);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 const struct lifecycle *connectors_find(const struct connectors *all, const char *name)
 {

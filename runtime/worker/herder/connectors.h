@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connectors that run on this worker, and the changes asked of them: per connector one after another, each answered
- * exactly once. Local work only: where configurations and assignments come from is somebody else's (standalone.c).
+/* The connectors that run on this worker, and the changes asked of them: per connector one after
+ * another, each answered exactly once. Local work only: where configurations and assignments come
+ * from is somebody else's (standalone.c).
  * Owner: the worker's loop. */
 #ifndef WORKER_CONNECTORS_H
 #define WORKER_CONNECTORS_H
@@ -12,17 +13,20 @@
 
 struct connectors;
 
-/* err: NULL when it was done. Done means: for a start, that the connector runs and its tasks were told to (or that its
- * host crashed and the restart policy has taken over, or that a later request has overtaken it); for a stop, that nothing
- * runs any more. May be called before the request returns. */
+/* err: NULL when it was done. Done means: for a start, that the connector runs and its tasks were
+ * told to (or that its host crashed and the restart policy has taken over, or that a later request
+ * has overtaken it); for a stop, that nothing runs any more. May be called before the request
+ * returns. */
 typedef void (*connectors_done)(void *arg, const struct mr_error *err);
 
 /* Borrowed for life.
  *
  * made     as in lifecycle.h; answered by connectors_run or connectors_keep
  * told     a state changed here, as in lifecycle.h; NULL: nobody listens
- * share    of a cluster: what of this connector is to run here now? The answer is freed by share_deinit
- * shared   of a cluster: after a connectors_reshare nothing ends any more that is not wanted here */
+ * share    of a cluster: what of this connector is to run here now? The answer is freed by
+ *          share_deinit
+ * shared   of a cluster: after a connectors_reshare nothing ends any more that is not wanted
+ *          here */
 struct connectors_options {
     struct loop *loop;
     struct supervisor *sup;
@@ -38,11 +42,12 @@ struct connectors *connectors_new(const struct connectors_options *options);
 void connectors_free(
     struct connectors **connectors); /* changes that wait are answered MR_ERR_CLOSED */
 
-/* Would a change of this connector be taken now? 0, or MR_ERR_CLOSED or MR_ERR_FULL with a text for the client. */
+/* Would a change of this connector be taken now? 0, or MR_ERR_CLOSED or MR_ERR_FULL with a text for
+ * the client. */
 int connectors_may_change(const struct connectors *all, const char *name, struct mr_error *err);
 
-/* Changes, each queued behind the earlier ones of its connector. MR_ERR_FULL, MR_ERR_CLOSED (shutting down) and
- * MR_ERR_NOT_FOUND come through done. fn NULL: nobody waits. */
+/* Changes, each queued behind the earlier ones of its connector. MR_ERR_FULL, MR_ERR_CLOSED
+ * (shutting down) and MR_ERR_NOT_FOUND come through done. fn NULL: nobody waits. */
 void connectors_apply(struct connectors *all, const char *name, const struct lifecycle_work *work,
                       connectors_done done, void *arg);
 void connectors_remove(struct connectors *all, const char *name, connectors_done done, void *arg);
@@ -51,9 +56,10 @@ void connectors_target(struct connectors *all, const char *name, enum target_sta
 void connectors_restart_task(struct connectors *all, const char *name, int task,
                              connectors_done done, void *arg);
 
-/* connector, tasks: whether these are meant at all; only_failed: of those meant, only what is FAILED when this is called. A
- * plain restart is {.connector = true}, and done when the connector has restarted. For any other, what is meant is marked
- * RESTARTING and done is called before anything is restarted, since Connect answers with the states as marked. */
+/* connector, tasks: whether these are meant at all; only_failed: of those meant, only what is
+ * FAILED when this is called. A plain restart is {.connector = true}, and done when the connector
+ * has restarted. For any other, what is meant is marked RESTARTING and done is called before
+ * anything is restarted, since Connect answers with the states as marked. */
 struct connectors_plan {
     bool connector;
     bool tasks;
@@ -67,15 +73,18 @@ void connectors_run(struct connectors *all, const char *name, const struct props
 
 /* In place of connectors_run where the configurations were taken note of: what is here goes on. */
 void connectors_keep(struct connectors *all, const char *name);
-/* Have the configurations of the tasks made anew, if the connector runs here and nothing is under way with it. */
+/* Have the configurations of the tasks made anew, if the connector runs here and nothing is under
+ * way with it. */
 void connectors_ask_again(struct connectors *all, const char *name);
 
-/* What is wanted of a connector here may have changed: looked at as soon as nothing of it is ending, then gone for. */
+/* What is wanted of a connector here may have changed: looked at as soon as nothing of it is
+ * ending, then gone for. */
 void connectors_reshare(struct connectors *all, const char *name);
 /* Is that still to come, or something still ending? */
 bool connectors_sharing(const struct connectors *all, const char *name);
 
-/* End every host, answer every change that waits with MR_ERR_CLOSED; then fn. No change is taken after that. */
+/* End every host, answer every change that waits with MR_ERR_CLOSED; then fn. No change is taken
+ * after that. */
 void connectors_shutdown(struct connectors *all, loop_fn fn, void *arg);
 
 /* NULL: not here. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges configurations for the herder: validate.c says what is wrong by the tables, and where classes have to be asked of values
- * (a regular expression, a list of casts), plugin_check.c does that in a process of its own. Loop thread; never blocks.
+/* Judges configurations for the herder: validate.c says what is wrong by the tables, and where
+ * classes have to be asked of values (a regular expression, a list of casts), plugin_check.c does
+ * that in a process of its own. Loop thread; never blocks.
  *
- * The configuration is copied, as it may have to wait for that process; two of one connector may overtake each other there, as they
- * may in Kafka Connect. Its asker finds the world as it is when it comes back, not as it was. */
+ * The configuration is copied, as it may have to wait for that process; two of one connector may
+ * overtake each other there, as they may in Kafka Connect. Its asker finds the world as it is when
+ * it comes back, not as it was. */
 #include "worker/herder/judge.h"
 
 #include "worker/supervisor/plugin_check.h"

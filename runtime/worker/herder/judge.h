@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a configuration valid? By the tables of its plugins, and by what their own code says. Loop thread. */
+/* Is a configuration valid? By the tables of its plugins, and by what their own code says. Loop
+ * thread. */
 #ifndef WORKER_JUDGE_H
 #define WORKER_JUDGE_H
 
@@ -8,8 +9,9 @@
 
 struct judge;
 
-/* input, result: the configuration as it was judged, and its keys with their problems, borrowed. err: there was nothing to judge
- * by, as validate_connector says; or MR_ERR_CLOSED: the judge went away. Then result is NULL. */
+/* input, result: the configuration as it was judged, and its keys with their problems, borrowed.
+ * err: there was nothing to judge by, as validate_connector says; or MR_ERR_CLOSED: the judge went
+ * away. Then result is NULL. */
 typedef void (*judge_done)(void *arg, const struct validate_input *input,
                            const struct validate_result *result, const struct mr_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leader's session keys: a new one when there is none, when the newest is too old, or when it is not of the configured kind.
- * Everybody takes the newest from the config topic. Looked at after each round, at each key that is read, and when one is due.
+/* The leader's session keys: a new one when there is none, when the newest is too old, or when it
+ * is not of the configured kind. Everybody takes the newest from the config topic. Looked at after
+ * each round, at each key that is read, and when one is due.
  * Spec: group-protocol 13, KIP-507. Loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"

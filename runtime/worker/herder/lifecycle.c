@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one connector here, as a state machine over the supervisor. Called by connectors.c (requests and events) and
- * by its own timer; on the worker's loop.
+/* The life of one connector here, as a state machine over the supervisor. Called by connectors.c
+ * (requests and events) and by its own timer; on the worker's loop.
  *
  *                apply, target, restart                 RUNNING                 made, run or keep
  *      IDLE ───────────────► DUE ─────► STARTING ───────────────► ASKING ──────────────────► UP
@@ -15,13 +15,15 @@
  *       │      DOWN ◄────────────────────────────────────────  DRAINING ◄── stop, end, apply, restart: whatever runs
  *       └───────────────────────────────────────── stopped ───────┘ (to DUE where a start follows)
  *
- * Beside it, in STARTING to UP, each task goes its own way (task_life.c), and several may be stopping.
+ * Beside it, in STARTING to UP, each task goes its own way (task_life.c), and several may be
+ * stopping.
  *
- * Moves: begin, lifecycle_drain, drained, crash, the functions named after events, and those of lifecycle_asking.c and
- * lifecycle_share.c.
- * Invariants: a host exists exactly in STARTING to UP and DRAINING; a successor starts only after `died` (promise 3), and never
- * from inside a call of the supervisor's. A task that FAILED by its own error stays FAILED until a request revives it; one
- * whose host died starts again with it. The same holds for the object of a share, whose tasks run on without it. */
+ * Moves: begin, lifecycle_drain, drained, crash, the functions named after events, and those of
+ * lifecycle_asking.c and lifecycle_share.c.
+ * Invariants: a host exists exactly in STARTING to UP and DRAINING; a successor starts only after
+ * `died` (promise 3), and never from inside a call of the supervisor's. A task that FAILED by its
+ * own error stays FAILED until a request revives it; one whose host died starts again with it. The
+ * same holds for the object of a share, whose tasks run on without it. */
 #define LOGGER "worker.herder"
 #include "worker/herder/lifecycle_private.h"
 
@@ -29,7 +31,7 @@
 
 static void begin(void *arg);
 
-/* --- small ---------------------------------------------------------------------------------------------------------- */
+/* --- small ------------------------------------------------------------------------------------ */
 
 static void set_text(char **to, const char *text)
 {
@@ -75,7 +77,8 @@ void lifecycle_settle(struct lifecycle *lc, const struct mr_error *err)
         err_clear(&lc->result);
 }
 
-/* What a trace says is wrong: its first line, without the error's class before it ("org.example.SomeException: "). */
+/* What a trace says is wrong: its first line, without the error's class before it
+ * ("org.example.SomeException: "). */
 static const char *reason_of(const char *trace, int *len)
 {
     static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._$";
@@ -124,7 +127,7 @@ bool lifecycle_serves(const struct lifecycle *lc)
     return lc->phase >= STARTING && lc->phase <= UP;
 }
 
-/* --- starting ------------------------------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 static void start_soon(struct lifecycle *lc)
 {
@@ -210,7 +213,7 @@ static void fail_restarting(struct lifecycle *lc)
             task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_FAILED, lc->trace);
 }
 
-/* --- ending --------------------------------------------------------------------------------------------------------- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 static void leave(struct lifecycle *lc)
 {
@@ -285,9 +288,10 @@ void lifecycle_fail(struct lifecycle *lc, const char *trace)
     lifecycle_drain(lc, NEXT_DOWN);
 }
 
-/* --- events --------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
-/* Started, and not to run yet: tasks of before come back paused, new ones are made when it is resumed. */
+/* Started, and not to run yet: tasks of before come back paused, new ones are made when it is
+ * resumed. */
 static void up_without_asking(struct lifecycle *lc)
 {
     lc->phase = UP;
@@ -369,7 +373,8 @@ void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const
         task_life_on_state(&lc->tasks, task, state, trace);
 }
 
-/* Its siblings were ended with it, and start with it again at once: no fault of theirs, so no state of fault. */
+/* Its siblings were ended with it, and start with it again at once: no fault of theirs, so no state
+ * of fault. */
 static void on_killed_for_task(struct lifecycle *lc, const struct supervisor_death *death)
 {
     log_write_for(LOG_WARN, LOGGER, lc->name, death->culprit,
@@ -404,7 +409,7 @@ bool lifecycle_may_start(const struct lifecycle *lc, int number)
     return lifecycle_serves(lc) && lc->target != TARGET_STOPPED && task != NULL && task->alive;
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 /* There is nothing to be started again: stopped, or no longer this worker's. */
 static bool rests(const struct lifecycle *lc)
@@ -464,7 +469,8 @@ void lifecycle_target(struct lifecycle *lc, enum target_state target)
     }
 }
 
-/* The object is nothing but its configuration: made anew, its tasks looked at anew. Shown as Connect shows it. */
+/* The object is nothing but its configuration: made anew, its tasks looked at anew. Shown as
+ * Connect shows it. */
 static void restart_object(struct lifecycle *lc)
 {
     enum state state = lc->state;
@@ -548,7 +554,7 @@ void lifecycle_have(const struct lifecycle *lc, struct lifecycle_have *out)
     *out = (struct lifecycle_have){&lc->config, lc->serial, lc->object, lc->target, &lc->tasks};
 }
 
-/* --- life, and looks ------------------------------------------------------------------------------------------------ */
+/* --- life, and looks -------------------------------------------------------------------------- */
 
 enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one connector on this worker: its host, its connector object, and those of its tasks that are here. A standalone
- * worker has everything of a connector, and its tasks are what the object makes of them (lifecycle_asking_run). A worker of a cluster
- * has a share of it: perhaps the object, and any of the tasks (lifecycle_share_put). Knows nothing of where configurations come
+/* The life of one connector on this worker: its host, its connector object, and those of its tasks
+ * that are here. A standalone worker has everything of a connector, and its tasks are what the
+ * object makes of them (lifecycle_asking_run). A worker of a cluster has a share of it: perhaps the
+ * object, and any of the tasks (lifecycle_share_put). Knows nothing of where configurations come
  * from and nothing of requests. Owner: the worker's loop. */
 #ifndef WORKER_LIFECYCLE_H
 #define WORKER_LIFECYCLE_H
@@ -17,10 +18,13 @@ struct lifecycle;
 
 /* What all lifecycles share. Borrowed for life.
  *
- * made      the connector made the configurations of its tasks: an array of objects of text, checked. To be answered, now
- *           or later, by lifecycle_asking_run with what is to run, or by lifecycle_asking_keep
- * told      a state changed, of a task or of the connector (-1); not to call back into the lifecycle. NULL: nobody listens
- * moved     the lifecycle moved on by itself (a timer): ask it how it stands. Called last in whatever called it */
+ * made      the connector made the configurations of its tasks: an array of objects of text,
+ *           checked. To be answered, now or later, by lifecycle_asking_run with what is to run, or
+ *           by lifecycle_asking_keep
+ * told      a state changed, of a task or of the connector (-1); not to call back into the
+ *           lifecycle. NULL: nobody listens
+ * moved     the lifecycle moved on by itself (a timer): ask it how it stands. Called last in
+ *           whatever called it */
 struct lifecycle_env {
     struct loop *loop;
     struct supervisor *sup;
@@ -45,20 +49,21 @@ struct lifecycle_work {
     uint64_t serial;
 };
 
-/* How it stands with what was asked last. ENDING takes at most the graceful timeout and a second; STARTING as long as the
- * plugin's code. */
+/* How it stands with what was asked last. ENDING takes at most the graceful timeout and a second;
+ * STARTING as long as the plugin's code. */
 enum lifecycle_busy { LIFECYCLE_FREE, LIFECYCLE_ENDING, LIFECYCLE_STARTING };
 
 struct lifecycle *lifecycle_new(const char *name, const struct lifecycle_env *env);
 void lifecycle_free(struct lifecycle **lc); /* has no host any more */
 
 enum lifecycle_busy lifecycle_busy(const struct lifecycle *lc);
-/* Has something ended since the last call: a start, a stop, a restart? err: filled when it failed, cleared otherwise. A start
- * whose host crashed counts as done, since the restart policy takes over. */
+/* Has something ended since the last call: a start, a stop, a restart? err: filled when it failed,
+ * cleared otherwise. A start whose host crashed counts as done, since the restart policy takes
+ * over. */
 bool lifecycle_settled(struct lifecycle *lc, struct mr_error *err);
 
-/* Requests, never while it is ENDING (but for lifecycle_end). Each ends what runs first where it must; a start that is under
- * way is given up for a later request. */
+/* Requests, never while it is ENDING (but for lifecycle_end). Each ends what runs first where it
+ * must; a start that is under way is given up for a later request. */
 void lifecycle_apply(struct lifecycle *lc,
                      const struct lifecycle_work *work); /* new configuration */
 void lifecycle_target(struct lifecycle *lc, enum target_state target);
@@ -69,7 +74,8 @@ void lifecycle_revive(struct lifecycle *lc,
 void lifecycle_start_revived(struct lifecycle *lc);          /* now */
 void lifecycle_restart_task(struct lifecycle *lc, int task); /* the task exists */
 void lifecycle_end(struct lifecycle *lc); /* stop everything; a share is this worker's no more */
-/* Shown as RESTARTING until it moves; task -1: the connector. Standalone the trace stays meanwhile, a share is told none. */
+/* Shown as RESTARTING until it moves; task -1: the connector. Standalone the trace stays meanwhile,
+ * a share is told none. */
 void lifecycle_mark_restarting(struct lifecycle *lc, int task);
 
 /* Standalone: what is to run for the configurations that were made; copied. */
@@ -79,14 +85,15 @@ void lifecycle_asking_keep(struct lifecycle *lc);
 void lifecycle_asking_again(
     struct lifecycle *lc); /* a share: make them anew, if the connector runs here */
 
-/* A share grows and shrinks, by any number of calls while nothing ENDs before the first of them. A task that is put is started,
- * also when it FAILED before; with another configuration than it has, it is stopped first. One that is dropped is stopped, told
- * UNASSIGNED, and forgotten. */
+/* A share grows and shrinks, by any number of calls while nothing ENDs before the first of them. A
+ * task that is put is started, also when it FAILED before; with another configuration than it has,
+ * it is stopped first. One that is dropped is stopped, told UNASSIGNED, and forgotten. */
 void lifecycle_share_object(struct lifecycle *lc, bool object);
 void lifecycle_share_put(struct lifecycle *lc, int task, const struct props *config,
                          int64_t generation);
 void lifecycle_share_drop(struct lifecycle *lc, int task);
-/* config, tasks: borrowed until the next call. serial 0: nothing was applied yet, or all of it was ended. */
+/* config, tasks: borrowed until the next call. serial 0: nothing was applied yet, or all of it was
+ * ended. */
 struct lifecycle_have {
     const struct props *config;
     uint64_t serial;

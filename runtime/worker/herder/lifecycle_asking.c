@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tasks' configurations, which the connector object makes: asked for when it runs, made, and answered by what is to run. Called
- * by lifecycle.c, whose drawing shows where ASKING stands, and by connectors.c with what came of it; on the worker's loop.
+/* The tasks' configurations, which the connector object makes: asked for when it runs, made, and
+ * answered by what is to run. Called by lifecycle.c, whose drawing shows where ASKING stands, and
+ * by connectors.c with what came of it; on the worker's loop.
  *
  *   begin ─► host ─► made ─► env->made ─► run (standalone: all of it) or keep (a share: what is here goes on)
  *     ▲                │
@@ -38,7 +39,8 @@ static void ask_again(void *arg)
     lc->env->moved(lc->env->arg, lc->name);
 }
 
-/* A new configuration, also one that says the same, or a restart of everything: what failed of before starts again. */
+/* A new configuration, also one that says the same, or a restart of everything: what failed of
+ * before starts again. */
 static void forget_failures(struct lifecycle *lc)
 {
     for (size_t i = 0; i < lc->tasks.count; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a lifecycle share: its state, and the moves that more than one of them makes. Owner: the worker's loop. */
+/* What the files of a lifecycle share: its state, and the moves that more than one of them makes.
+ * Owner: the worker's loop. */
 #ifndef WORKER_LIFECYCLE_PRIVATE_H
 #define WORKER_LIFECYCLE_PRIVATE_H
 
@@ -23,7 +24,8 @@ struct lifecycle {
     char *trace;
     char *version;
     struct task_lives tasks;
-    /* A new configuration: no task's FAILED counts any more; those of a share wait for the object. */
+    /* A new configuration: no task's FAILED counts any more; those of a share wait for the
+     * object. */
     bool fresh;
     bool stale; /* the tasks' configurations are older than the connector's: changed while paused */
     bool shared;
@@ -38,7 +40,7 @@ struct lifecycle {
     struct mr_error result;
 };
 
-/* --- lifecycle.c ------------------------------------------------------------------------------------------------------ */
+/* --- lifecycle.c ------------------------------------------------------------------------------ */
 
 /* A host takes what it is told. */
 bool lifecycle_serves(const struct lifecycle *lc);
@@ -52,7 +54,7 @@ void lifecycle_fail(struct lifecycle *lc, const char *trace);
 /* The host is there for the tasks alone. */
 void lifecycle_tasks_alone(struct lifecycle *lc);
 
-/* --- lifecycle_asking.c ------------------------------------------------------------------------------------------------ */
+/* --- lifecycle_asking.c ----------------------------------------------------------------------- */
 
 void lifecycle_asking_begin(struct lifecycle *lc);
 

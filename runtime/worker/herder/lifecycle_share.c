@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A share of a connector grows and shrinks: the object comes and goes, and so do tasks, while the rest runs on. Called by share.c
- * when nothing is ending; on the worker's loop. Moves of the drawing in lifecycle.c that it makes itself: UP to STARTING, for an object
- * in a host that is there, and STARTING or ASKING to UP, when the object goes. */
+/* A share of a connector grows and shrinks: the object comes and goes, and so do tasks, while the
+ * rest runs on. Called by share.c when nothing is ending; on the worker's loop. Moves of the
+ * drawing in lifecycle.c that it makes itself: UP to STARTING, for an object in a host that is
+ * there, and STARTING or ASKING to UP, when the object goes. */
 #include "worker/herder/lifecycle_private.h"
 
 /* It is carried out already, in a host without it: there it is made by being told its target. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One open question of a host, from the supervisor's event to the store thread and back to the supervisor, which drops the
- * answer when that host has gone meanwhile. How many may be open is bounded there (per host) and by the store's queue. */
+/* One open question of a host, from the supervisor's event to the store thread and back to the
+ * supervisor, which drops the answer when that host has gone meanwhile. How many may be open is
+ * bounded there (per host) and by the store's queue. */
 #include "worker/herder/offset_desk.h"
 
 struct question {
@@ -51,7 +52,8 @@ void offset_desk_get(struct offset_desk *desk, const char *conn, int64_t id,
 
 void offset_desk_put(struct offset_desk *desk, const char *conn, int64_t id, const json_t *entries)
 {
-    /* A worker that was frozen finds this in its socket when it wakes: a successor may have stored more. */
+    /* A worker that was frozen finds this in its socket when it wakes: a successor may have stored
+     * more. */
     if (!supervisor_leased(desk->sup)) {
         supervisor_offsets_stored(desk->sup, conn, id,
                                   "this worker's place in its group is in doubt");

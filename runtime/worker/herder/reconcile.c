@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decisions of a cluster's worker about one connector. Asked by share.c whenever something changed that it may depend on;
- * what must come before or after what (stop before the rejoin, the fence before the start) is the caller's order of asking.
+/* The decisions of a cluster's worker about one connector. Asked by share.c whenever something
+ * changed that it may depend on; what must come before or after what (stop before the rejoin, the
+ * fence before the start) is the caller's order of asking.
  *
- *   a deleted connector               nothing of it runs, whatever the assignment still says (no zombie tasks)
+ *   a deleted connector               nothing of it runs, whatever the assignment still says (no
+ *                                     zombie tasks)
  *   inconsistent, STOPPED, held       no tasks
- *   a new configuration               the object's process begins anew; a process that has tasks alone goes on with what it was
- *                                     given until a task is to start in it
+ *   a new configuration               the object's process begins anew; a process that has tasks
+ *                                     alone goes on with what it was given until a task is to start
+ *                                     in it
  *   a new set of task configurations  its tasks start again
  *   a new target state                what runs is told, nothing begins anew
- *   FAILED                            is like running: only a request or a new configuration starts it again */
+ *   FAILED                            is like running: only a request or a new configuration starts
+ *                                     it again */
 #include "worker/herder/reconcile.h"
 
 #include <stdlib.h>
@@ -28,7 +32,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* --- what is to run ------------------------------------------------------------------------------------------------- */
+/* --- what is to run --------------------------------------------------------------------------- */
 
 static void want_tasks(const struct reconcile_input *in, struct reconcile_want *out)
 {
@@ -66,7 +70,7 @@ void reconcile_want_deinit(struct reconcile_want *want)
     want->task_count = 0;
 }
 
-/* --- what is to be done --------------------------------------------------------------------------------------------- */
+/* --- what is to be done ----------------------------------------------------------------------- */
 
 static void compare_tasks(const struct reconcile_want *want, const struct reconcile_have *have,
                           struct reconcile_plan *out)

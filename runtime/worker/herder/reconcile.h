@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a connector is to run on this worker of a cluster, and what has to be done for it. Pure: values in, values out.
- * Spec: org.apache.kafka.connect.runtime.distributed.DistributedHerder (startWork, processConnectorConfigUpdates,
- * processTaskConfigUpdatesWithIncrementalCooperative, processTargetStateChanges). */
+/* What of a connector is to run on this worker of a cluster, and what has to be done for it. Pure:
+ * values in, values out.
+ * Spec: org.apache.kafka.connect.runtime.distributed.DistributedHerder (startWork,
+ * processConnectorConfigUpdates, processTaskConfigUpdatesWithIncrementalCooperative,
+ * processTargetStateChanges). */
 #ifndef WORKER_RECONCILE_H
 #define WORKER_RECONCILE_H
 
@@ -11,12 +13,14 @@
 /* What the config topic and the group say of one connector.
  *
  * config      NULL: there is no such connector (deleted, or never read)
- * serial      of the configuration as it was read, above 0; another one with each record, also when it says the same
+ * serial      of the configuration as it was read, above 0; another one with each record, also when
+ *             it says the same
  * generation  of the set of task configurations
  * task_count  of that set; 0 while it is inconsistent
  * object      the connector object is assigned here
  * tasks       assigned here, in any order, perhaps with doubles or numbers that are no task's
- * held        a new set of task configurations came, and not every worker has stopped tasks of the old one yet */
+ * held        a new set of task configurations came, and not every worker has stopped tasks of the
+ *             old one yet */
 struct reconcile_input {
     const struct props *config;
     uint64_t serial;

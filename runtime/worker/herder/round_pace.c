@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A change after a calm is acted upon at once, and so is what one create brings about (the second round, for its tasks). In a storm
- * rounds come further apart, so that many changes share one, but never so far that a client would notice. The pause counts from
- * the end of the last round, which all members see at the same time: so they ask together, and none waits for another's heartbeat.
+/* A change after a calm is acted upon at once, and so is what one create brings about (the second
+ * round, for its tasks). In a storm rounds come further apart, so that many changes share one, but
+ * never so far that a client would notice. The pause counts from the end of the last round, which
+ * all members see at the same time: so they ask together, and none waits for another's heartbeat.
  *
- * A member whose offset of the config topic is not the round's joins again until it is, as Java's does. If that changes nothing
- * (a topic that was made anew, that can't be read, or that another member counts differently), rounds get rare. */
+ * A member whose offset of the config topic is not the round's joins again until it is, as Java's
+ * does. If that changes nothing (a topic that was made anew, that can't be read, or that another
+ * member counts differently), rounds get rare. */
 #include "worker/herder/round_pace.h"
 
 static int64_t grown(int64_t first_ms, int64_t most_ms, int n)

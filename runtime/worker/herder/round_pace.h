@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a worker asks its group for the next round, where nothing is lost by a moment's wait: after changes of the config topic, and
- * after rounds that did not bring it where it should be. A value; pure. */
+/* When a worker asks its group for the next round, where nothing is lost by a moment's wait: after
+ * changes of the config topic, and after rounds that did not bring it where it should be. A value;
+ * pure. */
 #ifndef WORKER_ROUND_PACE_H
 #define WORKER_ROUND_PACE_H
 
@@ -24,7 +25,8 @@ struct round_pace {
 int64_t round_pace_wait_ms(const struct round_pace *pace, int64_t now_ms);
 /* It is asked for now. */
 void round_pace_asked(struct round_pace *pace, int64_t now_ms);
-/* A round is over. own: how far the config topic was read here; given: how far the round's assignment was made for. */
+/* A round is over. own: how far the config topic was read here; given: how far the round's
+ * assignment was made for. */
 void round_pace_ended(struct round_pace *pace, int64_t now_ms, int64_t own, int64_t given);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what is wanted of a connector here to calls of its lifecycle. Called by connectors.c when the lifecycle is ready for it;
- * what it brings about takes its time, and whether that changed meanwhile is looked at again then. Loop thread only. */
+/* From what is wanted of a connector here to calls of its lifecycle. Called by connectors.c when
+ * the lifecycle is ready for it; what it brings about takes its time, and whether that changed
+ * meanwhile is looked at again then. Loop thread only. */
 #include "worker/herder/share.h"
 
 #include <stdlib.h>

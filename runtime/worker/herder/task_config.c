@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completes task configurations before they are stored, so that a Java worker which takes a task over finds what it expects.
- * Called by the sources of configurations (standalone.c, distributed.c). Pure. */
+/* Completes task configurations before they are stored, so that a Java worker which takes a task
+ * over finds what it expects. Called by the sources of configurations (standalone.c,
+ * distributed.c). Pure. */
 #include "worker/herder/task_config.h"
 
 #include "worker/supervisor/catalog.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sorted array of tasks: a worker holds few of one connector, and they are walked far more often than looked up. Called by
- * lifecycle.c, which knows whether there is a host.
+/* A sorted array of tasks: a worker holds few of one connector, and they are walked far more often
+ * than looked up. Called by lifecycle.c, which knows whether there is a host.
  *
  *            start                  FAILED, UNASSIGNED
  *   idle ─────────────► alive ─────────────────────────► idle (failed: only a request starts it again)
  *    ▲                    │ stop                              hostless: whatever was alive is idle
  *    └── UNASSIGNED ── stopping ── UNASSIGNED ──► gone (it leaves)
  *
- * Invariants: numbers ascend and are unique; nothing is started that is alive; a task that leaves is told UNASSIGNED once. */
+ * Invariants: numbers ascend and are unique; nothing is started that is alive; a task that leaves
+ * is told UNASSIGNED once. */
 #define LOGGER "worker.herder"
 #include "worker/herder/task_life.h"
 
@@ -123,7 +124,7 @@ bool task_life_any_stopping(const struct task_lives *tasks)
     return false;
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------- */
+/* --- what is shown ---------------------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -158,7 +159,7 @@ void task_life_show_all(struct task_lives *tasks, enum state state, const char *
             task_life_show(tasks, &tasks->list[i], state, trace);
 }
 
-/* --- towards the host ---------------------------------------------------------------------------------------------- */
+/* --- towards the host ------------------------------------------------------------------------- */
 
 void task_life_start(struct task_lives *tasks, struct task_life *task, enum target_state target)
 {
@@ -199,7 +200,7 @@ void task_life_target(struct task_lives *tasks, enum target_state target)
             supervisor_task_target(tasks->sup, tasks->conn, tasks->list[i].number, target);
 }
 
-/* --- events -------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 void task_life_draining(struct task_lives *tasks)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tasks of one connector that are this worker's: any subset of its numbers. Each has its configuration, its state, and how
- * it stands with the host process; several may be stopping at once. Whether there is a host is lifecycle.c's business.
+/* The tasks of one connector that are this worker's: any subset of its numbers. Each has its
+ * configuration, its state, and how it stands with the host process; several may be stopping at
+ * once. Whether there is a host is lifecycle.c's business.
  * Owner: the worker's loop. */
 #ifndef WORKER_TASK_LIFE_H
 #define WORKER_TASK_LIFE_H
@@ -41,7 +42,8 @@ struct task_lives {
 void task_life_forget(struct task_lives *tasks); /* none is left */
 /* NULL: not this worker's. Valid until the next put or remove. */
 struct task_life *task_life_find(const struct task_lives *tasks, int number);
-/* The task of this number with this configuration, copied: a known one keeps its state, a new one is UNASSIGNED. */
+/* The task of this number with this configuration, copied: a known one keeps its state, a new one
+ * is UNASSIGNED. */
 struct task_life *task_life_put(struct task_lives *tasks, int number, const struct props *config,
                                 int64_t generation);
 void task_life_remove(struct task_lives *tasks, int number);
@@ -65,7 +67,8 @@ void task_life_target(struct task_lives *tasks, enum target_state target);
 
 /* Everything ends: those that were to start again do so with whatever follows. */
 void task_life_draining(struct task_lives *tasks);
-/* There is no host any more. Those that were leaving have left; `failed` of those that were stopping is forgotten. */
+/* There is no host any more. Those that were leaving have left; `failed` of those that were
+ * stopping is forgotten. */
 void task_life_hostless(struct task_lives *tasks);
 /* The host says so. */
 void task_life_on_state(struct task_lives *tasks, struct task_life *task, enum state state,

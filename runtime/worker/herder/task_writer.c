@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the task configurations that a connector here has made to the config topic: compared with what stands there, and written if
- * they differ, by us if we lead, else by the leader (POST /connectors/C/tasks, signed).
+/* From the task configurations that a connector here has made to the config topic: compared with
+ * what stands there, and written if they differ, by us if we lead, else by the leader (POST
+ * /connectors/C/tasks, signed).
  *
  *   made ─► the same: the tasks go on
  *      └──► written, or sent ─► done: the commit has come back, tasks are held, and start after the next round
  *                          └──► failed: the tasks go on with what they have; made and compared anew after a while
  *
- * One set of a connector is under way at a time. Spec: DistributedHerder.reconfigureConnector; runtime-behaviour 6. Loop thread. */
+ * One set of a connector is under way at a time. Spec: DistributedHerder.reconfigureConnector;
+ * runtime-behaviour 6. Loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
 
@@ -32,7 +34,7 @@ static bool differ(const struct config_conn *config, const struct props *configs
     return false;
 }
 
-/* --- afterwards ------------------------------------------------------------------------------------------------------- */
+/* --- afterwards ------------------------------------------------------------------------------- */
 
 static void on_retry(void *arg)
 {
@@ -91,7 +93,7 @@ static void on_answered(void *arg, const struct peer_answer *answer)
     written(arg, text);
 }
 
-/* --- to the leader ---------------------------------------------------------------------------------------------------- */
+/* --- to the leader ---------------------------------------------------------------------------- */
 
 static void body_of(const struct props *configs, size_t count, struct buf *out)
 {
@@ -153,7 +155,7 @@ static void forward(struct dist_conn *conn, const struct props *configs, size_t 
     buf_deinit(&body);
 }
 
-/* --- the door --------------------------------------------------------------------------------------------------------- */
+/* --- the door --------------------------------------------------------------------------------- */
 
 static void write_set(struct dist_conn *conn, const struct props *configs, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of producer.override.*, consumer.override.* and admin.override.*: the worker's policy, and whether the Kafka
- * clients can be what is asked of them. Called by validate.c; pure: files that settings name are read by the task's own
- * process, since a file system may hang. */
+/* The checks of producer.override.*, consumer.override.* and admin.override.*: the worker's policy,
+ * and whether the Kafka clients can be what is asked of them. Called by validate.c; pure: files
+ * that settings name are read by the task's own process, since a file system may hang. */
 #include "worker/herder/validation.h"
 
 #include "kafka/client_conf.h"
@@ -55,7 +55,8 @@ static bool uses(const struct validation *v, enum client_kind kind)
     return dead_letters || creates_topics(v);
 }
 
-/* What can't be honoured is refused here, and not found out by the running task; but for what stands in files. */
+/* What can't be honoured is refused here, and not found out by the running task; but for what
+ * stands in files. */
 static void check_client(struct validation *v, enum client_kind kind, const char *first)
 {
     struct client_conf_layers layers = {

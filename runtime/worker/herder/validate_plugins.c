@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of a connector's configuration that ask the catalog: versions, and converters with their own keys. Called by
- * validate.c; pure. */
+/* The checks of a connector's configuration that ask the catalog: versions, and converters with
+ * their own keys. Called by validate.c; pure. */
 #include "worker/herder/validation.h"
 
 #include <strings.h>
 
-/* --- versions of plugins ----------------------------------------------------------------------------------------------- */
+/* --- versions of plugins ---------------------------------------------------------------------- */
 
-/* One version of each plugin is installed: this one, by itself, by a range of nothing but it, or "latest". */
+/* One version of each plugin is installed: this one, by itself, by a range of nothing but it, or
+ * "latest". */
 static bool is_version(const char *wanted, const char *installed)
 {
     size_t len = strlen(wanted), n = installed != NULL ? strlen(installed) : 0;
@@ -60,7 +61,7 @@ const struct catalog_plugin *validate_plugins_any(const struct catalog *catalog,
     return found;
 }
 
-/* --- converters -------------------------------------------------------------------------------------------------------- */
+/* --- converters ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *key;

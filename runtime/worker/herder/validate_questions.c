@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which values of a configuration only plugin code can judge, and what came of asking. Called by judge.c between validate.c, which
- * has judged by tables, and the answer; pure. */
+/* Which values of a configuration only plugin code can judge, and what came of asking. Called by
+ * judge.c between validate.c, which has judged by tables, and the answer; pure. */
 #include "worker/herder/validation.h"
 
-/* --- the question ----------------------------------------------------------------------------------------------------- */
+/* --- the question ----------------------------------------------------------------------------- */
 
 static size_t prefix_of(const struct validate_stage_key *of)
 {
@@ -77,7 +77,7 @@ json_t *validate_questions(const struct validate_input *input, const struct vali
     return any ? questions : NULL;
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------------------- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static void take_problem(struct validation *v, const json_t *questions, const json_t *problem)
 {

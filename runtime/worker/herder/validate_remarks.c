@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a valid configuration asks for and does not get: settings that nothing here acts on, and keys that nobody knows, as a
- * typing error leaves them. Connect is silent about both. Called by the herder when a configuration is taken; pure.
+/* What a valid configuration asks for and does not get: settings that nothing here acts on, and
+ * keys that nobody knows, as a typing error leaves them. Connect is silent about both. Called by
+ * the herder when a configuration is taken; pure.
  *
- * Known is what the validation has looked at: the framework's keys, the connector's own, those of its converters, transforms and
- * predicates. A plugin can
- * read only keys that it declares, so a key that is not among them reaches nobody. */
+ * Known is what the validation has looked at: the framework's keys, the connector's own, those of
+ * its converters, transforms and predicates. A plugin can read only keys that it declares, so a key
+ * that is not among them reaches nobody. */
 #include "base/nearest.h"
 #include "worker/herder/validation.h"
 
@@ -31,7 +32,7 @@ static void remark_known(const struct props *config, validate_remark fn, void *a
     }
 }
 
-/* --- unknown keys ----------------------------------------------------------------------------------------------------- */
+/* --- unknown keys ----------------------------------------------------------------------------- */
 
 /* Below these, others judge: the Kafka clients. */
 static const char *const judged_elsewhere[] = {"producer.override.", "consumer.override.",
@@ -70,7 +71,8 @@ static bool knows_keys_of(const struct validate_result *result, const char *conv
     return false;
 }
 
-/* What dead letters of a source are set by: beyond Connect, so no part of what its validation shows. */
+/* What dead letters of a source are set by: beyond Connect, so no part of what its validation
+ * shows. */
 static const char *const source_dead_letters[] = {"millrace.errors.deadletterqueue.topic.name",
                                                   "errors.deadletterqueue.topic.replication.factor",
                                                   "errors.deadletterqueue.context.headers.enable"};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of transforms and predicates: each alias of the two lists becomes keys of its own, with a definition that is made
- * here, in a group of its own. Called by validate.c; pure: what plugin code alone can judge is asked for afterwards
- * (validate_questions.c).
+/* The checks of transforms and predicates: each alias of the two lists becomes keys of its own,
+ * with a definition that is made here, in a group of its own. Called by validate.c; pure: what
+ * plugin code alone can judge is asked for afterwards (validate_questions.c).
  *
- * Connect embeds the plugin's definition below the alias: what can't be read is told by the whole name, what a validator
- * refuses by the plugin's own name for it. Keys come in the order of ConfigDef: type, version, then by group, order, need,
- * importance and name. Spec: ConnectorConfig.enrich; reference connector-config 3. */
+ * Connect embeds the plugin's definition below the alias: what can't be read is told by the whole
+ * name, what a validator refuses by the plugin's own name for it. Keys come in the order of
+ * ConfigDef: type, version, then by group, order, need, importance and name. Spec:
+ * ConnectorConfig.enrich; reference connector-config 3. */
 #include "base/buf.h"
 #include "worker/herder/validation.h"
 
@@ -70,9 +71,10 @@ char *text_of(const char *fmt, ...)
     return text;
 }
 
-/* --- keys ----------------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
-/* label: owned from here. NULL: the name is taken, as the aliases "a.b" and "a" with a key "b.type" may do; the first one stays. */
+/* label: owned from here. NULL: the name is taken, as the aliases "a.b" and "a" with a key "b.type"
+ * may do; the first one stays. */
 static struct validate_key *add_key(struct alias *a, const struct mr_config_key *def, char *label)
 {
     char *name = text_of("%s%s", a->prefix, def->name);
@@ -121,7 +123,7 @@ static bool is_masked(const struct stage *stage, const char *name)
     return false;
 }
 
-/* --- the order of keys ------------------------------------------------------------------------------------------------ */
+/* --- the order of keys ------------------------------------------------------------------------ */
 
 struct ranked {
     const struct mr_config_key *def;
@@ -197,7 +199,7 @@ static void add_own_keys(struct alias *a)
     free(ranked);
 }
 
-/* --- the class -------------------------------------------------------------------------------------------------------- */
+/* --- the class -------------------------------------------------------------------------------- */
 
 /* Cast stands for Cast$Key and Cast$Value, of which one must be meant. */
 char *validate_stages_nested(const struct catalog *catalog, uint32_t kind, const char *name)
@@ -271,7 +273,7 @@ static void check_class(struct alias *a, const char *type)
     free(name);
 }
 
-/* --- aliases ---------------------------------------------------------------------------------------------------------- */
+/* --- aliases ---------------------------------------------------------------------------------- */
 
 static void expand(struct validation *v, const struct stage *stage, const char *name)
 {

@@ -17,7 +17,7 @@ struct validation {
         *converters[VALIDATION_CONVERTERS]; /* of this configuration; NULL: not set, or not there */
 };
 
-/* --- validation.c: keys, in order ------------------------------------------------------------------------------------ */
+/* --- validation.c: keys, in order ------------------------------------------------------------- */
 
 struct validate_key *validation_find(struct validation *v,
                                      const char *name); /* NULL: not looked at yet */
@@ -31,7 +31,7 @@ void validation_problem(struct validation *v, const char *name, const char *fmt,
 /* For config_def_check: arg is a struct validate_key, key its name. */
 void validation_bad(void *arg, const char *key, const char *text);
 
-/* --- validation.c: looks into the configuration ---------------------------------------------------------------------- */
+/* --- validation.c: looks into the configuration ----------------------------------------------- */
 
 const char *validation_get(const struct validation *v, const char *key);
 bool validation_blank(const char *text); /* or NULL */
@@ -43,7 +43,7 @@ validation_joined(const struct config_value *list); /* "a, b", as Java prints a 
 char *validation_trimmed(const char *text);         /* malloc'ed */
 bool validation_sink(const struct validation *v);
 
-/* --- validate_plugins.c ------------------------------------------------------------------------------------------------ */
+/* --- validate_plugins.c ----------------------------------------------------------------------- */
 
 void validate_plugins_version(struct validation *v, const char *class_key, const char *version_key,
                               const struct catalog_plugin *plugin);
@@ -52,7 +52,7 @@ void validate_plugins_converter_keys(struct validation *v);
 /* Of whatever kind; NULL: not there. */
 const struct catalog_plugin *validate_plugins_any(const struct catalog *catalog, const char *name);
 
-/* --- validate_stages.c ------------------------------------------------------------------------------------------------- */
+/* --- validate_stages.c ------------------------------------------------------------------------ */
 
 /* A key of an alias: its definition, made for it. */
 struct validate_stage_key {
@@ -69,7 +69,7 @@ void validate_stages_free(struct validate_stage_key **of);
 /* The nested classes of an abstract one, by commas; malloc'ed. NULL: it has none. */
 char *validate_stages_nested(const struct catalog *catalog, uint32_t kind, const char *name);
 
-/* --- validate_clients.c ------------------------------------------------------------------------------------------------ */
+/* --- validate_clients.c ----------------------------------------------------------------------- */
 
 void validate_clients_overrides(struct validation *v);
 

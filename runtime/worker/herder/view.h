@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What REST shows of connectors and plugins, as JSON with Connect's members in Connect's order. Pure; new references.
+/* What REST shows of connectors and plugins, as JSON with Connect's members in Connect's order.
+ * Pure; new references.
  * Spec: org.apache.kafka.connect.runtime.rest.entities; reference rest 7. */
 #ifndef WORKER_VIEW_H
 #define WORKER_VIEW_H

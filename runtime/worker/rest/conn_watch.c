@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of open connections. HTTP threads add, remove and move them through their phases; a timer on the worker's loop
- * sweeps. A connection that is overdue is shut down: its HTTP thread sees a hang-up and closes it, which removes it here.
- * The descriptor stays valid for that long since the HTTP thread removes before it closes. Invariant: a listed connection's
- * descriptor is open. */
+/* The table of open connections. HTTP threads add, remove and move them through their phases; a
+ * timer on the worker's loop sweeps. A connection that is overdue is shut down: its HTTP thread
+ * sees a hang-up and closes it, which removes it here. The descriptor stays valid for that long
+ * since the HTTP thread removes before it closes. Invariant: a listed connection's descriptor is
+ * open. */
 #include "worker/rest/conn_watch.h"
 
 #include "base/clock.h"
@@ -58,7 +59,8 @@ static void shut(struct conn_watched *conn)
     shutdown(conn->fd, SHUT_RDWR);
 }
 
-/* Room for one more: the connection that does nothing for longest goes, then the one that sends its request slowest. */
+/* Room for one more: the connection that does nothing for longest goes, then the one that sends its
+ * request slowest. */
 static void evict(struct conn_watch *watch)
 {
     struct conn_watched *victim = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open connections and how long each may stay as it is: libmicrohttpd limits inactivity only, so a client that sends or
- * reads a byte now and then would hold a connection for ever. Any thread; one lock inside, never held while calling out. */
+/* Open connections and how long each may stay as it is: libmicrohttpd limits inactivity only, so a
+ * client that sends or reads a byte now and then would hold a connection for ever. Any thread; one
+ * lock inside, never held while calling out. */
 #ifndef WORKER_CONN_WATCH_H
 #define WORKER_CONN_WATCH_H
 
@@ -28,12 +29,14 @@ struct conn_watch *
 conn_watch_new(const struct conn_watch_limits *limits); /* aborts out of memory */
 void conn_watch_free(struct conn_watch **watch);        /* every connection must be removed */
 
-/* fd stays the caller's, open until conn_watch_remove. NULL: out of memory. May shut another connection down. */
+/* fd stays the caller's, open until conn_watch_remove. NULL: out of memory. May shut another
+ * connection down. */
 struct conn_watched *conn_watch_add(struct conn_watch *watch, int fd);
 void conn_watch_remove(struct conn_watched **conn);
 void conn_watch_phase(struct conn_watched *conn, enum conn_phase phase);
 
-/* A note on the connection, kept for the HTTP thread that owns it: the client was answered before it had sent all. */
+/* A note on the connection, kept for the HTTP thread that owns it: the client was answered before
+ * it had sent all. */
 void conn_watch_note_unread(struct conn_watched *conn);
 bool conn_watch_unread(const struct conn_watched *conn);
 

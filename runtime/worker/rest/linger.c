@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads dry what refused clients still send. The server hands over a duplicate of the socket just before its HTTP library
- * closes its own; the answer is written and the write side shut by then. Runs on the worker's loop in slices of at most
- * SLICE reads, so that a client that floods delays nobody. */
+/* Reads dry what refused clients still send. The server hands over a duplicate of the socket just
+ * before its HTTP library closes its own; the answer is written and the write side shut by then.
+ * Runs on the worker's loop in slices of at most SLICE reads, so that a client that floods delays
+ * nobody. */
 #include "worker/rest/linger.h"
 
 #include <errno.h>

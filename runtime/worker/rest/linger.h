@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that were answered before the client had sent everything: closing one at once would make the kernel answer what
- * still arrives with a reset, and the client would lose the answer. They are read dry, within bounds, and closed then.
+/* Sockets that were answered before the client had sent everything: closing one at once would make
+ * the kernel answer what still arrives with a reset, and the client would lose the answer. They are
+ * read dry, within bounds, and closed then.
  * Owner: the worker's loop. */
 #ifndef WORKER_LINGER_H
 #define WORKER_LINGER_H

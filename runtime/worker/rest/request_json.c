@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the two shapes of JSON that carry a connector's configuration, straight into properties.
  *
- * A cursor walks the bytes; each reader below leaves it after what it read or records one error. Nothing nests deeper than
- * a map in a map, so nothing recurses: an object or array where text belongs is refused where it begins. Called by the HTTP
- * threads with bytes of clients. Pure. */
+ * A cursor walks the bytes; each reader below leaves it after what it read or records one error.
+ * Nothing nests deeper than a map in a map, so nothing recurses: an object or array where text
+ * belongs is refused where it begins. Called by the HTTP threads with bytes of clients. Pure. */
 #include "worker/rest/request_json.h"
 
 #include "model/conn_config.h"
@@ -24,7 +24,7 @@ struct cursor {
     struct mr_error *err;
 };
 
-/* --- the grammar's parts ---------------------------------------------------------------------------------------------------- */
+/* --- the grammar's parts ---------------------------------------------------------------------- */
 
 MR_PRINTF(2, 3)
 static int malformed(struct cursor *c, const char *fmt, ...)
@@ -258,7 +258,7 @@ static int read_scalar(struct cursor *c, const char *what, bool *is_null)
     }
 }
 
-/* --- objects --------------------------------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 typedef int (*member_fn)(struct cursor *c, void *arg);
 
@@ -409,7 +409,7 @@ static int create_member(struct cursor *c, void *arg)
                    c->key.data);
 }
 
-/* --- documents --------------------------------------------------------------------------------------------------------------- */
+/* --- documents -------------------------------------------------------------------------------- */
 
 static int read_document(const char *data, size_t len, bool *absent, member_fn member, void *arg,
                          struct mr_error *err)

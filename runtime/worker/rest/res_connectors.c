@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /connectors and what lies below it, but for tasks. Run on the worker's loop: reads are answered from the herder's memory
- * at once; changes wait for the herder, their deadline ticking in call.c.
+/* /connectors and what lies below it, but for tasks. Run on the worker's loop: reads are answered
+ * from the herder's memory at once; changes wait for the herder, their deadline ticking in call.c.
  * Spec: org.apache.kafka.connect.runtime.rest.resources.ConnectorsResource. */
 #include "worker/rest/rest_private.h"
 
@@ -9,9 +9,10 @@
 #define LOGGER "worker.rest"
 #include "base/log.h"
 
-/* --- reads ------------------------------------------------------------------------------------------------------------------ */
+/* --- reads ------------------------------------------------------------------------------------ */
 
-/* What ?expand= asks for about one connector; NULL when it is to be left out (a status is asked for, there is none). */
+/* What ?expand= asks for about one connector; NULL when it is to be left out (a status is asked
+ * for, there is none). */
 static json_t *expanded(struct herder *herder, const char *conn, const struct router_target *target)
 {
     json_t *out = json_object();
@@ -94,7 +95,7 @@ void res_connectors_status(struct call *call)
         call_reply_error(call, 404, "No status found for connector %s", call_var(call, 0));
 }
 
-/* --- configurations ----------------------------------------------------------------------------------------------------------- */
+/* --- configurations --------------------------------------------------------------------------- */
 
 /* Connect takes such names too, and its users then wonder. */
 static void tell_unreachable(const char *name)
@@ -126,7 +127,8 @@ static void put(void *arg, const struct herder_answer *answer)
         call_reply_written(call, call_var(call, 0), answer);
 }
 
-/* The configuration's `name` must be the connector's; where it is missing it is added. False when answered. */
+/* The configuration's `name` must be the connector's; where it is missing it is added. False when
+ * answered. */
 static bool settle_name(struct call *call, struct props *config, const char *conn)
 {
     const char *included = props_get(config, "name");
@@ -189,7 +191,7 @@ void res_connectors_patch_config(struct call *call)
         call_reply_error(call, 404, "Connector %s not found", call_var(call, 0));
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void gone(void *arg, const struct herder_answer *answer)
 {

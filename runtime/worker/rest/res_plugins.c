@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /connector-plugins and what lies below it. Run on the worker's loop, answered from the catalog at once; but a
- * validation may wait for what plugin code says in a process of its own, its deadline ticking in call.c.
+/* /connector-plugins and what lies below it. Run on the worker's loop, answered from the catalog at
+ * once; but a validation may wait for what plugin code says in a process of its own, its deadline
+ * ticking in call.c.
  * Spec: org.apache.kafka.connect.runtime.rest.resources.ConnectorPluginsResource. */
 #include "worker/rest/rest_private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Characters and percent-encoding as the REST room needs them: JSON strings come from clients with escapes, names go out again
- * in the Location header. Pure; any thread. */
+/* Characters and percent-encoding as the REST room needs them: JSON strings come from clients with
+ * escapes, names go out again in the Location header. Pure; any thread. */
 #include "worker/rest/rest_text.h"
 
 #include <string.h>

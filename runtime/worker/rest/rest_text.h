@@ -11,8 +11,8 @@ int rest_text_append(struct buf *out, uint32_t code);
 /* Value of a hexadecimal digit, or -1. */
 int rest_text_hex(char c);
 
-/* Append text percent-encoded as JAX-RS builds a path: `/` and existing %XX stay, and so does what a path may hold
- * (unreserved, sub-delims but for `;`, `:` and `@`). */
+/* Append text percent-encoded as JAX-RS builds a path: `/` and existing %XX stay, and so does what
+ * a path may hold (unreserved, sub-delims but for `;`, `:` and `@`). */
 int rest_text_encode_path(struct buf *out, const char *text);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a request's first line and headers to the row of the route table that answers it.
  *
- * Called by the HTTP threads before anything else looks at a request, and by a fuzzer: every byte here is a client's. A path
- * is split first and decoded per segment after, so that an encoded slash never splits; what a decoded segment may not hold
- * is what the Java worker's server refuses too. Pure. */
+ * Called by the HTTP threads before anything else looks at a request, and by a fuzzer: every byte
+ * here is a client's. A path is split first and decoded per segment after, so that an encoded slash
+ * never splits; what a decoded segment may not hold is what the Java worker's server refuses too.
+ * Pure. */
 #include "worker/rest/router.h"
 
 #include "base/utf8.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* --- target ----------------------------------------------------------------------------------------------------------- */
+/* --- target ----------------------------------------------------------------------------------- */
 
 static int bad_path(struct mr_error *err, const char *what)
 {
@@ -50,7 +51,8 @@ const char *router_unreachable(const char *name)
     return long_path ? "it is too long" : NULL;
 }
 
-/* Decode one segment in place; `end` is the first byte after it and may be overwritten by the NUL. */
+/* Decode one segment in place; `end` is the first byte after it and may be overwritten by the
+ * NUL. */
 static int decode_segment(char *segment, char *end, struct mr_error *err)
 {
     char *params = memchr(segment, ';', (size_t)(end - segment));
@@ -107,7 +109,8 @@ static int parse_path(struct router_target *out, char *path, struct mr_error *er
     return 0;
 }
 
-/* Decode a query's key or value in place. What is no escape stays as it is: queries are never an error. */
+/* Decode a query's key or value in place. What is no escape stays as it is: queries are never an
+ * error. */
 static void decode_query(char *text)
 {
     char *to = text;
@@ -203,7 +206,7 @@ bool router_flag(const struct router_target *target, const char *key, bool other
     return otherwise;
 }
 
-/* --- routes ------------------------------------------------------------------------------------------------------------- */
+/* --- routes ----------------------------------------------------------------------------------- */
 
 static bool path_matches(const char *pattern, const struct router_target *target, const char **var)
 {
@@ -275,14 +278,15 @@ void router_match(const struct route *routes, size_t count, const char *method,
     list_allowed(out->allow, sizeof(out->allow), seen);
 }
 
-/* --- media types ---------------------------------------------------------------------------------------------------------- */
+/* --- media types ------------------------------------------------------------------------------ */
 
 static bool token_char(char c)
 {
     return c > 0x20 && c < 0x7F && strchr("()<>@,;:\\\"/[]?={}", c) == NULL;
 }
 
-/* Split `type/subtype` at the front of s; both lengths are at least 1. Gives what follows, or NULL. */
+/* Split `type/subtype` at the front of s; both lengths are at least 1. Gives what follows, or
+ * NULL. */
 static const char *media_range(const char *s, size_t *type_len, const char **subtype,
                                size_t *subtype_len)
 {

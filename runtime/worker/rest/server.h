@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP server: libmicrohttpd in epoll mode on a thread of its own. Requests are read there (bounded in size and time),
- * answered on the worker's loop, and suspended in between; each has a deadline. The only file that knows microhttpd.h. */
+/* The HTTP server: libmicrohttpd in epoll mode on a thread of its own. Requests are read there
+ * (bounded in size and time), answered on the worker's loop, and suspended in between; each has a
+ * deadline. The only file that knows microhttpd.h. */
 #ifndef WORKER_REST_SERVER_H
 #define WORKER_REST_SERVER_H
 
@@ -8,7 +9,8 @@
 
 struct server;
 
-/* Bounds of everything that clients make grow. server_limits holds what a worker runs with; tests take less. */
+/* Bounds of everything that clients make grow. server_limits holds what a worker runs with; tests
+ * take less. */
 struct server_limits {
     size_t
         connections_max; /* lowered to half of RLIMIT_NOFILE; beyond it idle connections are closed */
@@ -23,23 +25,25 @@ struct server_limits {
 };
 extern const struct server_limits server_limits;
 
-/* Bind every listener of config and start to answer; fills config->worker_id with the advertised host:port.
- * MR_ERR_IO names address, reason and remedy ("port 8083 is in use: …"), MR_ERR_CONFIG the property.
- * Until server_open every request is answered 503.
+/* Bind every listener of config and start to answer; fills config->worker_id with the advertised
+ * host:port. MR_ERR_IO names address, reason and remedy ("port 8083 is in use: …"), MR_ERR_CONFIG
+ * the property. Until server_open every request is answered 503.
  * Thread: the loop's owner; blocks for name look-ups. loop and config must outlive the server. */
 struct server *server_new(struct loop *loop, struct worker_config *config, struct mr_error *err);
 struct server *server_new_limited(struct loop *loop, struct worker_config *config,
                                   const struct server_limits *limits, struct mr_error *err);
 
-/* From here on requests are given to the herder, which must outlive the server. Thread: the loop's owner. */
+/* From here on requests are given to the herder, which must outlive the server. Thread: the loop's
+ * owner. */
 void server_open(struct server *server, struct herder *herder);
 
-/* From here on the herder is asked nothing: what waits is answered 503, and so is what still comes. The herder may still call
- * back for changes it was given. Does not block. Thread: the loop's owner. */
+/* From here on the herder is asked nothing: what waits is answered 503, and so is what still comes.
+ * The herder may still call back for changes it was given. Does not block. Thread: the loop's
+ * owner. */
 void server_close(struct server *server);
 
-/* As server_close, and ends: waits for at most a second until the answers under way are sent. The herder must live until it is
- * done with the changes it was given. Thread: the loop's owner. */
+/* As server_close, and ends: waits for at most a second until the answers under way are sent. The
+ * herder must live until it is done with the changes it was given. Thread: the loop's owner. */
 void server_free(struct server **server);
 int server_port(const struct server *server); /* of the first listener */
 

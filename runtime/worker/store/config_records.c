@@ -4,9 +4,10 @@
  *   bytes ─► config_records_parse ─► struct config_record ─► config_state (on the loop)
  *   herder ─► struct config_record ─► config_records_render ─► bytes
  *
- * A table of key prefixes says which reader and which writer a kind has. Anybody may write into the topic: each record is
- * judged by itself, whatever is wrong with it is said in words, and none can hurt its neighbours. Two verdicts are kept
- * apart, as in Java: a value that is no JSON does not move the config offset, everything else does. */
+ * A table of key prefixes says which reader and which writer a kind has. Anybody may write into the
+ * topic: each record is judged by itself, whatever is wrong with it is said in words, and none can
+ * hurt its neighbours. Two verdicts are kept apart, as in Java: a value that is no JSON does not
+ * move the config offset, everything else does. */
 #include "worker/store/config_records.h"
 
 #include "base/base64.h"
@@ -28,7 +29,7 @@ static int odd(struct mr_error *err, const char *text)
     return mr_fail(err, MR_ERR_DATA, "%s", text);
 }
 
-/* --- values, read ------------------------------------------------------------------------------------------------- */
+/* --- values, read ----------------------------------------------------------------------------- */
 
 static int set_prop(struct config_record *rec, const char *key, const json_t *value,
                     struct mr_error *err)
@@ -142,7 +143,7 @@ static int read_level(const json_t *value, struct config_record *rec, struct mr_
     return rec->level != NULL ? 0 : mr_fail(err, MR_ERR_NOMEM, "out of memory");
 }
 
-/* --- values, written ---------------------------------------------------------------------------------------------- */
+/* --- values, written -------------------------------------------------------------------------- */
 
 static void write_text(struct buf *out, const char *text)
 {
@@ -213,7 +214,7 @@ static void write_level(const struct config_record *rec, struct buf *out)
     buf_putc(out, '}');
 }
 
-/* --- kinds -------------------------------------------------------------------------------------------------------- */
+/* --- kinds ------------------------------------------------------------------------------------ */
 
 static const struct kind {
     const char *prefix; /* of the key; the whole key where there is no name */

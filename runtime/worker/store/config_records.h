@@ -44,14 +44,16 @@ struct config_record {
 
 void config_record_deinit(struct config_record *rec);
 
-/* Read one record. value NULL (or of no bytes): a tombstone. 0: rec is filled, the caller's; err may hold a remark then
- * (a field of the wrong type that has a default). Otherwise the record is to be skipped, err says why, and rec is empty:
- * MR_ERR_PROTOCOL, the value is no JSON: the config offset does not move past it;
- * MR_ERR_DATA, anything else: the config offset moves. (Java's rule; all members must count alike.) */
+/* Read one record. value NULL (or of no bytes): a tombstone. 0: rec is filled, the caller's; err
+ * may hold a remark then (a field of the wrong type that has a default). Otherwise the record is to
+ * be skipped, err says why, and rec is empty: MR_ERR_PROTOCOL, the value is no JSON: the config
+ * offset does not move past it; MR_ERR_DATA, anything else: the config offset moves. (Java's rule;
+ * all members must count alike.) */
 int config_records_parse(const void *key, size_t key_len, const void *value, size_t value_len,
                          struct config_record *rec, struct mr_error *err);
 
-/* Append key and value. 0, or MR_ERR_FULL beyond a buffer's cap. A tombstone gets no value: send NULL. */
+/* Append key and value. 0, or MR_ERR_FULL beyond a buffer's cap. A tombstone gets no value: send
+ * NULL. */
 int config_records_render(const struct config_record *rec, struct buf *key, struct buf *value);
 
 #endif

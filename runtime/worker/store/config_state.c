@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of the config topic. Records come in the order of the topic, at the start from its beginning; compaction
- * may have taken out any record that a later one of the same key replaces. The rules, which all members of a group share:
+/* The state machine of the config topic. Records come in the order of the topic, at the start from
+ * its beginning; compaction may have taken out any record that a later one of the same key
+ * replaces. The rules, which all members of a group share:
  *
- *   connector-    stores the configuration; STARTED when no target state is known. Tombstone: configuration, task list, what
- *                 waits for a commit and the applied configuration go; target state, counts of fencing, flags stay
+ *   connector-    stores the configuration; STARTED when no target state is known. Tombstone:
+ *                 configuration, task list, what waits for a commit and the applied configuration
+ *                 go; target state, counts of fencing, flags stay
  *   task-         waits (`deferred`); nobody sees it
- *   commit- N     without a configuration: as the tombstone above. Else the set is full when ids 0 … N-1 wait:
- *                 full: all that wait is applied, also ids from N on; applied := configuration; consistent
- *                 not full: nothing is applied; inconsistent, and the task list is empty until a full set comes
- *                 always: nothing waits any more, count := N, fencing pending
+ *   commit- N     without a configuration: as the tombstone above. Else the set is full when ids 0
+ *                 … N-1 wait: full: all that wait is applied, also ids from N on; applied :=
+ *                 configuration; consistent not full: nothing is applied; inconsistent, and the
+ *                 task list is empty until a full set comes always: nothing waits any more, count
+ *                 := N, fencing pending
  *   tasks-fencing-  stores the count, fencing no longer pending
  *   target-state- stores the state. Tombstone: forgotten; STARTED while there is a configuration
  *
- * A connector of which nothing is left is forgotten, so names that come and go leave nothing behind.
- * So a set that a leader wrote half is never seen, whoever wrote the rest. Re-reading records is harmless but for
- * `generation`, which is nobody's but this process's. Memory is bounded by the topic's distinct keys. */
+ * A connector of which nothing is left is forgotten, so names that come and go leave nothing
+ * behind. So a set that a leader wrote half is never seen, whoever wrote the rest. Re-reading
+ * records is harmless but for `generation`, which is nobody's but this process's. Memory is bounded
+ * by the topic's distinct keys. */
 #include "worker/store/config_state.h"
 
 struct config_state {
@@ -70,7 +74,7 @@ void config_state_free(struct config_state **state)
     *state = NULL;
 }
 
-/* --- pieces ------------------------------------------------------------------------------------------------------- */
+/* --- pieces ----------------------------------------------------------------------------------- */
 
 static struct config_conn *conn_of(struct config_state *state, const char *name)
 {
@@ -134,7 +138,7 @@ static bool remove_conn(struct config_state *state, struct config_conn *conn)
     return had;
 }
 
-/* --- records ------------------------------------------------------------------------------------------------------ */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static enum config_change_kind on_connector(struct config_state *state, struct config_conn *conn,
                                             struct config_record *rec)
@@ -274,7 +278,8 @@ static bool has_any(const struct map *tasks)
     return tasks != NULL && map_count(tasks) > 0;
 }
 
-/* One that comes again under its name goes on counting: what still ends here was of another generation. */
+/* One that comes again under its name goes on counting: what still ends here was of another
+ * generation. */
 static void forget_empty(struct config_state *state, struct config_conn *conn)
 {
     if (conn->config != NULL || conn->has_target || conn->task_count_record >= 0 ||
@@ -308,7 +313,7 @@ void config_state_skip(struct config_state *state, int64_t offset)
     state->offset = offset + 1;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 int64_t config_state_offset(const struct config_state *state)
 {

@@ -48,7 +48,8 @@ struct config_change {
     const char *level;
 };
 
-/* Apply the record at an offset; its strings and props are taken, but for name and level, which out may lead to. */
+/* Apply the record at an offset; its strings and props are taken, but for name and level, which out
+ * may lead to. */
 void config_state_apply(struct config_state *state, int64_t offset, struct config_record *rec,
                         struct config_change *out);
 /* A record that is to be skipped but whose offset counts (MR_ERR_DATA of config_records_parse). */
@@ -62,7 +63,8 @@ int64_t config_state_offset(const struct config_state *state);
 const struct config_conn *config_state_find(const struct config_state *state, const char *conn);
 /* The same, only when it has a configuration. */
 const struct config_conn *config_state_conn(const struct config_state *state, const char *conn);
-/* All connectors that have a configuration: for (size_t i = 0; (conn = config_state_next(state, &i)) != NULL;) */
+/* All connectors that have a configuration: for (size_t i = 0; (conn = config_state_next(state,
+ * &i)) != NULL;) */
 const struct config_conn *config_state_next(const struct config_state *state, size_t *cursor);
 size_t config_state_count(const struct config_state *state);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the worker's file to three topics that can be relied on. A topic that forgets records by age (cleanup.policy=delete)
- * would lose connectors and offsets weeks later, without a sign: so it is refused by name at the start. What a worker has no
- * right to ask is assumed to be well, as in Java, with a line in the log.
+/* From the worker's file to three topics that can be relied on. A topic that forgets records by age
+ * (cleanup.policy=delete) would lose connectors and offsets weeks later, without a sign: so it is
+ * refused by name at the start. What a worker has no right to ask is assumed to be well, as in
+ * Java, with a line in the log.
  *
- * Clients get the worker's unprefixed properties that a client of that kind knows, then what must be so. delivery.timeout.ms is
- * not Java's infinity: a write is over, one way or the other, when the call that asked for it gives up. */
+ * Clients get the worker's unprefixed properties that a client of that kind knows, then what must
+ * be so. delivery.timeout.ms is not Java's infinity: a write is over, one way or the other, when
+ * the call that asked for it gives up. */
 #include "worker/store/internal_topics.h"
 
 #include "base/clock.h"
@@ -45,7 +47,7 @@ static const struct kind {
 static const struct kind words = {
     .name_key = "group.id", .client = "words", .purpose = "words between workers"};
 
-/* --- settings ----------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 static int bad_value(const char *key, const char *value, const char *why, struct mr_error *err)
 {
@@ -93,7 +95,7 @@ static void read_settings(const struct props *worker, const struct kind *kind,
     props_set(&topic->settings, "cleanup.policy", "compact");
 }
 
-/* --- clients ------------------------------------------------------------------------------------------------------ */
+/* --- clients ---------------------------------------------------------------------------------- */
 
 static void base_id(const struct props *worker, char *out, size_t size)
 {
@@ -166,7 +168,7 @@ static void make_clients(const struct props *worker, const struct kind *kind,
         props_set(&topic->producer, "retries", "0");
 }
 
-/* --- reading the worker's file ------------------------------------------------------------------------------------ */
+/* --- reading the worker's file ---------------------------------------------------------------- */
 
 static int init_topic(struct internal_topics *topics, enum internal_topic_kind number,
                       const struct props *worker, struct mr_error *err)
@@ -252,7 +254,7 @@ void internal_topics_deinit(struct internal_topics *topics)
     props_deinit(&topics->admin);
 }
 
-/* --- brokers ------------------------------------------------------------------------------------------------------ */
+/* --- brokers ---------------------------------------------------------------------------------- */
 
 struct tries {
     int64_t since_ms;
@@ -291,7 +293,8 @@ static int create(const struct internal_topic *topic, struct topic_admin *admin,
         bool answered;
 
         rc = topic_admin_create(admin, &spec, ask_ms(topic), err);
-        /* The broker's own words begin so when there are too few brokers; without an answer it is waited for ever. */
+        /* The broker's own words begin so when there are too few brokers; without an answer it is
+         * waited for ever. */
         answered = strncmp(err->text, "Unable to replicate", 19) == 0 ||
                    strstr(err->text, "eplication factor") != NULL;
         if (rc != MR_ERR_RETRY)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Source offsets of a standalone worker. The herder asks and tells on the loop; the store thread owns the offsets and the
- * file, answers reads after all earlier writes are on disk, and joins writes that wait into one. A write is the whole file:
- * written beside the old one, fsynced, renamed. So after a crash at any moment the old or the new file is there, and an
- * answer "stored" is true for good (promise: a source's offset is acknowledged only when durable).
+/* Source offsets of a standalone worker. The herder asks and tells on the loop; the store thread
+ * owns the offsets and the file, answers reads after all earlier writes are on disk, and joins
+ * writes that wait into one. A write is the whole file: written beside the old one, fsynced,
+ * renamed. So after a crash at any moment the old or the new file is there, and an answer "stored"
+ * is true for good (promise: a source's offset is acknowledged only when durable).
  *
  * The file is JSON lines, to be read by people and checked by us:
  *
@@ -10,10 +11,11 @@
  *   {"connector":"src","partition":{"filename":"in.txt"},"offset":{"position":132}}
  *   {"end":1,"crc32":"8a3f00c1"}
  *
- * `end` counts the offsets, crc32 is over all bytes before that line. Whoever edits the file by hand drops crc32 and mends
- * `end`. Anything else that does not fit is damage: refused with its byte, never guessed at.
- * The file has one writer: whoever has it open holds the record lock of FILE.lock beside it, whatever its run folder.
- * Offsets of deleted connectors stay, as in Connect: who creates the connector again goes on where it was. */
+ * `end` counts the offsets, crc32 is over all bytes before that line. Whoever edits the file by
+ * hand drops crc32 and mends `end`. Anything else that does not fit is damage: refused with its
+ * byte, never guessed at. The file has one writer: whoever has it open holds the record lock of
+ * FILE.lock beside it, whatever its run folder. Offsets of deleted connectors stay, as in Connect:
+ * who creates the connector again goes on where it was. */
 #include "worker/store/local_store.h"
 
 #include "base/file.h"
@@ -61,7 +63,7 @@ struct local_store {
     size_t waiting_count;
 };
 
-/* --- the file's text ---------------------------------------------------------------------------------------------- */
+/* --- the file's text -------------------------------------------------------------------------- */
 
 static uint32_t crc32_of(const char *data, size_t len)
 {
@@ -257,7 +259,7 @@ int local_store_render(const json_t *offsets, struct buf *out)
     return out->failed ? MR_ERR_FULL : 0;
 }
 
-/* --- the store thread --------------------------------------------------------------------------------------------- */
+/* --- the store thread ------------------------------------------------------------------------- */
 
 static void request_free(struct request *req)
 {
@@ -312,7 +314,8 @@ static void answer(struct request *req)
               0); /* the store is closed before its loop */
 }
 
-/* Set or remove one offset and note what was there. Gives false when memory is short (nothing changed). */
+/* Set or remove one offset and note what was there. Gives false when memory is short (nothing
+ * changed). */
 static bool apply(struct local_store *store, const char *conn, json_t *partition, json_t *offset)
 {
     char *key = key_of(conn, partition);
@@ -391,7 +394,8 @@ static int write_file(struct local_store *store, struct mr_error *err)
     return rc;
 }
 
-/* Bring what was applied to disk. A failure leaves the old file, and the offsets as they are in it. */
+/* Bring what was applied to disk. A failure leaves the old file, and the offsets as they are in
+ * it. */
 static int commit(struct local_store *store, struct mr_error *err)
 {
     int rc = json_array_size(store->undo) > 0 ? write_file(store, err) : 0;
@@ -459,7 +463,8 @@ static void take_read(struct local_store *store, struct request *req)
     if (!ok)
         snprintf(req->error, sizeof(req->error), "cannot read offsets: out of memory");
     json_decref(req->body);
-    /* The answer must share nothing with what this thread keeps: jansson's values are not for two threads. */
+    /* The answer must share nothing with what this thread keeps: jansson's values are not for two
+     * threads. */
     req->body = json_deep_copy(found);
     json_decref(found);
     answer(req);
@@ -487,7 +492,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* --- the loop's side ---------------------------------------------------------------------------------------------- */
+/* --- the loop's side -------------------------------------------------------------------------- */
 
 static json_t *load(const char *path, struct mr_error *err)
 {
@@ -507,7 +512,8 @@ static json_t *load(const char *path, struct mr_error *err)
     return offsets;
 }
 
-/* The folder is resolved and the file's own name is not: a write replaces a link by a file of that name. */
+/* The folder is resolved and the file's own name is not: a write replaces a link by a file of that
+ * name. */
 static int lock_path_of(const char *path, char *out, size_t size, struct mr_error *err)
 {
     char folder[PATH_MAX], real[PATH_MAX];
@@ -584,7 +590,8 @@ struct local_store *local_store_open(const char *path, struct loop *loop, struct
     store->undo = json_array();
     mr_assert(store->path != NULL && store->undo != NULL);
     store->offsets = lock(store, err) == 0 ? load(path, err) : NULL;
-    /* Written at once, changed or not: a folder or file that can't be written ends the start, and not the first offset. */
+    /* Written at once, changed or not: a folder or file that can't be written ends the start, and
+     * not the first offset. */
     if (store->offsets != NULL && write_file(store, err) == 0) {
         store->queue = queue_new(MAX_QUEUED);
         errno = start_thread(store);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of source offsets that the store thread keeps from an offsets topic.
  *
- * An entry stands for one partition of one connector, as a value: members sorted, numbers by value (1 and 1.0 differ). It has
- * one variant for each spelling of the key that was seen; normally one. The newest variant (by the record's time, then by
- * arrival) says what the offset is, tombstones included. An offset is written under the newest spelling, since Java looks it up by
- * those bytes; a removal goes to all spellings, or the older one would come back.
- * Keys that are no [connector, partition] are somebody else's: skipped. */
+ * An entry stands for one partition of one connector, as a value: members sorted, numbers by value
+ * (1 and 1.0 differ). It has one variant for each spelling of the key that was seen; normally one.
+ * The newest variant (by the record's time, then by arrival) says what the offset is, tombstones
+ * included. An offset is written under the newest spelling, since Java looks it up by those bytes;
+ * a removal goes to all spellings, or the older one would come back. Keys that are no [connector,
+ * partition] are somebody else's: skipped. */
 #include "worker/store/offset_records.h"
 
 #include "base/map.h"
@@ -87,7 +88,7 @@ static struct entry *find(const struct offset_table *table, const char *conn,
     return entry;
 }
 
-/* --- applying ----------------------------------------------------------------------------------------------------- */
+/* --- applying --------------------------------------------------------------------------------- */
 
 static struct entry *entry_of(struct offset_table *table, const char *conn, json_t *partition,
                               struct mr_error *err)
@@ -204,7 +205,7 @@ int offset_table_apply(struct offset_table *table, const struct offset_record *r
     return rc == MR_ERR_PROTOCOL ? MR_ERR_DATA : rc;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 const json_t *offset_table_get(const struct offset_table *table, const char *conn,
                                const json_t *partition)
@@ -231,7 +232,7 @@ json_t *offset_table_list(const struct offset_table *table, const char *conn)
     return list;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* A partition that nobody wrote yet: members by name. */
 static int new_key(const char *conn, const json_t *partition, offset_table_key_fn fn, void *arg)

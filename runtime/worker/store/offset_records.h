@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of an offsets topic, and the table they add up to. Pure; one owner thread (the store thread).
+/* Records of an offsets topic, and the table they add up to. Pure; one owner thread (the store
+ * thread).
  *
- * Java finds an offset by the raw bytes of its key, and writes a partition's members in the order of a hash map. Here
- * partitions are equal as values; the raw bytes seen last are written again, so that Java finds what we wrote.
+ * Java finds an offset by the raw bytes of its key, and writes a partition's members in the order
+ * of a hash map. Here partitions are equal as values; the raw bytes seen last are written again, so
+ * that Java finds what we wrote.
  * Spec: org.apache.kafka.connect.storage.KafkaOffsetBackingStore, OffsetUtils. */
 #ifndef WORKER_OFFSET_RECORDS_H
 #define WORKER_OFFSET_RECORDS_H
@@ -24,8 +26,8 @@ struct offset_record {
     int64_t offset;
 };
 
-/* Apply one record. 0; MR_ERR_DATA: skipped, err says why (err stays empty for what Java skips in silence: a partition
- * null); MR_ERR_FULL: more than max entries. */
+/* Apply one record. 0; MR_ERR_DATA: skipped, err says why (err stays empty for what Java skips in
+ * silence: a partition null); MR_ERR_FULL: more than max entries. */
 int offset_table_apply(struct offset_table *table, const struct offset_record *rec,
                        struct mr_error *err);
 
@@ -35,8 +37,9 @@ const json_t *offset_table_get(const struct offset_table *table, const char *con
 /* All of a connector: new array of [partition, offset]. */
 json_t *offset_table_list(const struct offset_table *table, const char *conn);
 
-/* The raw keys that a write of this partition must go to: one for an offset (the one seen last, or a new one), all that
- * were seen for a tombstone. Calls fn for each; the bytes are borrowed for the call. MR_ERR_NOMEM or fn's negative code. */
+/* The raw keys that a write of this partition must go to: one for an offset (the one seen last, or
+ * a new one), all that were seen for a tombstone. Calls fn for each; the bytes are borrowed for the
+ * call. MR_ERR_NOMEM or fn's negative code. */
 typedef int (*offset_table_key_fn)(void *arg, const char *key, size_t len);
 int offset_table_keys(const struct offset_table *table, const char *conn, const json_t *partition,
                       bool tombstone, offset_table_key_fn fn, void *arg);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks change state in bursts, and brokers may be away: so each key (connector, task, topic) has one slip, which holds the newest
- * record that is to be written. While a write of the key is under way the next waits, so the topic sees them in order; what was
- * replaced meanwhile is never written. At most FLIGHT writes are under way.
+/* Tasks change state in bursts, and brokers may be away: so each key (connector, task, topic) has
+ * one slip, which holds the newest record that is to be written. While a write of the key is under
+ * way the next waits, so the topic sees them in order; what was replaced meanwhile is never
+ * written. At most FLIGHT writes are under way.
  *
  *   put ─► slip, in the queue ─► send ─► (sent) ─► gone, or back in the queue: newer record, or retry after a second
  *
- * Safe records are judged right before each send, and every record before a retry: by then another worker may own the task.
- * Memory is bounded by the number of keys. */
+ * Safe records are judged right before each send, and every record before a retry: by then another
+ * worker may own the task. Memory is bounded by the number of keys. */
 #include "worker/store/status_desk.h"
 
 #include "base/map.h"
@@ -139,7 +140,7 @@ static void serve(struct status_desk *desk)
     }
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static struct status_slip *slip_of(struct status_desk *desk, const struct status_record *rec)
 {
@@ -186,7 +187,7 @@ void status_desk_put(struct status_desk *desk, struct status_record *rec, bool s
     serve(desk);
 }
 
-/* --- what became of it -------------------------------------------------------------------------------------------- */
+/* --- what became of it ------------------------------------------------------------------------ */
 
 static void on_retry(void *arg)
 {

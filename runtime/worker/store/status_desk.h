@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Status that is to be written: at most one write of a key under way, the newest next, again after a failure.
+/* Status that is to be written: at most one write of a key under way, the newest next, again after
+ * a failure.
  * Owner: the worker's loop. Spec: KafkaStatusBackingStore (put, putSafe, its retries). */
 #ifndef WORKER_STATUS_DESK_H
 #define WORKER_STATUS_DESK_H
@@ -10,7 +11,8 @@
 struct status_desk;
 struct status_slip; /* one key */
 
-/* Send what the slip (NULL: no one) is for: status_desk_sent must follow, later, exactly once for each. rec: borrowed. */
+/* Send what the slip (NULL: no one) is for: status_desk_sent must follow, later, exactly once for
+ * each. rec: borrowed. */
 typedef void (*status_desk_send)(void *arg, struct status_slip *slip,
                                  const struct status_record *rec);
 
@@ -25,8 +27,8 @@ void status_desk_put(struct status_desk *desk, struct status_record *rec, bool s
 void status_desk_sent(struct status_desk *desk, struct status_slip *slip,
                       const struct mr_error *err);
 
-/* Send everything that waits now, whatever is under way; nothing is tried again after this. For the end. At most two records a
- * key are sent. */
+/* Send everything that waits now, whatever is under way; nothing is tried again after this. For the
+ * end. At most two records a key are sent. */
 void status_desk_flush(struct status_desk *desk);
 /* After the flush, all was answered: say in the log, once, how much was not written. */
 void status_desk_tell_lost(const struct status_desk *desk);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the status topic, read on the store thread and written for it by the loop. Connectors and tasks share one form of
- * value; topics that a connector used have another. Anybody may write into the topic: a record that does not fit is refused in
- * words and skipped, and says nothing about its neighbours. */
+/* Records of the status topic, read on the store thread and written for it by the loop. Connectors
+ * and tasks share one form of value; topics that a connector used have another. Anybody may write
+ * into the topic: a record that does not fit is refused in words and skipped, and says nothing
+ * about its neighbours. */
 #include "worker/store/status_records.h"
 
 #include "base/utf8.h"
@@ -51,7 +52,7 @@ static int odd(struct mr_error *err, const char *text)
     return mr_fail(err, MR_ERR_DATA, "%s", text);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* A text or null, perhaps missing; NUL characters end it. */
 static bool take_text(const json_t *value, const char *field, char **out)
@@ -199,7 +200,7 @@ int status_records_parse(const void *key, size_t key_len, const void *value, siz
     return MR_ERR_DATA;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void write_text(struct buf *out, const char *text)
 {

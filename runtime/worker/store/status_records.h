@@ -36,11 +36,13 @@ void status_deinit(struct status *status);
 void status_copy(struct status *to, const struct status *from); /* aborts out of memory */
 void status_record_deinit(struct status_record *rec);
 
-/* Read one record; value NULL or of no bytes: a tombstone. 0, or MR_ERR_DATA: to be skipped, err says why, rec is empty. */
+/* Read one record; value NULL or of no bytes: a tombstone. 0, or MR_ERR_DATA: to be skipped, err
+ * says why, rec is empty. */
 int status_records_parse(const void *key, size_t key_len, const void *value, size_t value_len,
                          struct status_record *rec, struct mr_error *err);
 
-/* Append key and value. 0, or MR_ERR_FULL beyond a buffer's cap. A tombstone gets no value: send NULL. */
+/* Append key and value. 0, or MR_ERR_FULL beyond a buffer's cap. A tombstone gets no value: send
+ * NULL. */
 int status_records_render(const struct status_record *rec, struct buf *key, struct buf *value);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader of one JSON value as Jackson reads it inside Kafka's JsonConverter, and a writer that spells numbers as Java does.
+/* A reader of one JSON value as Jackson reads it inside Kafka's JsonConverter, and a writer that
+ * spells numbers as Java does.
  *
  *   bytes ─► value ─► object | array | string | number | word ─► json_t
  *
- * Called for every record of the config and offsets topics, on the store thread. Bytes are anybody's: every read is bounded by
- * `end`, depth and lengths by Jackson's own limits (StreamReadConstraints), memory by the record's size. The parser recurses
- * once a level, so at most DEPTH_MAX frames. */
+ * Called for every record of the config and offsets topics, on the store thread. Bytes are
+ * anybody's: every read is bounded by `end`, depth and lengths by Jackson's own limits
+ * (StreamReadConstraints), memory by the record's size. The parser recurses once a level, so at
+ * most DEPTH_MAX frames. */
 #include "worker/store/stored_json.h"
 
 #include <float.h>
@@ -55,7 +57,7 @@ static int next(const struct reader *r)
     return r->p < r->end ? *r->p : -1;
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void put_char(struct buf *out, uint32_t c)
 {
@@ -202,9 +204,10 @@ static int read_text(struct reader *r, size_t max_units)
     return r->text.failed ? no_memory(r) : 0;
 }
 
-/* --- other encodings ------------------------------------------------------------------------------------------------ */
+/* --- other encodings -------------------------------------------------------------------------- */
 
-/* As Jackson's ByteSourceJsonBootstrapper finds them out: by a mark, else by where the zeros of the first characters stand. */
+/* As Jackson's ByteSourceJsonBootstrapper finds them out: by a mark, else by where the zeros of the
+ * first characters stand. */
 struct encoding {
     uint32_t mask; /* of the first four bytes, most significant first */
     uint32_t value;
@@ -251,7 +254,8 @@ static uint32_t unit_at(const struct encoding *encoding, const unsigned char *p)
     return c;
 }
 
-/* The next one of UTF-16. As Java's decoder has it, the first half of a pair takes what follows with it, whatever that is. */
+/* The next one of UTF-16. As Java's decoder has it, the first half of a pair takes what follows
+ * with it, whatever that is. */
 static uint32_t read_pair(struct reader *r, const struct encoding *encoding)
 {
     uint32_t high = unit_at(encoding, r->p), low;
@@ -297,7 +301,7 @@ static int begin(struct reader *r, struct buf *out)
     return encoding.unit == 1 ? 0 : transcode(r, &encoding, out);
 }
 
-/* --- numbers and words -------------------------------------------------------------------------------------------- */
+/* --- numbers and words ------------------------------------------------------------------------ */
 
 static size_t count_digits(struct reader *r)
 {
@@ -405,7 +409,7 @@ static int read_word(struct reader *r, json_t **out)
     return wrong(r, next(r) < 0 ? "it ends in the middle" : "a value was expected");
 }
 
-/* --- values ------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int read_value(struct reader *r, json_t **out);
 
@@ -552,9 +556,10 @@ int stored_json_parse(const void *data, size_t len, json_t **out, struct mr_erro
     return rc;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------------------- */
 
-/* The shortest digits that give the same number, and where the point stands: 0.DIGITS times ten to *point. */
+/* The shortest digits that give the same number, and where the point stands: 0.DIGITS times ten to
+ * *point. */
 static void shortest(double d, char digits[20], int *point)
 {
     char text[40];

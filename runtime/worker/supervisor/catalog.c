@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalog of plugins: made once at start-up by catalog_scan.c, read by the herder, the supervisor and REST ever after.
+/* The catalog of plugins: made once at start-up by catalog_scan.c, read by the herder, the
+ * supervisor and REST ever after.
  *
- * Each plugin keeps the JSON object it was read from, and all its text points into that. Two orders: `added` is that of the
- * folders, and decides between equals; `shown` is that of REST. */
+ * Each plugin keeps the JSON object it was read from, and all its text points into that. Two
+ * orders: `added` is that of the folders, and decides between equals; `shown` is that of REST. */
 #include "worker/supervisor/catalog.h"
 
 #include "link/scan_format.h"
@@ -28,7 +29,7 @@ struct catalog {
     const struct catalog_plugin **shown;
 };
 
-/* --- names and versions --------------------------------------------------------------------------------------------------- */
+/* --- names and versions ----------------------------------------------------------------------- */
 
 static const char *kind_suffix(uint32_t kind)
 {
@@ -74,7 +75,8 @@ static bool same_stem(const char *a, const char *b, uint32_t kind)
     return len == without_suffix(b, kind) && strncmp(a, b, len) == 0;
 }
 
-/* How well a name fits one of the plugin's: 3 whole, 2 but for the suffix, 1 as the last part of a class name. */
+/* How well a name fits one of the plugin's: 3 whole, 2 but for the suffix, 1 as the last part of a
+ * class name. */
 static int rank_name(const char *own, const char *wanted, uint32_t kind)
 {
     if (strcmp(own, wanted) == 0)
@@ -155,7 +157,7 @@ int catalog_compare_versions(const char *a, const char *b)
     }
 }
 
-/* --- reading one plugin ----------------------------------------------------------------------------------------------------- */
+/* --- reading one plugin ----------------------------------------------------------------------- */
 
 static bool is_visible(const char *text)
 {
@@ -398,7 +400,7 @@ void catalog_cut(struct catalog *cat, size_t count)
     show(cat);
 }
 
-/* --- use ---------------------------------------------------------------------------------------------------------------------- */
+/* --- use -------------------------------------------------------------------------------------- */
 
 struct catalog *catalog_new(void)
 {

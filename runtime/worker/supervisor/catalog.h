@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugins that are installed: found by the throwaway `millrace scan`, never opened by the worker.
- * Immutable once made; any thread may read it. */
+/* The plugins that are installed: found by the throwaway `millrace scan`, never opened by the
+ * worker. Immutable once made; any thread may read it. */
 #ifndef WORKER_CATALOG_H
 #define WORKER_CATALOG_H
 
@@ -23,17 +23,19 @@ struct catalog_plugin {
 
 struct catalog;
 
-/* Scan every *.so directly inside each folder and one level down; a folder may also be a library itself. A library that is
- * refused (mismatch, crash, time-out) is logged with one line and left out, a folder that can't be read too. exe: binary to
- * run as `exe scan LIBRARY...`; folders: ended by NULL. NULL with err: exe itself can't be run, or MR_ERR_CLOSED: cancel_fd
- * (-1 none) became readable, and no scanner is left. Blocks, 10 s for each library that hangs; any thread. */
+/* Scan every *.so directly inside each folder and one level down; a folder may also be a library
+ * itself. A library that is refused (mismatch, crash, time-out) is logged with one line and left
+ * out, a folder that can't be read too. exe: binary to run as `exe scan LIBRARY...`; folders: ended
+ * by NULL. NULL with err: exe itself can't be run, or MR_ERR_CLOSED: cancel_fd (-1 none) became
+ * readable, and no scanner is left. Blocks, 10 s for each library that hangs; any thread. */
 struct catalog *catalog_scan(const char *exe, const char *const *folders, int cancel_fd,
                              struct mr_error *err);
 void catalog_free(struct catalog **cat);
 
-/* By name, alias, full Java class name or its last part, each without or with the kind's suffix ("Connector", "Converter").
- * A whole name goes before one that lacks a suffix, then the highest version, then the folder that was named first.
- * kind 0 = a source or a sink; MR_PLUGIN_HEADER_CONVERTER = any converter that headers may have. NULL: none. */
+/* By name, alias, full Java class name or its last part, each without or with the kind's suffix
+ * ("Connector", "Converter"). A whole name goes before one that lacks a suffix, then the highest
+ * version, then the folder that was named first. kind 0 = a source or a sink;
+ * MR_PLUGIN_HEADER_CONVERTER = any converter that headers may have. NULL: none. */
 const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
                                           const char *name);
 size_t catalog_count(const struct catalog *cat);
@@ -43,7 +45,8 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i);
 /* Order of versions: numbers as numbers, "1.0-rc1" before "1.0". < 0, 0, > 0. Pure. */
 int catalog_compare_versions(const char *a, const char *b);
 
-/* --- the output of `millrace scan`, as untrusted bytes (link/scan_format.h); for catalog_scan.c, tests and the fuzzer --- */
+/* --- the output of `millrace scan`, as untrusted bytes (link/scan_format.h); for catalog_scan.c,
+ * tests and the fuzzer --- */
 
 struct catalog *catalog_new(void); /* empty */
 
@@ -55,8 +58,8 @@ struct catalog_line {
     char error[512]; /* of CATALOG_LINE_ERROR: printable */
 };
 
-/* Read one line, and add the plugins in it. MR_ERR_PROTOCOL: it breaks the format; nothing is added then. out is written
- * as far as the line could be understood: library "" when it names none. */
+/* Read one line, and add the plugins in it. MR_ERR_PROTOCOL: it breaks the format; nothing is added
+ * then. out is written as far as the line could be understood: library "" when it names none. */
 int catalog_read_line(struct catalog *cat, const char *line, size_t len, struct catalog_line *out,
                       struct mr_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what `millrace scan` prints, line by line. The scanner has unknown libraries in its address space, so every byte is
- * untrusted: caps first, then JSON, then shapes. Called by catalog_scan.c while the scanner runs. Pure but for the catalog. */
+/* Reads what `millrace scan` prints, line by line. The scanner has unknown libraries in its address
+ * space, so every byte is untrusted: caps first, then JSON, then shapes. Called by catalog_scan.c
+ * while the scanner runs. Pure but for the catalog. */
 #include "worker/supervisor/catalog.h"
 
 #include "link/printable.h"

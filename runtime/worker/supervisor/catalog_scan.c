@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds plugin libraries and has `millrace scan` look into them, on the starter's thread. Blocks, with deadlines.
+/* Finds plugin libraries and has `millrace scan` look into them, on the starter's thread. Blocks,
+ * with deadlines.
  *
- * One scanner process goes through many libraries; it names each before it opens it. If it dies, hangs for LIBRARY_MS or
- * prints nonsense, the library it was on is left out, and a new process goes on behind it (promise 2: a plugin can hurt only
- * itself). The scanner has a group of its own, killed at the end with whatever a library's constructor has forked. */
+ * One scanner process goes through many libraries; it names each before it opens it. If it dies,
+ * hangs for LIBRARY_MS or prints nonsense, the library it was on is left out, and a new process
+ * goes on behind it (promise 2: a plugin can hurt only itself). The scanner has a group of its own,
+ * killed at the end with whatever a library's constructor has forked. */
 #define LOGGER "worker.catalog"
 #include "worker/supervisor/catalog.h"
 
@@ -45,7 +47,7 @@ struct scanner {
     bool begun;     /* the line before libraries[next] was read */
 };
 
-/* --- finding libraries ---------------------------------------------------------------------------------------------------------- */
+/* --- finding libraries ------------------------------------------------------------------------ */
 
 static void add_library(struct libraries *libs, const char *path)
 {
@@ -118,7 +120,7 @@ static void find_libraries(struct libraries *libs, const char *const *folders)
     }
 }
 
-/* --- the scanner process -------------------------------------------------------------------------------------------------------- */
+/* --- the scanner process ---------------------------------------------------------------------- */
 
 static int scanner_start(struct scanner *s, const char *exe, const struct libraries *libs,
                          size_t first, struct mr_error *err)
@@ -170,7 +172,7 @@ static void scanner_end(struct scanner *s, bool kill_now, char *how, size_t size
     buf_deinit(&s->out);
 }
 
-/* --- one run ---------------------------------------------------------------------------------------------------------------------- */
+/* --- one run ---------------------------------------------------------------------------------- */
 
 struct run {
     struct catalog *cat;
@@ -253,8 +255,8 @@ static int read_some(struct run *run)
 
 enum outcome { ENDED, HUNG, NONSENSE, CANCELLED };
 
-/* Follow the scanner until it ended, or is stuck in one library. A forked child may hold the pipe open, so the process's
- * own end counts as well as that of the pipe. */
+/* Follow the scanner until it ended, or is stuck in one library. A forked child may hold the pipe
+ * open, so the process's own end counts as well as that of the pipe. */
 static enum outcome follow(struct run *run)
 {
     int64_t due = clock_ms() + LIBRARY_MS;
@@ -283,8 +285,8 @@ static enum outcome follow(struct run *run)
     }
 }
 
-/* One process over the libraries from run->next on; afterwards run->next is the first that still has to be looked at.
- * MR_ERR_IO: scanning itself does not work. */
+/* One process over the libraries from run->next on; afterwards run->next is the first that still
+ * has to be looked at. MR_ERR_IO: scanning itself does not work. */
 static int run_scanner(struct run *run, const char *exe, struct mr_error *err)
 {
     size_t first = run->next;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two kinds of orphans: hosts whose worker is gone, found by a starting worker through the lock files they hold; and
- * processes that a plugin forked out of its host's group, which come to this process when their host is dead.
+/* Two kinds of orphans: hosts whose worker is gone, found by a starting worker through the lock
+ * files they hold; and processes that a plugin forked out of its host's group, which come to this
+ * process when their host is dead.
  *
- * A lock file is named after the worker that gave it out. Its holder is an orphan when that worker is no longer its parent:
- * the kernel changes a process's parent when the parent ends, whatever number is used again later. So several workers may
- * share one folder, and a live one's hosts are never touched. Just before the kill the lock's holder is asked for again.
+ * A lock file is named after the worker that gave it out. Its holder is an orphan when that worker
+ * is no longer its parent: the kernel changes a process's parent when the parent ends, whatever
+ * number is used again later. So several workers may share one folder, and a live one's hosts are
+ * never touched. Just before the kill the lock's holder is asked for again.
  *
  * orphans_bury blocks and runs on the starter's thread; orphans_sweep runs on the loop's. */
 #define LOGGER "worker.supervisor"
@@ -85,7 +87,8 @@ static int64_t parent_of(int64_t pid)
     return strtoll(p + 4, NULL, 10); /* ") S 4711" */
 }
 
-/* The process that holds the lock and whose worker is gone; 0 none: the file is stale (and removed) or in good hands. */
+/* The process that holds the lock and whose worker is gone; 0 none: the file is stale (and removed)
+ * or in good hands. */
 static int64_t find_holder(const char *path, int64_t worker)
 {
     struct mr_error err = {0};
@@ -147,7 +150,8 @@ static int find_orphans(const char *run_dir, struct orphans *all, struct mr_erro
     return 0;
 }
 
-/* Wait until all have ended or the time is over; those that ended leave the list. false: called off. */
+/* Wait until all have ended or the time is over; those that ended leave the list. false: called
+ * off. */
 static bool wait_for(struct orphans *all, int64_t wait_ms, int cancel_fd)
 {
     int64_t end = clock_ms() + wait_ms;
@@ -209,7 +213,7 @@ int orphans_bury(const char *run_dir, int64_t wait_ms, int cancel_fd, struct mr_
     return rc;
 }
 
-/* --- descendants of dead hosts ------------------------------------------------------------------------------------------ */
+/* --- descendants of dead hosts ---------------------------------------------------------------- */
 
 void orphans_adopt(void)
 {
@@ -224,8 +228,8 @@ static void end_child(pid_t pid)
     waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
 }
 
-/* /proc/self/task/<thread>/children: numbers separated by blanks. It may skip one while others go: a look that found any
- * is followed by another. */
+/* /proc/self/task/<thread>/children: numbers separated by blanks. It may skip one while others go:
+ * a look that found any is followed by another. */
 static size_t sweep_thread(const char *thread, bool (*ours)(pid_t pid))
 {
     char path[64];

@@ -4,10 +4,11 @@
  *   pipe ─► chunk ─► lines ─┬─ relay form of base/log.h ─► the host's logger, level and task
  *                           └─ anything else ────────────► plugin.stdout / plugin.stderr at INFO
  *
- * Two budgets, both refilled with time: bytes read and lines logged. Without bytes left the pipe is not even polled, so
- * that a plugin which writes 100 MB/s fills its own pipe, loses its own output and costs the worker nothing; without lines
- * left what was read is dropped and counted, and the count logged every ten seconds. A line is cut at LINE_BYTES.
- * All of it is foreign text: it is made printable, and a logger's name is believed only if it looks like one. */
+ * Two budgets, both refilled with time: bytes read and lines logged. Without bytes left the pipe is
+ * not even polled, so that a plugin which writes 100 MB/s fills its own pipe, loses its own output
+ * and costs the worker nothing; without lines left what was read is dropped and counted, and the
+ * count logged every ten seconds. A line is cut at LINE_BYTES. All of it is foreign text: it is
+ * made printable, and a logger's name is believed only if it looks like one. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/output.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs `millrace check` (host/check.c) for the herder while it validates, so that a plugin's opinion of a value is had without
- * its code in the worker (promises 2 and 4). Worker's loop thread.
+/* Runs `millrace check` (host/check.c) for the herder while it validates, so that a plugin's
+ * opinion of a value is had without its code in the worker (promises 2 and 4). Worker's loop
+ * thread.
  *
  *   plugin_check_ask ─► WAITING ─► RUNNING ── process ends, or is over its time and killed ─► done
  *
- * What the process prints is read as untrusted bytes. It names each key before it runs code for it, so a crash, a hang or nonsense
- * is that key's problem. A process is waited for also after its question was answered; until then it counts as running. */
+ * What the process prints is read as untrusted bytes. It names each key before it runs code for it,
+ * so a crash, a hang or nonsense is that key's problem. A process is waited for also after its
+ * question was answered; until then it counts as running. */
 #include "worker/supervisor/plugin_check.h"
 
 #include "link/check_format.h"
@@ -57,7 +59,7 @@ struct plugin_check {
 
 static void run_next(struct plugin_check *pc);
 
-/* --- answers -------------------------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void add_problem(struct inquiry *q, const char *member, const char *text)
 {
@@ -157,7 +159,7 @@ static bool read_out(struct inquiry *q)
     }
 }
 
-/* --- the end of one ------------------------------------------------------------------------------------------------------- */
+/* --- the end of one --------------------------------------------------------------------------- */
 
 static void answer(struct inquiry *q, const json_t *problems)
 {
@@ -261,7 +263,7 @@ static void on_patience(void *arg)
     answer(q, q->problems);
 }
 
-/* --- the beginning of one ------------------------------------------------------------------------------------------------- */
+/* --- the beginning of one --------------------------------------------------------------------- */
 
 static int write_question(const json_t *question, struct mr_error *err)
 {
@@ -350,7 +352,7 @@ static void run_next(struct plugin_check *pc)
     }
 }
 
-/* --- the doors ------------------------------------------------------------------------------------------------------------ */
+/* --- the doors -------------------------------------------------------------------------------- */
 
 void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_done done, void *arg)
 {

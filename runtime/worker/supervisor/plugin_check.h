@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks plugin code about values of a configuration, in a process that is gone afterwards. Loop thread. */
+/* Asks plugin code about values of a configuration, in a process that is gone afterwards. Loop
+ * thread. */
 #ifndef WORKER_PLUGIN_CHECK_H
 #define WORKER_PLUGIN_CHECK_H
 
@@ -8,17 +9,19 @@
 
 struct plugin_check;
 
-/* problems: [{"stage": N, "key": KEY, "error": TEXT} or {…, "broken": how the process ended}, …], borrowed; KEY is one that was
- * asked. NULL: called off by plugin_check_free. */
+/* problems: [{"stage": N, "key": KEY, "error": TEXT} or {…, "broken": how the process ended}, …],
+ * borrowed; KEY is one that was asked. NULL: called off by plugin_check_free. */
 typedef void (*plugin_check_done)(void *arg, const json_t *problems);
 
-/* exe: binary to run as `exe check`, borrowed. patience_ms: for one question as a whole; what takes longer is killed. */
+/* exe: binary to run as `exe check`, borrowed. patience_ms: for one question as a whole; what takes
+ * longer is killed. */
 struct plugin_check *plugin_check_new(struct loop *loop, const char *exe, int64_t patience_ms);
 void plugin_check_free(
     struct plugin_check **pc); /* what is asked is called off, its process killed */
 
-/* question: as in link/check_format.h, a non-empty array of well-formed members; taken. A few processes run at a time, others
- * wait for them. done: once, perhaps before the call returns. Never blocks longer than a process takes to begin. */
+/* question: as in link/check_format.h, a non-empty array of well-formed members; taken. A few
+ * processes run at a time, others wait for them. done: once, perhaps before the call returns. Never
+ * blocks longer than a process takes to begin. */
 void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_done done, void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells a host where the plugins are that its connector's configuration names, since only the worker knows what is installed.
- * Called by the supervisor when a host is started; loop thread. */
+/* Tells a host where the plugins are that its connector's configuration names, since only the
+ * worker knows what is installed. Called by the supervisor when a host is started; loop thread. */
 #include "worker/supervisor/plugin_finder.h"
 
 #include "model/conn_config.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a crashed host is started again. Asked by the herder with the death of a host that nobody asked for. Pure: the
- * clock is handed in.
+/* When a crashed host is started again. Asked by the herder with the death of a host that nobody
+ * asked for. Pure: the clock is handed in.
  *
- * Only deaths of the last ten minutes count, for the delay as for the giving up: a connector that crashes once a day is
- * always started again at once. */
+ * Only deaths of the last ten minutes count, for the delay as for the giving up: a connector that
+ * crashes once a day is always started again at once. */
 #include "worker/supervisor/restart_policy.h"
 
 #include <string.h>

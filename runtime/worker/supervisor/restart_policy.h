@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a crashed host is started again: after 0, 1, 5, 30, 30 … s, at most max times in 10 minutes. Pure. */
+/* When a crashed host is started again: after 0, 1, 5, 30, 30 … s, at most max times in 10 minutes.
+ * Pure. */
 #ifndef WORKER_RESTART_POLICY_H
 #define WORKER_RESTART_POLICY_H
 
@@ -14,8 +15,8 @@ struct restart_policy {
     int64_t deaths_ms[RESTART_POLICY_MAX];
 };
 
-/* A death at now_ms: the delay in ms before the next start, or -1: give up (and forget, so that a restart by hand begins
- * anew). */
+/* A death at now_ms: the delay in ms before the next start, or -1: give up (and forget, so that a
+ * restart by hand begins anew). */
 int64_t restart_policy_died(struct restart_policy *policy, int64_t now_ms);
 void restart_policy_reset(struct restart_policy *policy);
 

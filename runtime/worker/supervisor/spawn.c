@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings processes into the world: hosts, by child.c when the supervisor is told to run a connector (the loop's thread), and
- * scanners, by catalog_scan.c (the starter's). Knows which of this process's children these are.
+/* Brings processes into the world: hosts, by child.c when the supervisor is told to run a connector
+ * (the loop's thread), and scanners, by catalog_scan.c (the starter's). Knows which of this
+ * process's children these are.
  *
- * A host is forked from the nest (nest.c); when that one fails, it is spawned as everything else is: by posix_spawn, because the
- * worker has threads, so no code of ours runs between fork and exec. The new process gets default handlers and an empty
- * signal mask whatever the worker blocks, a group of its own so that it can be killed with all it forked, and descriptors 0
- * to 4 as link/inherit.h says, nothing above. The host's ends are first moved out of the way of these numbers, so that no
- * dup2 of the list can overwrite one that a later step needs. */
+ * A host is forked from the nest (nest.c); when that one fails, it is spawned as everything else
+ * is: by posix_spawn, because the worker has threads, so no code of ours runs between fork and
+ * exec. The new process gets default handlers and an empty signal mask whatever the worker blocks,
+ * a group of its own so that it can be killed with all it forked, and descriptors 0 to 4 as
+ * link/inherit.h says, nothing above. The host's ends are first moved out of the way of these
+ * numbers, so that no dup2 of the list can overwrite one that a later step needs. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/spawn.h"
 
@@ -105,11 +107,11 @@ static int open_ends(struct spawn *s, struct ends *ends)
     return open_pipe(&s->err_fd, &ends->err);
 }
 
-/* --- processes of ours ------------------------------------------------------------------------------------------------ */
+/* --- processes of ours ------------------------------------------------------------------------ */
 
-/* Which children of this process were made here: what else turns up among them is the leftover of a dead host. Global, as the
- * children themselves are; the lock is held from before a process is made until it is listed. (A forked host is noted on the
- * thread that looks for leftovers.) */
+/* Which children of this process were made here: what else turns up among them is the leftover of a
+ * dead host. Global, as the children themselves are; the lock is held from before a process is made
+ * until it is listed. (A forked host is noted on the thread that looks for leftovers.) */
 static struct {
     pthread_mutex_t lock;
     pid_t *pids;
@@ -164,7 +166,7 @@ void spawn_forget(pid_t pid)
     pthread_mutex_unlock(&ours.lock);
 }
 
-/* --- making one --------------------------------------------------------------------------------------------------------- */
+/* --- making one ------------------------------------------------------------------------------- */
 
 /* The functions below give 0 or an errno, as posix_spawn's own do. */
 static int list_actions(posix_spawn_file_actions_t *actions, const int *fds, size_t count)
@@ -250,7 +252,7 @@ static int watch(struct spawn *s, struct mr_error *err)
     return rc;
 }
 
-/* --- a host -------------------------------------------------------------------------------------------------------------- */
+/* --- a host ----------------------------------------------------------------------------------- */
 
 struct spawn_job {
     struct nest *nest;
@@ -263,7 +265,8 @@ struct spawn_job {
     void *arg;
 };
 
-/* Each try has descriptors of its own: what an earlier one has brought into the world after all hears only their end. */
+/* Each try has descriptors of its own: what an earlier one has brought into the world after all
+ * hears only their end. */
 static int open_all(struct spawn_job *job, struct mr_error *err)
 {
     job->s = (struct spawn){.pidfd = -1, .link_fd = -1, .box_fd = -1, .out_fd = -1, .err_fd = -1};

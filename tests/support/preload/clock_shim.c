@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LD_PRELOADed into a worker and what it starts: a wall clock of its own, so that a test can step it while the machine's stays as
- * it is. The file named by CLOCK_SHIM_FILE holds an int64_t, in seconds, that is added to CLOCK_REALTIME wherever it is read.
+/* LD_PRELOADed into a worker and what it starts: a wall clock of its own, so that a test can step
+ * it while the machine's stays as it is. The file named by CLOCK_SHIM_FILE holds an int64_t, in
+ * seconds, that is added to CLOCK_REALTIME wherever it is read.
  *
- * Waits until a moment of that clock are kept as the kernel would keep them if the clock itself were stepped: a thread that waits
- * already wakes early when the clock is set forward, and late when it is set back. They end a slice early as spurious wake-ups,
- * which a condition may always do, and the caller looks at the clock and waits again. */
+ * Waits until a moment of that clock are kept as the kernel would keep them if the clock itself
+ * were stepped: a thread that waits already wakes early when the clock is set forward, and late
+ * when it is set back. They end a slice early as spurious wake-ups, which a condition may always
+ * do, and the caller looks at the clock and waits again. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -59,7 +61,7 @@ static void read_wall(struct timespec *now)
     now->tv_sec += (time_t)offset_s();
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 SHOWN int clock_gettime(clockid_t id, struct timespec *now)
 {
@@ -102,7 +104,7 @@ SHOWN int timespec_get(struct timespec *out, int base)
     return base;
 }
 
-/* --- waiting -------------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /* The end of the next slice by the machine's clock. false: the moment has come. */
 static int slice(const struct timespec *until, struct timespec *end)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row, one converter: configured as the row says, fed its input, compared with its output or error. */
+/* One row, one converter: configured as the row says, fed its input, compared with its output or
+ * error. */
 #include "support/unit/converter_rows.h"
 
 #include "host/data/values.h"

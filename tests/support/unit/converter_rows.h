@@ -5,7 +5,8 @@
 
 #include "support/unit/oracle.h"
 
-/* An oracle_fn for fromConnectData, toConnectData and the same of headers; arg: the plugin's name, NULL the row's class. */
+/* An oracle_fn for fromConnectData, toConnectData and the same of headers; arg: the plugin's name,
+ * NULL the row's class. */
 bool converter_row(const json_t *row, void *name);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the tables of what Java does. Not with the reader under test: with jansson, which refuses the lone halves of surrogate
- * pairs that some rows hold; these are first rewritten as a private character and four digits, and put back in oracle_text. */
+/* Reads the tables of what Java does. Not with the reader under test: with jansson, which refuses
+ * the lone halves of surrogate pairs that some rows hold; these are first rewritten as a private
+ * character and four digits, and put back in oracle_text. */
 #include "support/unit/oracle.h"
 
 #include "host/data/schema_tree.h"
@@ -24,7 +25,7 @@ bool oracle_wrong(const char *fmt, ...)
     return false;
 }
 
-/* --- running ----------------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static bool is_half(const char *p, const char *low)
 {
@@ -113,7 +114,7 @@ int oracle_run(const char *table, const struct oracle_except *except, oracle_fn 
     return rows == 0 ? 1 : failed;
 }
 
-/* --- bytes and text ------------------------------------------------------------------------------------------------------------ */
+/* --- bytes and text --------------------------------------------------------------------------- */
 
 static int sextet(int c)
 {
@@ -197,7 +198,7 @@ struct mr_value oracle_text(struct mr_arena *arena, const json_t *from)
     return mr_text(copy, (size_t)(to - copy));
 }
 
-/* --- schemas -------------------------------------------------------------------------------------------------------------------- */
+/* --- schemas ---------------------------------------------------------------------------------- */
 
 static uint8_t kind_of(const char *type)
 {
@@ -307,7 +308,7 @@ bool oracle_schema(struct mr_arena *arena, const json_t *from, const struct mr_s
     return *out != NULL;
 }
 
-/* --- values ----------------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 /* Decimal text as a DECIMAL. */
 static struct mr_value decimal(struct mr_arena *arena, const char *digits, int32_t scale)
@@ -450,7 +451,7 @@ bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_sc
     return true;
 }
 
-/* --- errors ------------------------------------------------------------------------------------------------------------------------ */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static bool is_bound(const json_t *row, const char *to)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of what Java's Connect does (tests/data/oracle, README.md there): one JSON object a line. */
+/* Tables of what Java's Connect does (tests/data/oracle, README.md there): one JSON object a
+ * line. */
 #ifndef SUPPORT_ORACLE_H
 #define SUPPORT_ORACLE_H
 
@@ -13,8 +14,9 @@ struct oracle_except {
     const char *reason;
 };
 
-/* Run fn for each row of tests/data/oracle/<table>; false from it is a failure, said with the row's id. Gives how many rows
- * failed. A row among the exceptions must fail, and its reason is printed. */
+/* Run fn for each row of tests/data/oracle/<table>; false from it is a failure, said with the row's
+ * id. Gives how many rows failed. A row among the exceptions must fail, and its reason is
+ * printed. */
 typedef bool (*oracle_fn)(const json_t *row, void *arg);
 int oracle_run(const char *table, const struct oracle_except *except, oracle_fn fn, void *arg);
 
@@ -31,8 +33,8 @@ bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_sc
 void oracle_bytes(struct mr_arena *arena, const json_t *from, const char **data, size_t *len);
 struct mr_value oracle_text(struct mr_arena *arena, const json_t *from);
 
-/* Does an error's text hold what Java's says: the outermost message in front, the innermost one in it unless the row is bound
- * to the JVM's? */
+/* Does an error's text hold what Java's says: the outermost message in front, the innermost one in
+ * it unless the row is bound to the JVM's? */
 bool oracle_error(const json_t *row, const struct mr_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a task does with a plugin, without the task: see the header. Tests of plugins and of the host's data files use it. */
+/* What a task does with a plugin, without the task: see the header. Tests of plugins and of the
+ * host's data files use it. */
 #include "support/unit/plugin_host.h"
 
 #include "model/config_def.h"

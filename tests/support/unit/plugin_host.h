@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drives one plugin without Kafka: its descriptor is read, its configuration parsed and its slots called as a task would do
- * it, on the host's real table and batches. The plugin's objects are linked into the test. */
+/* Drives one plugin without Kafka: its descriptor is read, its configuration parsed and its slots
+ * called as a task would do it, on the host's real table and batches. The plugin's objects are
+ * linked into the test. */
 #ifndef SUPPORT_PLUGIN_HOST_H
 #define SUPPORT_PLUGIN_HOST_H
 
@@ -19,8 +20,8 @@ struct plugin_host {
     bool started;
 };
 
-/* name: the plugin's, or an alias. keys: "key", "value", …, NULL. The code of the first failure (err has its text), after
- * which plugin_host_close is still due. */
+/* name: the plugin's, or an alias. keys: "key", "value", …, NULL. The code of the first failure
+ * (err has its text), after which plugin_host_close is still due. */
 int plugin_host_open(struct plugin_host *h, const char *name, const char *const *keys);
 void plugin_host_close(struct plugin_host *h);
 

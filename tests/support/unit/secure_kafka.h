@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A broker of a test's own with a second listener: TLS, and logins by PLAIN, SCRAM and OAUTHBEARER (unsecured tokens). */
+/* A broker of a test's own with a second listener: TLS, and logins by PLAIN, SCRAM and OAUTHBEARER
+ * (unsecured tokens). */
 #ifndef TESTS_SECURE_KAFKA_H
 #define TESTS_SECURE_KAFKA_H
 
@@ -11,8 +12,8 @@ struct secure_kafka {
     const char *trust;     /* a file of it */
 };
 
-/* reauth_ms: connections.max.reauth.ms of the secure listener. users: "user_alice=\"secret\" …", of PLAIN. extra: more
- * broker properties, a line each. All lives until the test ends. */
+/* reauth_ms: connections.max.reauth.ms of the secure listener. users: "user_alice=\"secret\" …", of
+ * PLAIN. extra: more broker properties, a line each. All lives until the test ends. */
 struct secure_kafka secure_kafka_start(int reauth_ms, const char *users, const char *extra);
 
 #endif

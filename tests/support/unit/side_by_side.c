@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See the header. A child is this process forked: it runs one test as a group of its own, with a file as stdout and stderr,
- * and ends by exit, so that leak checkers have their say. Children die with this process (run-tests.sh cuts it off). */
+/* See the header. A child is this process forked: it runs one test as a group of its own, with a
+ * file as stdout and stderr, and ends by exit, so that leak checkers have their say. Children die
+ * with this process (run-tests.sh cuts it off). */
 #include "side_by_side.h"
 
 #include <errno.h>

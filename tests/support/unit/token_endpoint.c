@@ -45,7 +45,7 @@ static void send_all(int fd, const char *data, size_t len)
     }
 }
 
-/* --- tokens ---------------------------------------------------------------------------------------------------------- */
+/* --- tokens ----------------------------------------------------------------------------------- */
 
 static void put_base64url(char *out, const char *text)
 {
@@ -111,7 +111,7 @@ static void judge(struct token_endpoint *e, int fd, const char *request)
         send_refusal(fd, secret != NULL ? secret : "");
 }
 
-/* --- connections ----------------------------------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 /* A whole request into e->request. */
 static bool read_request(struct token_endpoint *e, int fd)
@@ -213,7 +213,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 #define change(e, statement) \
     do { \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A token endpoint on loopback: client credentials in, an unsecured JWT out; or whatever a test wants it to do. */
+/* A token endpoint on loopback: client credentials in, an unsecured JWT out; or whatever a test
+ * wants it to do. */
 #ifndef TESTS_TOKEN_ENDPOINT_H
 #define TESTS_TOKEN_ENDPOINT_H
 

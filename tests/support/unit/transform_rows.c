@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row, one transform or predicate: configured as the row says, given its record, compared with its output or error. */
+/* One row, one transform or predicate: configured as the row says, given its record, compared with
+ * its output or error. */
 #include "support/unit/transform_rows.h"
 
 #include "host/data/values.h"
@@ -21,7 +22,7 @@ static const char *show(struct plugin_host *h, struct mr_value v)
     return copy;
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static bool read_half(struct plugin_host *h, const json_t *from, const struct mr_schema **schema,
                       struct mr_value *v)
@@ -125,7 +126,7 @@ static bool same_record(struct plugin_host *h, const struct mr_record *a, const 
            same_headers(h, a, b);
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 /* What the JVM says itself is not compared; that there is an error is. */
 static bool same_error(const json_t *row, const struct mr_error *err)

@@ -5,8 +5,8 @@
 
 #include "support/unit/oracle.h"
 
-/* An oracle_fn for apply and test; the row names the class. Each row runs twice on one instance, so that what it keeps from one
- * record to the next is used too, and the input must be what it was. */
+/* An oracle_fn for apply and test; the row names the class. Each row runs twice on one instance, so
+ * that what it keeps from one record to the next is used too, and the input must be what it was. */
 bool transform_row(const json_t *row, void *unused);
 
 #endif

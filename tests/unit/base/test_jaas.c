@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sasl.jaas.config: words, quoting, escapes, modules and their options; and that no word of it shows up in an
- * error. */
+/* sasl.jaas.config: words, quoting, escapes, modules and their options; and that no word of it
+ * shows up in an error. */
 #include "base/jaas.h"
 
 #include <setjmp.h>

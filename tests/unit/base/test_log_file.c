@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log (relayed lines, one event one line, never blocking) and file (caps, atomic replacement, locks). */
+/* log (relayed lines, one event one line, never blocking) and file (caps, atomic replacement,
+ * locks). */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"

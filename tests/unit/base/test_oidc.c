@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 #define WALL_MS INT64_C(1700000000000)
-/* {"sub":"alice","iat":1699999990,"exp":1700000060} and {"iat":1699990000,"exp":1699990010}, and {} */
+/* {"sub":"alice","iat":1699999990,"exp":1700000060} and {"iat":1699990000,"exp":1699990010}, and
+ * {} */
 #define JWT "e30.eyJzdWIiOiJhbGljZSIsImlhdCI6MTY5OTk5OTk5MCwiZXhwIjoxNzAwMDAwMDYwfQ.c2ln"
 #define OLD "e30.eyJpYXQiOjE2OTk5OTAwMDAsImV4cCI6MTY5OTk5MDAxMH0."
 #define BARE "e30.e30."

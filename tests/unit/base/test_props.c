@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* props: the map, and the reader of properties files against recordings of java.util.Properties (tests/data). */
+/* props: the map, and the reader of properties files against recordings of java.util.Properties
+ * (tests/data). */
 #include "base/file.h"
 #include "base/json.h"
 
@@ -27,7 +28,8 @@ static size_t from_base64(const char *text, unsigned char *out)
     return n;
 }
 
-/* Rows whose bytes are valid UTF-8 beyond ASCII: we read them as UTF-8, Java as ISO-8859-1 (see props.c). */
+/* Rows whose bytes are valid UTF-8 beyond ASCII: we read them as UTF-8, Java as ISO-8859-1 (see
+ * props.c). */
 static bool reads_as_utf8(const json_t *row)
 {
     const char *text = json_string_value(json_object_get(json_object_get(row, "input"), "text"));
@@ -87,7 +89,8 @@ static void reads_as_java_does(void **state)
         if (strstr(line, "\\u0000") != NULL)
             continue; /* NUL: refused here, see a_nul_is_refused */
         if (has_lone_surrogate(line))
-            /* a lone surrogate has no UTF-8: U+FFFD here, see lone_surrogates_become_replacement_characters */
+            /* a lone surrogate has no UTF-8: U+FFFD here, see
+             * lone_surrogates_become_replacement_characters */
             continue;
         row = json_loads(line, 0, NULL);
         assert_non_null(row);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's end of a real host process, for tests: the test's own binary, run again as `host` or `scan`. One thread. */
+/* The worker's end of a real host process, for tests: the test's own binary, run again as `host` or
+ * `scan`. One thread. */
 #ifndef TESTS_HOST_PEER_H
 #define TESTS_HOST_PEER_H
 
@@ -39,8 +40,8 @@ struct host_peer *host_peer_start(void);    /* HELLO and WELCOME done */
 void host_peer_end(struct host_peer *peer); /* kills what is left */
 
 void host_peer_send(struct host_peer *peer, enum msg_kind kind, json_t *body); /* taken */
-/* Read frames until one of this kind (and, when state is given, with this state) arrives, for at most ms; questions are
- * answered on the way. NULL: none came. The caller frees it. */
+/* Read frames until one of this kind (and, when state is given, with this state) arrives, for at
+ * most ms; questions are answered on the way. NULL: none came. The caller frees it. */
 json_t *host_peer_await(struct host_peer *peer, enum msg_kind kind, const char *state, int ms);
 void host_peer_serve(struct host_peer *peer, int ms); /* answer questions for that long */
 /* Until a thread of its is in that call of a plugin, by its black box: 10 s at most. */

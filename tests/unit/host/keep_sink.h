@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sink plugin for tests of the sink loop: it keeps what it gets, and does what the script says. */
+/* A sink plugin for tests of the sink loop: it keeps what it gets, and does what the script
+ * says. */
 #ifndef TESTS_KEEP_SINK_H
 #define TESTS_KEEP_SINK_H
 

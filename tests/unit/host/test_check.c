@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check: what the process that asks plugin code prints, with a plugin that does as it is told (tests/plugins/picky.c). Run as a
- * process of its own. */
+/* check: what the process that asks plugin code prints, with a plugin that does as it is told
+ * (tests/plugins/picky.c). Run as a process of its own. */
 #include "base/json.h"
 #include "host/host.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_api: what a plugin reads through its handle, and what comes of a plugin that reads wrongly. */
+/* host_api: what a plugin reads through its handle, and what comes of a plugin that reads
+ * wrongly. */
 #include "base/log.h"
 #include "host/data/record_arena.h"
 #include "host/host_api.h"
@@ -284,7 +285,7 @@ static void plugin_lines_go_to_the_log_under_its_name(void **state)
     close(fds[1]);
 }
 
-/* --- records: the other half of the table, reached through the public headers ------------------------------------------------ */
+/* --- records: the other half of the table, reached through the public headers ----------------- */
 
 static void assert_fault(void (*add)(struct mr_batch *out), const char *words)
 {
@@ -358,7 +359,7 @@ static void absurd_records_are_faults_and_no_crashes(void **state)
     assert_fault(add_no_header_name, "header without a name");
 }
 
-/* --- task configurations --------------------------------------------------------------------------------------------------------- */
+/* --- task configurations ---------------------------------------------------------------------- */
 
 static int two_tasks(struct mr_task *conn, int max, struct mr_task_list *list, struct mr_error *err)
 {

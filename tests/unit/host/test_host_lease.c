@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host's lease, from its worker's end: the soft end makes quiet, the hard end kills what is not, whatever is stopped. */
+/* A host's lease, from its worker's end: the soft end makes quiet, the hard end kills what is not,
+ * whatever is stopped. */
 #include "base/clock.h"
 #include "host_case.h"
 #include "support/unit/side_by_side.h"
@@ -35,7 +36,8 @@ static void await_words(const char *words, int ms)
 
 static const char quiet_words[] = "all tasks are quiet: the lease's hard end is lifted";
 
-/* Sources of two kinds: one that polls all the time, one that waits; a paused one; one that has failed. */
+/* Sources of two kinds: one that polls all the time, one that waits; a paused one; one that has
+ * failed. */
 static void lease_that_runs_out_makes_quiet_and_a_new_one_goes_on(void **state)
 {
     static const char *const slow[] = {"interval.ms", "60000", NULL};
@@ -142,7 +144,8 @@ static void stopped_host_is_killed_at_the_hard_end_of_the_lease(void **state)
     assert_killed_at(hard_ms);
 }
 
-/* No test may step the machine's clock; but the kernel says by which one each deadline goes. 7 is CLOCK_BOOTTIME. */
+/* No test may step the machine's clock; but the kernel says by which one each deadline goes. 7 is
+ * CLOCK_BOOTTIME. */
 static void leases_go_by_the_clock_that_nobody_steps(void **state)
 {
     char path[64], line[128];
@@ -254,7 +257,8 @@ static int await_child(struct rig *rig, int64_t records)
     return child;
 }
 
-/* The round after a lapse: what it takes away is stopped, then the lease comes. Its successor may be at work elsewhere. */
+/* The round after a lapse: what it takes away is stopped, then the lease comes. Its successor may
+ * be at work elsewhere. */
 static void lease_that_follows_a_stop_is_not_the_stopped_tasks(void **state)
 {
     static const char *const config[] = {"where", "poll",        "how", "fork", "after",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sink's ledger: nothing is committable that put did not accept, nothing is delivered twice or from lost partitions. */
+/* The sink's ledger: nothing is committable that put did not accept, nothing is delivered twice or
+ * from lost partitions. */
 #include "host/task/ledger.h"
 
 #include <setjmp.h>
@@ -180,7 +181,8 @@ static void a_subset_can_be_asked_for(void **state)
     assert_int_equal(out[0].offset, 1);
 }
 
-/* The consumer was closed, and the next one has its names elsewhere: where one name stood, another may. */
+/* The consumer was closed, and the next one has its names elsewhere: where one name stood, another
+ * may. */
 static void names_of_another_consumer_are_told_apart(void **state)
 {
     struct ledger *l = *state;

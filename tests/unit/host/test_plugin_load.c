@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin_load and descriptor: every way in which a library can be wrong is one sentence, and none is a crash. The libraries
- * are those of tests/plugins. */
+/* plugin_load and descriptor: every way in which a library can be wrong is one sentence, and none
+ * is a crash. The libraries are those of tests/plugins. */
 #include "host/plugin_load.h"
 
 #include <fcntl.h>
@@ -49,7 +49,8 @@ static void assert_refused(const char *path, const char *words)
     assert_says(err.text, words);
 }
 
-/* A library's statics can be odd in one way per process only. What `look` writes comes back as text. */
+/* A library's statics can be odd in one way per process only. What `look` writes comes back as
+ * text. */
 static void in_process_of_its_own(const char *odd, void (*look)(FILE *out), char *out, size_t size)
 {
     int fds[2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches and their memory: stable addresses, budget, absurd requests, copies of what lies outside, no malloc when warm. */
+/* Batches and their memory: stable addresses, budget, absurd requests, copies of what lies outside,
+ * no malloc when warm. */
 #include "host/data/record_arena.h"
 
 #include <millrace/schema.h>
@@ -312,7 +313,8 @@ static void headers_keep_order_and_content(void **state)
     batch_pool_give(pool, batch);
 }
 
-/* A transform may fail after it changed something: the host keeps a plain copy of the record from before. */
+/* A transform may fail after it changed something: the host keeps a plain copy of the record from
+ * before. */
 static void headers_of_a_copy_stay_as_they_were(void **state)
 {
     struct mr_header wire[] = {{.name = "a", .name_len = 1, .value = mr_long(1)},
@@ -462,7 +464,8 @@ static void the_same_partition_is_one_pointer_in_every_thread(void **state)
     assert_true(strlen(text) < 20 && text[20] == '#');
 }
 
-/* What the plugin's side costs once the pool is warm: no malloc at all, whatever the number of records. */
+/* What the plugin's side costs once the pool is warm: no malloc at all, whatever the number of
+ * records. */
 static void a_warm_pool_does_not_allocate(void **state)
 {
     struct batch_pool *pool = *state;

@@ -166,7 +166,8 @@ static void crash_is_laid_at_the_door_of_the_library_that_began(void **state)
     scan_end(&scan);
 }
 
-/* The flood goes where nobody takes it for an answer; a forked child does not keep the answers open. */
+/* The flood goes where nobody takes it for an answer; a forked child does not keep the answers
+ * open. */
 static void what_a_constructor_prints_or_leaves_is_no_answer(void **state)
 {
     static const char *const hows[] = {"flood", "fork-off", "threads"};

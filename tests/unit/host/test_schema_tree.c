@@ -36,7 +36,8 @@ static const struct mr_schema *make(const struct mr_schema_spec *spec, struct mr
     return schema_tree_make(spec, sizeof(*spec), err);
 }
 
-/* The kit makes lists of unknown items, as the string parser does; here they are SchemaBuilder's mistake. */
+/* The kit makes lists of unknown items, as the string parser does; here they are SchemaBuilder's
+ * mistake. */
 static bool build(struct mr_arena *arena, const json_t *from, const struct mr_schema **schema,
                   struct mr_error *err)
 {

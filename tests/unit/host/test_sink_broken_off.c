@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sink tasks whose plugin ends the thread, against librdkafka's mock cluster. What such a task had under way stays: the plugin may
- * use it still. So leak checkers are told, for this program alone. */
+/* Sink tasks whose plugin ends the thread, against librdkafka's mock cluster. What such a task had
+ * under way stays: the plugin may use it still. So leak checkers are told, for this program
+ * alone. */
 #include "keep_sink.h"
 
 #include "support/unit/side_by_side.h"
@@ -24,8 +25,9 @@ static void check_broken_off(struct rig *rig, const char *words)
     assert_string_equal(rig->box.slots[1].member_id, "");
 }
 
-/* The other member has half of the partitions, and a member that was left behind would keep the rest as long as its process
- * lives. slow_ms: what put sleeps before; at a third of max.poll.interval.ms control has the consumer. */
+/* The other member has half of the partitions, and a member that was left behind would keep the
+ * rest as long as its process lives. slow_ms: what put sleeps before; at a third of
+ * max.poll.interval.ms control has the consumer. */
 static void end_thread_in_put(struct rig *rig, int slow_ms)
 {
     rd_kafka_t *other;

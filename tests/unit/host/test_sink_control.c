@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sink's plugin and the framework tell each other about partitions, against librdkafka's mock cluster. The plugin is a struct of the
- * test; it writes down what it hears, and does what the script says. */
+/* What a sink's plugin and the framework tell each other about partitions, against librdkafka's
+ * mock cluster. The plugin is a struct of the test; it writes down what it hears, and does what the
+ * script says. */
 #include "base/clock.h"
 #include "keep_sink.h"
 #include "support/unit/side_by_side.h"
@@ -395,7 +396,8 @@ static void offsets_that_are_none_of_its_own_are_not_committed(void **state)
     assert_int_equal(rig_committed(rig, GROUP, "in", 0), -1);
 }
 
-/* Plugin code does not run without a lease: what went and came meanwhile is told with the new one, in that order. */
+/* Plugin code does not run without a lease: what went and came meanwhile is told with the new one,
+ * in that order. */
 static void partitions_that_went_without_a_lease_are_lost_before_others_open(void **state)
 {
     struct rig *rig = *state;

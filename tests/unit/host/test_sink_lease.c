@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sink tasks whose host loses its lease: quiet in their place in the group, out of it after the hard end, and on again,
- * against librdkafka's mock cluster. */
+/* Sink tasks whose host loses its lease: quiet in their place in the group, out of it after the
+ * hard end, and on again, against librdkafka's mock cluster. */
 #include "keep_sink.h"
 
 #include "base/clock.h"
@@ -145,7 +145,8 @@ static void a_batch_that_waits_to_be_put_again_waits_for_the_lease(void **state)
     check_got(300, 1);
 }
 
-/* Another member comes while it is quiet: it gives way without a commit, and leaves all to it at the hard end. */
+/* Another member comes while it is quiet: it gives way without a commit, and leaves all to it at
+ * the hard end. */
 static void a_quiet_sink_leaves_its_group_at_the_hard_end(void **state)
 {
     struct rig *rig = *state;
@@ -259,8 +260,8 @@ static void spin(int64_t us)
     while ((now.tv_sec - from.tv_sec) * 1000000 + (now.tv_nsec - from.tv_nsec) / 1000 < us);
 }
 
-/* The task is in its poll most of the time: again and again records come in that very poll, and may be put only when there is a
- * lease again, which may be at once. None is passed by. */
+/* The task is in its poll most of the time: again and again records come in that very poll, and may
+ * be put only when there is a lease again, which may be at once. None is passed by. */
 static void what_comes_as_the_lease_goes_is_read_again(void **state)
 {
     struct rig *rig = *state;
@@ -283,8 +284,9 @@ static void what_comes_as_the_lease_goes_is_read_again(void **state)
     check_got_all(TRICKLE, 1);
 }
 
-/* One time in eight that the task asks for its lease it is told that it has none, though nothing was said of it: as if it were lost and
- * renewed in that moment. The linker has all calls pass through here. */
+/* One time in eight that the task asks for its lease it is told that it has none, though nothing
+ * was said of it: as if it were lost and renewed in that moment. The linker has all calls pass
+ * through here. */
 static atomic_bool lying;
 bool __real_task_lease_act(struct task *task);
 bool __wrap_task_lease_act(struct task *task);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Source tasks whose host loses its lease: quiet, and on again in place, against librdkafka's mock cluster. */
+/* Source tasks whose host loses its lease: quiet, and on again in place, against librdkafka's mock
+ * cluster. */
 #include "counter_source.h"
 
 #include "base/clock.h"
@@ -11,7 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* Everything from 0 to n - 1 is there; what comes twice follows what it was sent after. Gives how many there are in all. */
+/* Everything from 0 to n - 1 is there; what comes twice follows what it was sent after. Gives how
+ * many there are in all. */
 static size_t check_no_gap(struct rig *rig, int n)
 {
     json_t *values = rig_read_topic(rig, "numbers", (size_t)n);
@@ -195,7 +197,8 @@ static void a_stop_without_a_lease_sends_and_stores_nothing(void **state)
     assert_int_equal(rig_topic_end(rig, "numbers"), 0);
 }
 
-/* Delivered, and not stored before the lease went: the round that renews it has the task stopped first. */
+/* Delivered, and not stored before the lease went: the round that renews it has the task stopped
+ * first. */
 static void the_last_offsets_are_stored_when_the_lease_comes_back_behind_the_stop(void **state)
 {
     struct rig *rig = *state;
@@ -217,7 +220,8 @@ static void the_last_offsets_are_stored_when_the_lease_comes_back_behind_the_sto
     assert_true(stored_is(rig, 300));
 }
 
-/* Some 25 records a request, 100 ms each: all would be there long before the plugin's stop has returned. */
+/* Some 25 records a request, 100 ms each: all would be there long before the plugin's stop has
+ * returned. */
 static void a_lease_lost_while_the_task_stops_ends_sending(void **state)
 {
     struct rig *rig = *state;

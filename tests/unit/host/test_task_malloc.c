@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No allocation per record in steady state: malloc is interposed and counts what the runtime's own code asks for while a
- * source and a sink move records. What librdkafka allocates for itself is told apart by the caller's address. */
+/* No allocation per record in steady state: malloc is interposed and counts what the runtime's own
+ * code asks for while a source and a sink move records. What librdkafka allocates for itself is
+ * told apart by the caller's address. */
 #include "task_rig.h"
 
 #include <setjmp.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* --- the counter ------------------------------------------------------------------------------------------------------- */
+/* --- the counter ------------------------------------------------------------------------------ */
 
 static atomic_long own_mallocs;
 
@@ -53,7 +54,7 @@ __attribute__((visibility("default"))) void *realloc(void *p, size_t size)
 #define COUNTING 0
 #endif
 
-/* --- plugins -------------------------------------------------------------------------------------------------------- */
+/* --- plugins ---------------------------------------------------------------------------------- */
 
 #define RECORDS 300000
 #define LEFT 30000 /* what the mock cluster keeps of them at least: 5 MB */

@@ -87,7 +87,8 @@ static void every_callback_is_named(void **state)
     }
 }
 
-/* interrupt runs on a thread of its own, beside the task's call: the slot of the task is the culprit all the same. */
+/* interrupt runs on a thread of its own, beside the task's call: the slot of the task is the
+ * culprit all the same. */
 static void crash_in_interrupt_is_laid_at_the_tasks_door(void **state)
 {
     static struct black_box box;

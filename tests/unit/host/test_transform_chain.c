@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms in a pipeline: their order, predicates, drops, failures and further tries. The plugins are structs of the test: Spell adds a
- * letter to the value, Odd is true for odd offsets or values that begin with an odd digit. */
+/* Transforms in a pipeline: their order, predicates, drops, failures and further tries. The plugins
+ * are structs of the test: Spell adds a letter to the value, Odd is true for odd offsets or values
+ * that begin with an odd digit. */
 #include "host/host_api.h"
 #include "host/task/pipeline.h"
 #include "kafka/consumer.h"

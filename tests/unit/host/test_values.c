@@ -42,7 +42,7 @@ static const char *text(struct mr_arena *arena, struct mr_value v)
     return copy;
 }
 
-/* --- the tables ---------------------------------------------------------------------------------------------------------- */
+/* --- the tables ------------------------------------------------------------------------------- */
 
 static bool text_row(const json_t *row, void *arg)
 {
@@ -101,7 +101,7 @@ static void values_are_validated_as_in_java(void **state)
     assert_int_equal(oracle_run("validate.jsonl", NULL, validate_row, plugin_host_arena(h)), 0);
 }
 
-/* --- floating point -------------------------------------------------------------------------------------------------------- */
+/* --- floating point --------------------------------------------------------------------------- */
 
 static void check_double(double d)
 {
@@ -198,7 +198,7 @@ static void doubles_have_the_layout_of_java(void **state)
     }
 }
 
-/* --- decimals and dates ------------------------------------------------------------------------------------------------------ */
+/* --- decimals and dates ----------------------------------------------------------------------- */
 
 static struct mr_value decimal(struct mr_arena *arena, const void *bytes, size_t len, int32_t scale)
 {
@@ -253,7 +253,7 @@ static void dates_before_1582_are_julian(void **state)
     assert_string_equal(text(arena, mr_time(86399999)), "Thu Jan 01 23:59:59 UTC 1970");
 }
 
-/* --- equality, copies, checks -------------------------------------------------------------------------------------------------- */
+/* --- equality, copies, checks ----------------------------------------------------------------- */
 
 static void equality_is_by_kind_and_content(void **state)
 {
@@ -331,7 +331,7 @@ static void nonsense_from_plugins_is_refused(void **state)
     assert_int_equal(check(v), MR_ERR_DATA);
 }
 
-/* --- text from bytes ------------------------------------------------------------------------------------------------------------ */
+/* --- text from bytes -------------------------------------------------------------------------- */
 
 static size_t replaced(struct mr_arena *arena, const char *bytes, size_t len)
 {

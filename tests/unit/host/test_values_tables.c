@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connect's conversions of values against tables of what Java does: the string form, convertTo…, logical types, headers,
- * projection. */
+/* Connect's conversions of values against tables of what Java does: the string form, convertTo…,
+ * logical types, headers, projection. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static int run(void **state, const char *table, const struct oracle_except *exce
     return failed;
 }
 
-/* --- the string form --------------------------------------------------------------------------------------------------- */
+/* --- the string form -------------------------------------------------------------------------- */
 
 static int parse_input(struct mr_arena *arena, const json_t *row, const struct mr_schema **schema,
                        struct mr_value *v, struct mr_error *err)
@@ -188,7 +188,7 @@ static void values_print_as_in_java(void **state)
     assert_int_equal(run(state, "convert-to-string.jsonl", except, string_row), 0);
 }
 
-/* --- conversions ----------------------------------------------------------------------------------------------------------- */
+/* --- conversions ------------------------------------------------------------------------------ */
 
 static const struct mr_schema *target(const char *op, int32_t scale)
 {
@@ -321,7 +321,7 @@ static void values_are_projected_as_in_java(void **state)
     assert_int_equal(run(state, "projector.jsonl", NULL, project_row), 0);
 }
 
-/* --- structs and headers ------------------------------------------------------------------------------------------------------- */
+/* --- structs and headers ---------------------------------------------------------------------- */
 
 static bool struct_row(const json_t *row, void *arg)
 {

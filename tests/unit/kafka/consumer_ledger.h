@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The owner of a consumer as a sink task is one: a ledger of positions, and a check of every message against what
- * was written. Topics are filled with values "partition:serial"; the truth is shared by the owners of one topic,
- * so that loss and doubles show across rebalances. */
+/* The owner of a consumer as a sink task is one: a ledger of positions, and a check of every
+ * message against what was written. Topics are filled with values "partition:serial"; the truth is
+ * shared by the owners of one topic, so that loss and doubles show across rebalances. */
 #ifndef TESTS_CONSUMER_LEDGER_H
 #define TESTS_CONSUMER_LEDGER_H
 
@@ -39,7 +39,8 @@ void ledger_fill(struct mock_kafka *kafka, const char *topic, int partitions, in
 void ledger_open(struct ledger *l, const char *group, const char *key, ...);
 void ledger_subscribe(struct ledger *l, const char *topic);
 size_t ledger_positions(struct ledger *l, const char *topic, struct consumer_partition *out);
-/* One poll, checked and released; gives the number of messages. RETRY is what a task logs and lives with. */
+/* One poll, checked and released; gives the number of messages. RETRY is what a task logs and lives
+ * with. */
 int ledger_poll(struct ledger *l, size_t max, int64_t timeout_ms);
 void ledger_poll_until(struct ledger *l, size_t seen, int64_t limit_ms);
 void ledger_assigned(void *arg, const struct consumer_partition *parts, size_t count);

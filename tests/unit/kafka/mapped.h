@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of client_conf_map for a test, and what can be said about it. The result lives until the next run. */
+/* One run of client_conf_map for a test, and what can be said about it. The result lives until the
+ * next run. */
 #ifndef TESTS_MAPPED_H
 #define TESTS_MAPPED_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Kafka for unit tests: librdkafka's mock cluster, or a real one when KAFKA_BOOTSTRAP names it. And settings,
- * remarks. */
+/* A Kafka for unit tests: librdkafka's mock cluster, or a real one when KAFKA_BOOTSTRAP names it.
+ * And settings, remarks. */
 #ifndef TESTS_MOCK_KAFKA_H
 #define TESTS_MOCK_KAFKA_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings: from Java's names to librdkafka's, what is refused and what is remarked on, and the layers of Connect. */
+/* Settings: from Java's names to librdkafka's, what is refused and what is remarked on, and the
+ * layers of Connect. */
 #include "mapped.h"
 
 #include <stdlib.h>

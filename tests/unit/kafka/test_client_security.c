@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Security settings: what is honoured, and that what is not ends in an error that names the remedy. */
+/* Security settings: what is honoured, and that what is not ends in an error that names the
+ * remedy. */
 #include "mapped.h"
 
 #include <stdlib.h>
@@ -297,7 +298,8 @@ static void no_secret_leaves_through_an_error_or_remark(void **state)
     assert_null(strstr(m->err.text, "hunter2"));
 }
 
-/* The worker checks what a client of its REST sends: a path into a file system that hangs must not stop its loop. */
+/* The worker checks what a client of its REST sends: a path into a file system that hangs must not
+ * stop its loop. */
 static void a_check_opens_no_file(void **state)
 {
     static const char *const places[] = {"ssl.truststore", "ssl.keystore"};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Consumers of one group against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what one gives up
- * another goes on with, nothing is jumped over, and a member inside a long put keeps its place. */
+/* Consumers of one group against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what
+ * one gives up another goes on with, nothing is jumped over, and a member inside a long put keeps
+ * its place. */
 #include "consumer_ledger.h"
 
 #include "base/clock.h"
@@ -12,7 +13,8 @@
 
 static struct mock_kafka kafka;
 
-/* Members come and go; the owners commit when asked to give up, so every message is seen exactly once by somebody. */
+/* Members come and go; the owners commit when asked to give up, so every message is seen exactly
+ * once by somebody. */
 static void rebalance_hands_over(const char *strategy)
 {
     struct ledger_truth truth = {0};
@@ -66,8 +68,9 @@ static void cooperative_rebalances_hand_over(void **state)
     rebalance_hands_over("CooperativeStickyAssignor");
 }
 
-/* What comes into the middle of a batch: librdkafka calls in_the_middle for each message that it gathers. Interceptors
- * can be set only while a client is made, so the linker has rd_kafka_new pass through here (--wrap, see the Makefile). */
+/* What comes into the middle of a batch: librdkafka calls in_the_middle for each message that it
+ * gathers. Interceptors can be set only while a client is made, so the linker has rd_kafka_new pass
+ * through here (--wrap, see the Makefile). */
 struct middle {
     struct ledger *l;
     int after; /* messages */
@@ -164,8 +167,8 @@ static void what_stays_is_read_on_from_the_owners_position(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
-/* The owner is in a long put, far beyond max.poll.interval.ms; another thread (here: none) keeps the place in the
- * group. */
+/* The owner is in a long put, far beyond max.poll.interval.ms; another thread (here: none) keeps
+ * the place in the group. */
 static void a_lent_consumer_keeps_its_place(void **state)
 {
     struct ledger_truth truth = {0};
@@ -197,8 +200,8 @@ static void a_lent_consumer_keeps_its_place(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
-/* Another member joins during the long put. The bound is 80 % of max.poll.interval.ms; then the partitions are
- * lost, and the new ones that come meanwhile are kept for the owner. */
+/* Another member joins during the long put. The bound is 80 % of max.poll.interval.ms; then the
+ * partitions are lost, and the new ones that come meanwhile are kept for the owner. */
 static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
 {
     struct ledger_truth truth = {0};
@@ -244,8 +247,9 @@ static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
     consumer_close(&b.c, INT64_MAX);
 }
 
-/* The revocation came while nobody looked, and the group's patience began then: it is found when the consumer is lent, at a third
- * of max.poll.interval.ms, and may wait for what is left of 80 %. */
+/* The revocation came while nobody looked, and the group's patience began then: it is found when
+ * the consumer is lent, at a third of max.poll.interval.ms, and may wait for what is left of 80
+ * %. */
 static void a_revocation_counts_from_the_last_poll(void **state)
 {
     struct ledger_truth truth = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a key goes: librdkafka's murmur2 partitioners, which every producer here has unless a connector says otherwise
- * (test_client_conf.c), against a table of what Java's default partitioner does. */
+/* Where a key goes: librdkafka's murmur2 partitioners, which every producer here has unless a
+ * connector says otherwise (test_client_conf.c), against a table of what Java's default partitioner
+ * does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The producer against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): every record gets one report. */
+/* The producer against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): every record
+ * gets one report. */
 #include "kafka/producer.h"
 
 #include "base/clock.h"
@@ -183,7 +184,8 @@ static void a_record_above_the_limit_is_refused_at_once(void **state)
     free(value);
 }
 
-/* Payloads are not copied: what is freed after producer_free must not be touched any more (a sanitizer looks on). */
+/* Payloads are not copied: what is freed after producer_free must not be touched any more (a
+ * sanitizer looks on). */
 static void freeing_leaves_no_payload_referenced(void **state)
 {
     for (int round = 0; round < 5; round++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's topic patterns: what they match after translation, by the same library call that librdkafka uses. */
+/* Java's topic patterns: what they match after translation, by the same library call that
+ * librdkafka uses. */
 #include "base/buf.h"
 #include "kafka/topic_pattern.h"
 

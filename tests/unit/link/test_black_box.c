@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* black_box: what a host noted is read back, whatever a plugin wrote over it can't hurt the reader. */
+/* black_box: what a host noted is read back, whatever a plugin wrote over it can't hurt the
+ * reader. */
 #include "link/black_box.h"
 
 #include <errno.h>

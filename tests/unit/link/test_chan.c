@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chan: frames arrive whole and in order, a peer that breaks a rule is cut off with the reason, one that floods gets its
- * share and no more, one that doesn't read can't make us grow. The worker's end is under test, the host's is a bare socket
- * or a second channel. */
+/* chan: frames arrive whole and in order, a peer that breaks a rule is cut off with the reason, one
+ * that floods gets its share and no more, one that doesn't read can't make us grow. The worker's
+ * end is under test, the host's is a bare socket or a second channel. */
 #include "base/clock.h"
 #include "link/chan.h"
 
@@ -360,7 +360,7 @@ static void many_megabytes_go_through_in_order(void **state)
     free(text);
 }
 
-/* --- a flood ------------------------------------------------------------------------------------------------------------- */
+/* --- a flood ---------------------------------------------------------------------------------- */
 
 static void *flood(void *arg)
 {
@@ -388,7 +388,8 @@ static void tick(void *arg)
         loop_timer_start(f->loop, &tick_timer, 5, tick, f);
 }
 
-/* While a host sends as fast as it can, a timer of 5 ms goes on ticking, and no more is read than the budget allows. */
+/* While a host sends as fast as it can, a timer of 5 ms goes on ticking, and no more is read than
+ * the budget allows. */
 static void a_flood_does_not_starve_the_loop(void **state)
 {
     struct fixture *f = *state;

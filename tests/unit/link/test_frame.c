@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame, msg: a head alone decides whether a peer keeps the rules; what is encoded decodes to itself. */
+/* frame, msg: a head alone decides whether a peer keeps the rules; what is encoded decodes to
+ * itself. */
 #include "link/frame.h"
 
 #include <setjmp.h>

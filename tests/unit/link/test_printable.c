@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* printable: whatever bytes go in, valid UTF-8 without control characters comes out, of the same length. */
+/* printable: whatever bytes go in, valid UTF-8 without control characters comes out, of the same
+ * length. */
 #include "link/printable.h"
 
 #include <setjmp.h>

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_def against recordings of Kafka's ConfigDef (tests/data/configdef.jsonl), and what the recordings don't show.
+/* config_def against recordings of Kafka's ConfigDef (tests/data/configdef.jsonl), and what the
+ * recordings don't show.
  *
  * Rows left out, and why:
- *  - values that are JSON numbers, booleans or arrays: here every value is text (REST turns them into text first)
- *  - class names: which classes exist is the catalog's knowledge, so validation asks it and not this table
+ *  - values that are JSON numbers, booleans or arrays: here every value is text (REST turns them
+ *    into text first)
+ *  - class names: which classes exist is the catalog's knowledge, so validation asks it and not
+ *    this table
  *  - 008: a number in Arabic-Indic digits
- *  - 085: parse drops duplicates of a list there; here validation refuses them, as validateConfig does (084)
+ *  - 085: parse drops duplicates of a list there; here validation refuses them, as validateConfig
+ *    does (084)
  *  - 090 to 092: the connector's name, tested in test_conn_config
  *  - 093: an error of the table itself (a null default that its own validator refuses) */
 #include "base/file.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topic.creation.*: which group a topic has, what it is created with, and what is refused with which text. */
+/* topic.creation.*: which group a topic has, what it is created with, and what is refused with
+ * which text. */
 #include "model/topic_groups.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas out of JSON at their limit. A file of its own: once full, the process's table of schemas stays full. */
+/* Schemas out of JSON at their limit. A file of its own: once full, the process's table of schemas
+ * stays full. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,8 @@
 
 static char converter_name[] = "org.apache.kafka.connect.json.JsonConverter";
 
-/* Each record with a schema of its own: when the process takes no more, that is no bad record to be skipped. */
+/* Each record with a schema of its own: when the process takes no more, that is no bad record to be
+ * skipped. */
 static void a_full_table_of_schemas_is_told_as_such(void **state)
 {
     static const char *const keys[] = {"converter.type", "value", NULL};

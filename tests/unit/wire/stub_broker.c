@@ -37,7 +37,7 @@ struct stub_broker {
     struct conn conns[CONNECTIONS_MAX];
 };
 
-/* --- fine answers ---------------------------------------------------------------------------------------------------- */
+/* --- fine answers ----------------------------------------------------------------------------- */
 
 static void put_versions(struct buf *out)
 {
@@ -151,7 +151,7 @@ void stub_broker_fine(void *arg, const struct stub_request *request, struct stub
     }
 }
 
-/* --- one connection -------------------------------------------------------------------------------------------------- */
+/* --- one connection --------------------------------------------------------------------------- */
 
 /* Bytes may come, or the stub is told to stop: false. */
 static bool wait_bytes(struct conn *c)
@@ -276,7 +276,7 @@ out:
     return NULL;
 }
 
-/* --- the listener ---------------------------------------------------------------------------------------------------- */
+/* --- the listener ----------------------------------------------------------------------------- */
 
 static void *accept_all(void *arg)
 {

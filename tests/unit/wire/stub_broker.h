@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A broker that answers what a test tells it to: right, wrong, slowly, in pieces, or not at all. Threads of its own, one a
- * connection; `answer` runs on them. */
+/* A broker that answers what a test tells it to: right, wrong, slowly, in pieces, or not at all.
+ * Threads of its own, one a connection; `answer` runs on them. */
 #ifndef TESTS_STUB_BROKER_H
 #define TESTS_STUB_BROKER_H
 
@@ -49,8 +49,8 @@ void stub_broker_stop(struct stub_broker **stub); /* NULL is fine */
 uint16_t stub_broker_port(const struct stub_broker *stub);
 int stub_broker_connections(const struct stub_broker *stub); /* so far */
 
-/* An answer that fits the request, without errors; ApiVersions as a 4.3.1 broker; arg: the port that coordinators and brokers are at
- * (int *), NULL: none. */
+/* An answer that fits the request, without errors; ApiVersions as a 4.3.1 broker; arg: the port
+ * that coordinators and brokers are at (int *), NULL: none. */
 void stub_broker_fine(void *arg, const struct stub_request *request, struct stub_reply *reply);
 
 #endif

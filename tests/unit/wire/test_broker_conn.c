@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker_conn: one connection to a broker that may answer anything. Each call is told once, in time, and what was wrong is
- * said with host and port. */
+/* broker_conn: one connection to a broker that may answer anything. Each call is told once, in
+ * time, and what was wrong is said with host and port. */
 #include "wire_rig.h"
 
 #include "base/clock.h"
@@ -76,7 +76,7 @@ static void call(const struct request *request, int64_t timeout_ms, struct rig_c
     assert_int_equal(c->told, 0);
 }
 
-/* --- good brokers ---------------------------------------------------------------------------------------------------- */
+/* --- good brokers ----------------------------------------------------------------------------- */
 
 static void a_call_is_answered(void **state)
 {
@@ -188,7 +188,7 @@ static void large_requests_and_answers_pass(void **state)
     free((void *)(uintptr_t)assignment.assignment.data);
 }
 
-/* --- bad brokers ----------------------------------------------------------------------------------------------------- */
+/* --- bad brokers ------------------------------------------------------------------------------ */
 
 /* What an answer to a heartbeat may be instead of one. */
 struct bad {
@@ -373,7 +373,7 @@ static void a_name_is_resolved_and_its_addresses_are_tried(void **state)
     rig_run_for(30);
 }
 
-/* --- codes and versions ---------------------------------------------------------------------------------------------- */
+/* --- codes and versions ----------------------------------------------------------------------- */
 
 struct coded {
     atomic_int code;
@@ -525,7 +525,7 @@ static void a_broker_without_our_api_versions_is_unsupported(void **state)
     rig_has(closed_err.text, "UNSUPPORTED_VERSION");
 }
 
-/* --- throttle, limits, and being freed ------------------------------------------------------------------------------- */
+/* --- throttle, limits, and being freed -------------------------------------------------------- */
 
 struct slow {
     atomic_llong came_ms[4];
@@ -628,7 +628,7 @@ static void a_connection_may_be_freed_by_any_callback(void **state)
     assert_int_equal(behind.failed, MR_ERR_CLOSED);
 }
 
-/* --- logins ---------------------------------------------------------------------------------------------------------- */
+/* --- logins ----------------------------------------------------------------------------------- */
 
 struct login {
     atomic_int handshakes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec, wire_arena: each type to bytes and back, and everything that bytes may claim and not hold. */
+/* codec, wire_arena: each type to bytes and back, and everything that bytes may claim and not
+ * hold. */
 #include "wire/codec.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coordinator, wire_client, wire_route: a coordinator that is found, moves, is gone, or never was; bootstrap brokers that are
- * down; calls that wait, and each told once. Two stubs play two brokers. */
+/* coordinator, wire_client, wire_route: a coordinator that is found, moves, is gone, or never was;
+ * bootstrap brokers that are down; calls that wait, and each told once. Two stubs play two
+ * brokers. */
 #include "wire_rig.h"
 
 #include "base/clock.h"
@@ -169,7 +170,7 @@ static void ask_until_known(void)
     rig_run_until(is_known, &(int){0}, "known");
 }
 
-/* --- found ----------------------------------------------------------------------------------------------------------- */
+/* --- found ------------------------------------------------------------------------------------ */
 
 static void the_coordinator_is_found_when_it_is_needed(void **state)
 {
@@ -259,7 +260,7 @@ static void the_reason_is_told_when_the_time_is_over(void **state)
     assert_true(cluster.finds - from_ms <= 1); /* nobody waits: nobody looks */
 }
 
-/* --- moved and lost -------------------------------------------------------------------------------------------------- */
+/* --- moved and lost --------------------------------------------------------------------------- */
 
 static void a_coordinator_that_moved_is_followed(void **state)
 {
@@ -407,7 +408,7 @@ static void a_deadline_ends_its_lane_and_no_call_of_the_other(void **state)
     assert_int_equal(slow.failed, MR_ERR_CLOSED);
 }
 
-/* --- bootstrap ------------------------------------------------------------------------------------------------------- */
+/* --- bootstrap -------------------------------------------------------------------------------- */
 
 static int dead_port(void)
 {
@@ -496,7 +497,7 @@ static void a_login_that_breaks_off_is_tried_again_with_back_off(void **state)
     assert_true(clock_ms() - from_ms < 5000);
 }
 
-/* --- limits and being freed ------------------------------------------------------------------------------------------ */
+/* --- limits and being freed ------------------------------------------------------------------- */
 
 static void only_so_many_calls_wait(void **state)
 {
@@ -555,7 +556,7 @@ static void any_answer_may_free_everything(void **state)
     }
 }
 
-/* --- chaos ----------------------------------------------------------------------------------------------------------- */
+/* --- chaos ------------------------------------------------------------------------------------ */
 
 #define CHAOS_CALLS 400
 #define CHAOS_MS \

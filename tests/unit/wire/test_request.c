@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request: bytes as a broker wants them, answers as one gives them; every truncation and absurd count of every answer in
- * every version; which version is chosen; copies. */
+/* request: bytes as a broker wants them, answers as one gives them; every truncation and absurd
+ * count of every answer in every version; which version is chosen; copies. */
 #include "base/utf8.h"
 #include "wire/request_private.h"
 
@@ -14,7 +14,7 @@
 static struct wire_arena arena;
 static struct mr_error err;
 
-/* --- hex ------------------------------------------------------------------------------------------------------------- */
+/* --- hex -------------------------------------------------------------------------------------- */
 
 /* "0a 'text' 0b": bytes in hex, texts in quotes. */
 static void put_hex(struct buf *out, const char *hex)
@@ -74,7 +74,7 @@ static int decode(enum request_api api, int16_t version, const char *hex, struct
     return rc;
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 #define META31 "'0123456789012345678901234567890'"
 #define META27 "'012345678901234567890123456'"
@@ -197,7 +197,7 @@ static void a_request_that_is_too_large_leaves_the_buffer_as_it_was(void **state
     buf_deinit(&out);
 }
 
-/* --- answers: one good one for each request and version -------------------------------------------------------------- */
+/* --- answers: one good one for each request and version --------------------------------------- */
 
 #define MEMBER5 "0002 'm1' ffff 00000003 'abc' 0002 'm2' 0001 'i' 00000000"
 #define MEMBER3 "0002 'm1' 00000003 'abc' 0002 'm2' 00000000"
@@ -430,7 +430,7 @@ static void an_answer_about_something_else_is_refused(void **state)
     assert_non_null(strstr(err.text, "no host"));
 }
 
-/* --- versions -------------------------------------------------------------------------------------------------------- */
+/* --- versions --------------------------------------------------------------------------------- */
 
 static int chosen(enum request_api api, int16_t min, int16_t max)
 {

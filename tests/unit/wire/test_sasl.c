@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sasl, scram: the RFCs' own examples, brokers that lie, settings, and that no password shows in an error. */
+/* sasl, scram: the RFCs' own examples, brokers that lie, settings, and that no password shows in an
+ * error. */
 #include "wire/sasl.h"
 
 #include "base/json.h"
@@ -48,7 +49,7 @@ static int scram(struct scram *s, const char *in)
     return scram_step(s, text(in), &out, &err);
 }
 
-/* --- SCRAM ----------------------------------------------------------------------------------------------------------- */
+/* --- SCRAM ------------------------------------------------------------------------------------ */
 
 #define USER_256 \
     { \
@@ -166,7 +167,7 @@ static void names_are_escaped_and_nonces_differ(void **state)
     scram_free(&s);
 }
 
-/* --- the others ------------------------------------------------------------------------------------------------------ */
+/* --- the others ------------------------------------------------------------------------------- */
 
 static void plain_sends_user_and_password_once(void **state)
 {

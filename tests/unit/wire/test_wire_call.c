@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_call: blocking calls insist while it may help, and end when it does not or the time is over. */
+/* wire_call: blocking calls insist while it may help, and end when it does not or the time is
+ * over. */
 #include "wire/wire_call.h"
 #include "wire_rig.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_tls, wire_stream: TLS with certificates made here. The right name passes; a wrong name, an unknown authority and a
- * missing client certificate are fatal and say so. PEM from files, from settings, on one line; PKCS12; passwords. */
+/* wire_tls, wire_stream: TLS with certificates made here. The right name passes; a wrong name, an
+ * unknown authority and a missing client certificate are fatal and say so. PEM from files, from
+ * settings, on one line; PKCS12; passwords. */
 #include "wire_rig.h"
 
 #include "support/unit/certificates.h"
@@ -114,7 +115,7 @@ static int teardown(void **state)
 
 #define test(f) cmocka_unit_test_setup_teardown(f, rig_setup, teardown)
 
-/* --- the broker ------------------------------------------------------------------------------------------------------ */
+/* --- the broker ------------------------------------------------------------------------------- */
 
 static void the_right_name_passes_and_calls_are_answered(void **state)
 {
@@ -186,7 +187,7 @@ static void versions_and_suites_are_kept_to(void **state)
     bad_conf("ssl.enabled.protocols", "ssl.enabled.protocols", "SSLv3", NULL);
 }
 
-/* --- us -------------------------------------------------------------------------------------------------------------- */
+/* --- us --------------------------------------------------------------------------------------- */
 
 static const char *one_line(const char *pem)
 {

@@ -26,7 +26,8 @@ int rig_setup(void **state);
 int rig_teardown(void **state);
 #define rig_test(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 
-/* A conf for rig_stub: "key", "value", …, NULL beside bootstrap.servers and client.id "rig". Freed at the end. */
+/* A conf for rig_stub: "key", "value", …, NULL beside bootstrap.servers and client.id "rig". Freed
+ * at the end. */
 struct wire_conf *rig_conf(const char *key, ...);
 
 /* One call's outcome. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host process for tests of the supervisor: the test binary run again as `… host <name>`, behaving as its name says, or forked
- * from itself run as `… nest`, which is the real one with this host_main in it. */
+/* A host process for tests of the supervisor: the test binary run again as `… host <name>`,
+ * behaving as its name says, or forked from itself run as `… nest`, which is the real one with this
+ * host_main in it. */
 #ifndef TESTS_FAKE_HOST_H
 #define TESTS_FAKE_HOST_H
 

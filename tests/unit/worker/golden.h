@@ -23,8 +23,8 @@ struct golden {
     json_t *lines; /* private: the texts lead into it */
 };
 
-/* All records of one topic ("configs", "offsets", "status") of one mode ("disabled", "enabled", "rotation"); mode NULL: of
- * all. In the order of the file. Fails the test when there are none. */
+/* All records of one topic ("configs", "offsets", "status") of one mode ("disabled", "enabled",
+ * "rotation"); mode NULL: of all. In the order of the file. Fails the test when there are none. */
 struct golden golden_topic(const char *mode, const char *topic);
 struct golden golden_odd(void);
 void golden_free(struct golden *golden);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalog: names as users write them, versions, the order of REST; a scanner's output as foreign bytes; libraries that
- * crash, hang or lie cost themselves only (the scanner is fake_host.c). */
+/* catalog: names as users write them, versions, the order of REST; a scanner's output as foreign
+ * bytes; libraries that crash, hang or lie cost themselves only (the scanner is fake_host.c). */
 #include "fake_host.h"
 
 #include "base/clock.h"
@@ -271,7 +271,7 @@ static void a_line_above_the_cap_is_refused(void **state)
     free(text);
 }
 
-/* --- scanning real folders ---------------------------------------------------------------------------------------------------------- */
+/* --- scanning real folders -------------------------------------------------------------------- */
 
 struct folder {
     char path[64];

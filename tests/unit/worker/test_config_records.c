@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_records: byte for byte what the Java worker wrote, and a verdict of its own for every odd record. */
+/* config_records: byte for byte what the Java worker wrote, and a verdict of its own for every odd
+ * record. */
 #include "golden.h"
 #include "worker/store/config_records.h"
 
@@ -45,7 +46,8 @@ static void javas_records_come_back_byte_for_byte(void **state)
     golden_free(&golden);
 }
 
-/* What the worker makes of odd.jsonl: 0 fine, D skipped but counts, P no JSON, R fine with a remark. */
+/* What the worker makes of odd.jsonl: 0 fine, D skipped but counts, P no JSON, R fine with a
+ * remark. */
 static const struct {
     const char *name;
     char verdict;

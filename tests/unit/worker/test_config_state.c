@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_state: the rules of the config topic, after every prefix of a recorded topic and every compaction of it. What is right
- * is said here a second time, without a state machine: `expected` looks back from the end. */
+/* config_state: the rules of the config topic, after every prefix of a recorded topic and every
+ * compaction of it. What is right is said here a second time, without a state machine: `expected`
+ * looks back from the end. */
 #include "golden.h"
 #include "worker/store/config_state.h"
 
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* --- a topic ------------------------------------------------------------------------------------------------------- */
+/* --- a topic ---------------------------------------------------------------------------------- */
 
 #define MAX 256
 
@@ -58,7 +59,7 @@ static struct config_state *replay(const struct topic *topic, size_t count)
     return state;
 }
 
-/* --- what is right, said again --------------------------------------------------------------------------------------- */
+/* --- what is right, said again ---------------------------------------------------------------- */
 
 static bool is_key(const struct entry *entry, const char *prefix, const char *conn)
 {
@@ -113,7 +114,8 @@ static int count_of(const struct entry *commit)
     return count;
 }
 
-/* Tasks of the last commit that counts (-1: none), and where each comes from. full: its set was whole. */
+/* Tasks of the last commit that counts (-1: none), and where each comes from. full: its set was
+ * whole. */
 static int expected_tasks(const struct topic *topic, size_t end, const char *conn, bool *full,
                           int from[16])
 {
@@ -220,7 +222,7 @@ static void check_prefix(const struct topic *topic, size_t end)
     config_state_free(&state);
 }
 
-/* --- compaction ------------------------------------------------------------------------------------------------------ */
+/* --- compaction ------------------------------------------------------------------------------- */
 
 /* A later record of the same key is there: this one may go. */
 static bool compactable(const struct topic *topic, size_t i, size_t end)
@@ -317,7 +319,8 @@ static void every_prefix_of_a_recorded_topic_is_right(void **state)
     golden_free(&golden);
 }
 
-/* For each prefix: without any one record that may go, and without all of them up to some record. */
+/* For each prefix: without any one record that may go, and without all of them up to some
+ * record. */
 static void compaction_between_any_two_writes_is_harmless(void **state)
 {
     struct golden golden;
@@ -365,7 +368,7 @@ static void any_mixture_of_compacted_records_is_harmless(void **state)
     golden_free(&golden);
 }
 
-/* --- single rules ---------------------------------------------------------------------------------------------------- */
+/* --- single rules ----------------------------------------------------------------------------- */
 
 #define P(text) "{\"properties\":{\"k\":\"" text "\"}}"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal_topics: from the worker's file to topics and their clients; nothing here asks a broker. */
+/* internal_topics: from the worker's file to topics and their clients; nothing here asks a
+ * broker. */
 #include "worker/store/internal_topics.h"
 
 #include <setjmp.h>

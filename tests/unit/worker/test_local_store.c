@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_store: what is answered as stored is in the file; a damaged file is refused with its byte, whatever byte it is. */
+/* local_store: what is answered as stored is in the file; a damaged file is refused with its byte,
+ * whatever byte it is. */
 #include "base/file.h"
 #include "worker/store/local_store.h"
 
@@ -279,7 +280,7 @@ static void closing_does_and_answers_what_is_queued(void **state)
     assert_int_equal(f->answers, 500);
 }
 
-/* --- the text ------------------------------------------------------------------------------------------------------ */
+/* --- the text --------------------------------------------------------------------------------- */
 
 #define ENTRY(n, at) \
     "{\"connector\":\"c\",\"partition\":{\"n\":" #n "},\"offset\":{\"at\":" #at "}}\n"
@@ -337,7 +338,8 @@ static void no_changed_byte_goes_unnoticed(void **state)
 
             text[i] = (char)(text[i] ^ 1 << bit);
             offsets = local_store_parse(text, len, "f", &err);
-            /* In the last line itself a change may be harmless (the crc's name); then the offsets are whole. */
+            /* In the last line itself a change may be harmless (the crc's name); then the offsets
+             * are whole. */
             if (offsets != NULL && (text + i < last || !json_equal(offsets, good)))
                 fail_msg("byte %zu, bit %d", i, bit);
             json_decref(offsets);
@@ -411,7 +413,8 @@ static void an_unwritable_folder_is_noticed_at_the_start(void **state)
     assert_non_null(strstr(err.text, "is not a regular file"));
 }
 
-/* In a process of its own, as the record lock is the process's. 1: refused, naming file and holder. */
+/* In a process of its own, as the record lock is the process's. 1: refused, naming file and
+ * holder. */
 static int open_elsewhere(struct fixture *f, const char *path)
 {
     pid_t holder = getpid(), child = fork();

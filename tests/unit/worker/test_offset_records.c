@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offset_records: Java's keys and values byte for byte; partitions are equal as values, and Java finds what we write. */
+/* offset_records: Java's keys and values byte for byte; partitions are equal as values, and Java
+ * finds what we write. */
 #include "golden.h"
 #include "worker/store/offset_records.h"
 
@@ -140,7 +141,8 @@ static void an_offset_goes_to_the_newest_spelling_a_removal_to_all(void **state)
     offset_table_free(&table);
 }
 
-/* Partitions of the topic are read one after another at a start: time decides and not the order of reading. */
+/* Partitions of the topic are read one after another at a start: time decides and not the order of
+ * reading. */
 static void of_two_spellings_the_later_in_time_wins(void **state)
 {
     struct offset_table *table = offset_table_new(100);

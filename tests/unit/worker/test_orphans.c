@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orphans: hosts of a dead worker are waited for, then ended; those of a living one are not touched. */
+/* orphans: hosts of a dead worker are waited for, then ended; those of a living one are not
+ * touched. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "worker/supervisor/orphans.h"
@@ -178,7 +179,7 @@ static void a_wait_that_is_called_off_kills_nobody(void **state)
     close(cancel_fd);
 }
 
-/* --- leftovers of dead hosts ---------------------------------------------------------------------------------------------------- */
+/* --- leftovers of dead hosts ------------------------------------------------------------------ */
 
 static pid_t known;
 

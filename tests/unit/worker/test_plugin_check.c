@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin_check: what comes of a question, whatever the process does that asks the class. That process is this binary again, and
- * behaves as the class in the question says. */
+/* plugin_check: what comes of a question, whatever the process does that asks the class. That
+ * process is this binary again, and behaves as the class in the question says. */
 #include "base/clock.h"
 #include "worker/supervisor/plugin_check.h"
 #include "worker/supervisor/spawn.h"
@@ -18,7 +18,7 @@
 
 #define PATIENCE_MS 60000 /* bounds a fault, not the machine */
 
-/* --- the process -------------------------------------------------------------------------------------------------------- */
+/* --- the process ------------------------------------------------------------------------------ */
 
 static void say(const char *line)
 {
@@ -70,7 +70,7 @@ static void be_checker(void)
     behave(json_string_value(json_object_get(json_array_get(question, 0), "class")));
 }
 
-/* --- the fixture -------------------------------------------------------------------------------------------------------- */
+/* --- the fixture ------------------------------------------------------------------------------ */
 
 struct fixture {
     struct loop *loop;

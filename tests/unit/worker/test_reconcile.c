@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions about a worker's share of a connector: the rules one by one, and then random sequences of changes against a model
- * that only knows what must never and what must at last be. */
+/* Decisions about a worker's share of a connector: the rules one by one, and then random sequences
+ * of changes against a model that only knows what must never and what must at last be. */
 #include "worker/herder/reconcile.h"
 
 #include <setjmp.h>
@@ -104,7 +104,7 @@ static void numbers_that_are_no_tasks_do_not_run(void **state)
     props_deinit(&config);
 }
 
-/* --- a worker that does what is planned ------------------------------------------------------------------------------ */
+/* --- a worker that does what is planned ------------------------------------------------------- */
 
 #define TASKS 6
 
@@ -295,7 +295,7 @@ static void a_new_set_of_tasks_starts_them_again_in_place(void **state)
     props_deinit(&model.config);
 }
 
-/* --- at random -------------------------------------------------------------------------------------------------------- */
+/* --- at random -------------------------------------------------------------------------------- */
 
 static unsigned seed;
 
@@ -305,7 +305,8 @@ static int dice(int sides)
     return (int)((seed >> 16) % (unsigned)sides);
 }
 
-/* What may happen to a connector in a cluster. unmoved: tasks whose place, set and configuration stay as they were. */
+/* What may happen to a connector in a cluster. unmoved: tasks whose place, set and configuration
+ * stay as they were. */
 static void change(struct reconcile_input *in, const struct props *configs, int32_t *tasks)
 {
     switch (dice(8)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request_json: numbers keep their text, null stays null, and everything that is no JSON or of a wrong shape says where. */
+/* request_json: numbers keep their text, null stays null, and everything that is no JSON or of a
+ * wrong shape says where. */
 #include "base/buf.h"
 #include "model/conn_config.h"
 #include "worker/rest/request_json.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* --- targets ------------------------------------------------------------------------------------------------------- */
+/* --- targets ---------------------------------------------------------------------------------- */
 
 /* Segments joined by |, or the error's text. */
 static const char *parsed(const char *raw)
@@ -146,7 +146,7 @@ static void many_query_parameters_are_cut_off(void **state)
     router_deinit(&target);
 }
 
-/* --- routes -------------------------------------------------------------------------------------------------------- */
+/* --- routes ----------------------------------------------------------------------------------- */
 
 static struct router_target last_target;
 
@@ -219,7 +219,7 @@ static void options_name_the_methods(void **state)
     assert_string_equal(match("OPTIONS", "/connectors/x/pause").allow, "OPTIONS, PUT");
 }
 
-/* --- media types ---------------------------------------------------------------------------------------------------- */
+/* --- media types ------------------------------------------------------------------------------ */
 
 static void content_types_are_told_apart(void **state)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's share of connectors, over the supervisor and the clock of herder_world.h: what runs follows what is wanted, one thing
- * at a time and without touching what need not move; and at random, that it always gets there. */
+/* A worker's share of connectors, over the supervisor and the clock of herder_world.h: what runs
+ * follows what is wanted, one thing at a time and without touching what need not move; and at
+ * random, that it always gets there. */
 #define LOGGER "test"
 #include "base/log.h"
 #include "herder_world.h"
 #include "worker/herder/connectors.h"
 
-/* --- the fixture ------------------------------------------------------------------------------------------------------- */
+/* --- the fixture ------------------------------------------------------------------------------ */
 
 struct fixture {
     struct connectors *all;
@@ -161,7 +162,7 @@ static void run_both(struct fixture *f)
     expect_told(f, "c RUNNING\nc 0 RUNNING\nc 1 RUNNING\n");
 }
 
-/* --- one by one -------------------------------------------------------------------------------------------------------- */
+/* --- one by one ------------------------------------------------------------------------------- */
 
 static void tasks_run_where_the_connector_is_not(void **state)
 {
@@ -406,7 +407,7 @@ static void restart_of_everything_touches_what_is_here(void **state)
     expect("task c 3 STARTED\ntask c 1 STARTED\n");
 }
 
-/* --- at random --------------------------------------------------------------------------------------------------------- */
+/* --- at random -------------------------------------------------------------------------------- */
 
 static unsigned seed;
 

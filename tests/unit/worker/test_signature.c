@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed calls between workers: the verdicts of the Java worker on recorded requests, signatures that it made, keys and when they
- * are due. */
+/* Signed calls between workers: the verdicts of the Java worker on recorded requests, signatures
+ * that it made, keys and when they are due. */
 #include "base/base64.h"
 #include "base/json.h"
 #include "wire/mac.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_desk: the newest status of a key is written, one after another, again after a failure, and never over a newer owner's. */
+/* status_desk: the newest status of a key is written, one after another, again after a failure, and
+ * never over a newer owner's. */
 #include "worker/store/status_desk.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_records and status_state: Java's bytes, and Java's rules about who may have the last word. */
+/* status_records and status_state: Java's bytes, and Java's rules about who may have the last
+ * word. */
 #include "golden.h"
 #include "worker/store/status_state.h"
 
@@ -188,7 +189,8 @@ static void topics_of_a_connector_are_kept_once(void **arg)
     status_state_free(&state);
 }
 
-/* Replaying a compacted topic gives the same: the rule about UNASSIGNED apart, only last records count. */
+/* Replaying a compacted topic gives the same: the rule about UNASSIGNED apart, only last records
+ * count. */
 static void javas_topic_ends_in_what_its_last_records_say(void **arg)
 {
     struct golden golden = golden_topic("disabled", "status");

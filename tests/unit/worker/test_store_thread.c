@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_thread: the end of the lease is acted upon also while the thread waits for a broker, and what is said of words that can't be
- * used. Topics are the test's: opening that of the words hangs as long as it likes. */
+/* store_thread: the end of the lease is acted upon also while the thread waits for a broker, and
+ * what is said of words that can't be used. Topics are the test's: opening that of the words hangs
+ * as long as it likes. */
 #include "worker/store/store_private.h"
 
 #include "base/log.h"
@@ -26,7 +27,7 @@ static struct {
     atomic_bool told, told_of_acls;
 } rig;
 
-/* --- topics ------------------------------------------------------------------------------------------------------------- */
+/* --- topics ----------------------------------------------------------------------------------- */
 
 struct topic_admin *topic_admin_new(const struct props *java, client_conf_warn warn, void *arg,
                                     struct mr_error *err)
@@ -95,7 +96,7 @@ void store_log_close(struct store_log *log)
 {
 }
 
-/* --- the worker's loop ---------------------------------------------------------------------------------------------------- */
+/* --- the worker's loop ------------------------------------------------------------------------ */
 
 static void on_batch(void *arg, struct store_batch *batch)
 {
@@ -192,7 +193,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* --- what is promised ------------------------------------------------------------------------------------------------------ */
+/* --- what is promised ------------------------------------------------------------------------- */
 
 static void the_lease_ends_while_the_thread_waits_for_a_broker(void **state)
 {

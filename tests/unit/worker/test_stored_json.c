@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stored_json decodes exactly what Kafka's JsonConverter decodes, since the config offset hangs on it; and spells numbers as
- * Java does. */
+/* stored_json decodes exactly what Kafka's JsonConverter decodes, since the config offset hangs on
+ * it; and spells numbers as Java does. */
 #include "base/file.h"
 #include "worker/store/stored_json.h"
 

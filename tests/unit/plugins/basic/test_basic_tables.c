@@ -44,7 +44,7 @@ static void headers_are_read_as_java_reads_them(void **state)
     assert_int_equal(oracle_run("header-to.jsonl", NULL, basic_row, NULL), 0);
 }
 
-/* --- what no table says ----------------------------------------------------------------------------------------------------- */
+/* --- what no table says ----------------------------------------------------------------------- */
 
 static void open_headers(struct plugin_host *h)
 {
@@ -167,7 +167,8 @@ static void lone_halves_of_pairs_become_question_marks(void **state)
     plugin_host_close(&h);
 }
 
-/* A schema for each header is refused at a cap; the header comes as bytes, the task goes on. The last test: it fills the table. */
+/* A schema for each header is refused at a cap; the header comes as bytes, the task goes on. The
+ * last test: it fills the table. */
 static void headers_fill_no_table_of_schemas(void **state)
 {
     struct plugin_host h;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tables don't have: records of all shapes through one instance, depth, width, and more schemas than are kept. */
+/* What the tables don't have: records of all shapes through one instance, depth, width, and more
+ * schemas than are kept. */
 #include "support/unit/plugin_host.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defines what member.c calls of wire/coordinator.h, wire_client.h and wire_conf.h, so that the real ones are not linked. */
+/* Defines what member.c calls of wire/coordinator.h, wire_client.h and wire_conf.h, so that the
+ * real ones are not linked. */
 #include "fake_coordinator.h"
 
 #include "base/loop.h"

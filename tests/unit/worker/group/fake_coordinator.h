@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A coordinator for tests of the membership: stands in place of wire/'s client, keeps the calls that the group thread makes,
- * and gives them the answers that the test chooses, on the group thread. One at a time. */
+/* A coordinator for tests of the membership: stands in place of wire/'s client, keeps the calls
+ * that the group thread makes, and gives them the answers that the test chooses, on the group
+ * thread. One at a time. */
 #ifndef TESTS_FAKE_COORDINATOR_H
 #define TESTS_FAKE_COORDINATOR_H
 
@@ -29,7 +30,8 @@ struct fake_call *fake_take(enum request_api api);
 size_t fake_calls(enum request_api api); /* made so far, all */
 size_t fake_lost(void);                  /* calls of coordinator_lost so far */
 
-/* Answer it: exactly one of both. What answer points to must live until the group thread has had it. */
+/* Answer it: exactly one of both. What answer points to must live until the group thread has had
+ * it. */
 void fake_answer(struct fake_call *call, const struct answer *answer, const struct mr_error *err);
 
 #endif

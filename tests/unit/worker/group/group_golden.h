@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-/* Call fn for every line of the file; fails the test when it can't be read. Gives the number of lines. */
+/* Call fn for every line of the file; fails the test when it can't be read. Gives the number of
+ * lines. */
 int golden_each(const char *name, void (*fn)(const json_t *line, void *arg), void *arg);
 
 const char *golden_text(const json_t *object, const char *key); /* NULL: absent */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assignor: what its own policy promises, in random groups that grow, shrink, crash and change; and in the cases that Java
- * decides otherwise. Java's results are in test_lead.c. */
+/* assignor: what its own policy promises, in random groups that grow, shrink, crash and change; and
+ * in the cases that Java decides otherwise. Java's results are in test_lead.c. */
 #include "worker/group/assignor.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #define CONNS 12
 #define ROUNDS_MAX 4 /* to settle */
 
-/* --- a group, simulated --------------------------------------------------------------------------------------------- */
+/* --- a group, simulated ----------------------------------------------------------------------- */
 
 struct member {
     bool here;
@@ -174,7 +174,7 @@ static void round_led_by_first(struct group *g)
     g->now_ms += 10;
 }
 
-/* --- what must hold ------------------------------------------------------------------------------------------------- */
+/* --- what must hold --------------------------------------------------------------------------- */
 
 static size_t holders(struct group *g, const char *conn, int32_t task)
 {
@@ -247,7 +247,8 @@ static size_t configured_tasks(struct group *g, const struct work_list *held)
     return count;
 }
 
-/* The fewest tasks that must stop so that tasks are even, and those that are not configured any longer. */
+/* The fewest tasks that must stop so that tasks are even, and those that are not configured any
+ * longer. */
 static size_t fewest_stops(struct group *g)
 {
     size_t total = 0;
@@ -341,7 +342,7 @@ static void everything_is_assigned_once_and_evenly_in_few_rounds(void **state)
     }
 }
 
-/* --- single cases --------------------------------------------------------------------------------------------------- */
+/* --- single cases ----------------------------------------------------------------------------- */
 
 static void three_workers(struct group *g)
 {
@@ -432,7 +433,8 @@ static void goodbye_moves_work_at_once_and_stops_nothing_else(void **state)
     group_deinit(&g);
 }
 
-/* Whoever says goodbye and is still in the round gets nothing more, and what it holds is taken from it. */
+/* Whoever says goodbye and is still in the round gets nothing more, and what it holds is taken from
+ * it. */
 static void a_leaver_that_is_still_here_is_emptied(void **state)
 {
     struct group g;

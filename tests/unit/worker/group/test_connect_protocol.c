@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* --- fields to bytes ------------------------------------------------------------------------------------------------ */
+/* --- fields to bytes -------------------------------------------------------------------------- */
 
 static char *dup_text(const json_t *object, const char *key)
 {
@@ -107,7 +107,7 @@ static void bytes_are_those_of_the_java_worker(void **state)
     assert_true(assignments >= 20 && metadata >= 15);
 }
 
-/* --- bytes to fields ------------------------------------------------------------------------------------------------ */
+/* --- bytes to fields -------------------------------------------------------------------------- */
 
 static void check_assignment(const json_t *wanted, const struct connect_assignment *got)
 {
@@ -208,7 +208,7 @@ static void bytes_are_read_as_the_java_worker_reads_them(void **state)
     assert_true(count > 60);
 }
 
-/* --- what the recordings do not have -------------------------------------------------------------------------------- */
+/* --- what the recordings do not have ---------------------------------------------------------- */
 
 static void sample(struct buf *out)
 {
@@ -225,8 +225,8 @@ static void sample(struct buf *out)
     work_list_deinit(&allocation.revoked);
 }
 
-/* Each prefix is refused but the one that ends where optional fields begin. The bytes lie at the end of an allocation of
- * their own, for the sanitizer. */
+/* Each prefix is refused but the one that ends where optional fields begin. The bytes lie at the
+ * end of an allocation of their own, for the sanitizer. */
 static void no_prefix_is_read_beyond_its_end(void **state)
 {
     struct buf all;
@@ -274,7 +274,8 @@ static void missing_fields_at_the_end_are_empty(void **state)
 
 static void counts_beyond_the_bytes_are_refused_before_memory_is_taken(void **state)
 {
-    /* version 2, error 0, leader "", url "", offset 0, then an assigned list of 0x7fffffff connectors. */
+    /* version 2, error 0, leader "", url "", offset 0, then an assigned list of 0x7fffffff
+     * connectors. */
     unsigned char bytes[2 + 2 + 2 + 2 + 8 + 4] = {0, 2};
     struct connect_assignment got = {.delay_ms = 77};
     struct mr_error err = {0};

@@ -77,7 +77,8 @@ static void a_record_that_was_written_in_part_says_why_and_replaces_nothing(void
     unlink(beside);
 }
 
-/* Who holds the folder's lock is its writer's successor, also when the machine was started meanwhile. */
+/* Who holds the folder's lock is its writer's successor, also when the machine was started
+ * meanwhile. */
 static void a_record_of_before_the_machine_started_counts(void **state)
 {
     const char *text = "{\"group\":\"g\",\"member\":\"m\",\"boot\":\"another\"}";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lead: whole rounds as the Java worker led them, by its own assignors; what members can't break. */
+/* lead: whole rounds as the Java worker led them, by its own assignors; what members can't
+ * break. */
 #include "worker/group/lead.h"
 
 #include "group_golden.h"
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* --- the recorded sequences ----------------------------------------------------------------------------------------- */
+/* --- the recorded sequences ------------------------------------------------------------------- */
 
 struct sequence {
     const char *name;
@@ -190,7 +191,7 @@ static void rounds_end_as_the_java_worker_ends_them(void **state)
     assert_true(compared > 1500);
 }
 
-/* --- what the recordings do not have -------------------------------------------------------------------------------- */
+/* --- what the recordings do not have ---------------------------------------------------------- */
 
 static void add_holder(struct lead *lead, const char *id, int32_t first, int32_t last)
 {
@@ -202,8 +203,8 @@ static void add_holder(struct lead *lead, const char *id, int32_t first, int32_t
     assert_int_equal(lead_add_take(lead, id, &metadata), 0);
 }
 
-/* Reference group-protocol 10, step 3: all that is active counts as assigned before, so what is missing then is new, and is
- * not waited for. */
+/* Reference group-protocol 10, step 3: all that is active counts as assigned before, so what is
+ * missing then is new, and is not waited for. */
 static void a_revocation_without_effect_ends_the_wait_in_java(void **state)
 {
     struct lead_snapshot *snapshot = lead_snapshot_new(1);
@@ -235,7 +236,7 @@ static void a_revocation_without_effect_ends_the_wait_in_java(void **state)
     assignor_free(&assignor);
 }
 
-/* --- what members can't break --------------------------------------------------------------------------------------- */
+/* --- what members can't break ----------------------------------------------------------------- */
 
 static struct lead_terms terms_of(struct assignor *assignor, const struct lead_snapshot *snapshot)
 {

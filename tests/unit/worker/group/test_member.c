@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* member: what it says to the coordinator and to the herder, for every answer that a coordinator can give. */
+/* member: what it says to the coordinator and to the herder, for every answer that a coordinator
+ * can give. */
 #include "worker/group/member.h"
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@
 
 #define BOUND_MS 5000
 
-/* --- the rig: a herder that notes what it hears --------------------------------------------------------------------- */
+/* --- the rig: a herder that notes what it hears ----------------------------------------------- */
 
 struct rig {
     struct loop *loop;
@@ -191,7 +192,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- running the worker's loop until something is so ---------------------------------------------------------------- */
+/* --- running the worker's loop until something is so ------------------------------------------ */
 
 struct until {
     struct rig *rig;
@@ -283,7 +284,7 @@ static void pass(struct rig *rig, int64_t ms)
     run_until(&until, ms);
 }
 
-/* --- answers --------------------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void answer_code(struct fake_call *call, int16_t code)
 {
@@ -367,7 +368,7 @@ static void stable(struct rig *rig)
     become_stable(rig, &options);
 }
 
-/* --- joining --------------------------------------------------------------------------------------------------------- */
+/* --- joining ---------------------------------------------------------------------------------- */
 
 static void assert_metadata(const struct fake_call *join, size_t part, const char *name,
                             const struct work_list *held)
@@ -476,7 +477,7 @@ static void many_wishes_make_one_round(void **state)
     assert_true(no_call_for(rig, REQUEST_JOIN_GROUP, 50));
 }
 
-/* --- codes ------------------------------------------------------------------------------------------------------------ */
+/* --- codes ------------------------------------------------------------------------------------ */
 
 /* Every code there is or may be. */
 #define FOR_EACH_CODE(code) for (int16_t code = -1; code < 130; code++)
@@ -636,7 +637,7 @@ static void no_answer_makes_a_storm(void **state)
     }
 }
 
-/* --- parked joins and the lease --------------------------------------------------------------------------------------- */
+/* --- parked joins and the lease --------------------------------------------------------------- */
 
 static void beats_with_the_old_generation_while_a_join_is_parked(void **state)
 {
@@ -769,7 +770,7 @@ static void a_silent_coordinator_is_given_up_after_the_session(void **state)
     assert_true(fake_lost() > 0);
 }
 
-/* --- settling --------------------------------------------------------------------------------------------------------- */
+/* --- settling --------------------------------------------------------------------------------- */
 
 static void no_round_is_joined_while_the_last_one_is_acted_upon(void **state)
 {
@@ -878,7 +879,7 @@ static void a_config_mismatch_is_no_storm(void **state)
     assert_int_equal(rig->round_lease.hard_ms, 0);
 }
 
-/* --- assignments ------------------------------------------------------------------------------------------------------ */
+/* --- assignments ------------------------------------------------------------------------------ */
 
 static void mismatched(struct rig *rig, const struct member_options *options)
 {
@@ -1000,7 +1001,7 @@ static void eager_rounds_stop_everything_before_the_join(void **state)
     assert_non_null(next_call(rig, REQUEST_JOIN_GROUP));
 }
 
-/* --- leading ---------------------------------------------------------------------------------------------------------- */
+/* --- leading ---------------------------------------------------------------------------------- */
 
 static struct codec_bytes metadata_of(const char *url, int64_t offset)
 {
@@ -1106,7 +1107,7 @@ static void a_round_that_ends_under_a_leader_is_joined_anew(void **state)
     assert_int_equal(next_call(rig, REQUEST_SYNC_GROUP)->generation, 2);
 }
 
-/* --- goodbye ---------------------------------------------------------------------------------------------------------- */
+/* --- goodbye ---------------------------------------------------------------------------------- */
 
 static void leaving_says_so_and_may_come_back(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Codec and leader's round with every allocation failing in turn: an ordinary error each time, nothing half written, and the
- * same round works afterwards. (malloc is interposed: not under a sanitizer.) */
+/* Codec and leader's round with every allocation failing in turn: an ordinary error each time,
+ * nothing half written, and the same round works afterwards. (malloc is interposed: not under a
+ * sanitizer.) */
 #include "worker/group/lead.h"
 
 #include <setjmp.h>
