@@ -243,6 +243,8 @@ $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/te
 $(addprefix $(BUILD)/tests/integration/,test_worker_secure test_rest_secure test_two_clusters): $(BUILD)/tests/support/unit.a
 # The membership against a real broker, and beside the Java worker.
 $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
+# A producer of its own beside the workers.
+$(BUILD)/tests/integration/test_exactly_once: $(call archives,$(BELOW_worker))
 
 # The short forms of some scenarios.
 $(BUILD)/tests/integration/test_worker_freeze: $(BUILD)/tests/chaos/chaos_rig.o $(BUILD)/tests/chaos/chaos_ledger.o

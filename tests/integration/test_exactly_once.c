@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources under exactly.once.source.support=enabled, against a real broker: what a reader of committed records sees, whatever is
+ * killed; and that producers of an earlier set of tasks can't commit any more. */
+#include "support/kafka_run.h"
+#include "support/process.h"
+#include "support/scratch.h"
+#include "support/topic.h"
+#include "support/worker_run.h"
+
+#include "kafka/producer.h"
+#include "kafka/topic_admin.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_MS 60000
+#define LINES 500 /* that one append brings */
+
+static struct worker_run *member(const char *name, const char *group, const char *props)
+{
+    return worker_run_start(&(struct worker_run_options){
+        .name = name,
+        .group = group,
+        .props = scratch_text("exactly.once.source.support=enabled\n"
+                              "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
+                              "%s",
+                              props)});
+}
+
+struct flow {
+    const char *file;
+    const char *topic;
+    int lines; /* appended so far */
+};
+
+static struct flow flow_start(const struct worker_run *w, const char *conn, const char *more)
+{
+    struct flow f = {.file = scratch_path("in"), .topic = scratch_name("out")};
+
+    scratch_write_text(f.file, "");
+    worker_run_put(w, conn,
+                   scratch_text("\"connector.class\": \"FileStreamSource\", \"tasks.max\": \"1\", "
+                                "\"file\": \"%s\", \"topic\": \"%s\"%s",
+                                f.file, f.topic, more));
+    return f;
+}
+
+static void flow_append(struct flow *f)
+{
+    char lines[LINES * 12];
+    size_t len = 0;
+
+    for (int i = 0; i < LINES; i++)
+        len += (size_t)snprintf(lines + len, sizeof(lines) - len, "%d\n", f->lines++);
+    scratch_append(f->file, lines, len);
+}
+
+/* Every line, once, in order, for a reader of committed records. */
+static void flow_arrived(const struct flow *f, const char *servers)
+{
+    struct topic_records got = topic_read(servers, f->topic, (size_t)f->lines, STATE_MS);
+
+    assert_int_equal(got.count, f->lines);
+    for (int i = 0; i < f->lines; i++)
+        assert_int_equal(atoi(got.records[i].value), i);
+}
+
+/* How far its only partition has come, open transactions included; 0 while it is not there. */
+static int64_t end_of(const char *servers, const char *topic)
+{
+    struct props java;
+    struct mr_error err = {0};
+    struct topic_admin *admin;
+    int64_t end = 0;
+
+    props_init(&java);
+    assert_int_equal(props_set(&java, "bootstrap.servers", servers), 0);
+    admin = topic_admin_new(&java, NULL, NULL, &err);
+    assert_non_null(admin);
+    props_deinit(&java);
+    if (topic_admin_ends(admin, topic, 1, 5000, &end, &err) != 0)
+        end = 0;
+    topic_admin_free(&admin);
+    return end;
+}
+
+/* --- killed ---------------------------------------------------------------------------------------------------------- */
+
+static void killed_hosts_lose_and_double_nothing(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("eos"), "");
+    struct flow f = flow_start(w, "src", "");
+
+    (void)state;
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    for (int i = 0; i < 3; i++) {
+        pid_t host;
+
+        flow_append(&f);
+        wait_until(STATE_MS, (host = worker_run_host(w, "src")) > 0);
+        assert_int_equal(kill(host, SIGKILL), 0);
+        flow_append(&f);
+        wait_until(STATE_MS, worker_run_host(w, "src") > 0 && worker_run_host(w, "src") != host);
+    }
+    flow_arrived(&f, w->servers);
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
+/* By interval nothing is committed before the time is over. A host that outlives its worker commits at its end: here all die at
+ * once. */
+static void an_open_transaction_of_the_dead_vanishes(void **state)
+{
+    const char *props = "session.timeout.ms=6000\nheartbeat.interval.ms=500\n"
+                        "scheduled.rebalance.max.delay.ms=0\n";
+    const char *group = scratch_name("eos");
+    struct worker_run *w = member("w", group, props);
+    struct flow f = flow_start(w, "src",
+                               ", \"transaction.boundary\": \"interval\", "
+                               "\"transaction.boundary.interval.ms\": \"300000\"");
+
+    (void)state;
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    wait_until(STATE_MS, end_of(w->servers, f.topic) >= LINES); /* sent, and not committed */
+    assert_int_equal(topic_read(w->servers, f.topic, 0, 0).count, 0);
+    process_signal(w->process, SIGSTOP);
+    assert_int_equal(kill(worker_run_host(w, "src"), SIGKILL), 0);
+    worker_run_kill(w);
+    worker_run_again(w);
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    wait_until(STATE_MS, end_of(w->servers, f.topic) > 3 * LINES);
+    assert_int_equal(topic_read(w->servers, f.topic, 0, 0).count, 0);
+    assert_int_equal(worker_run_stop(w), 0); /* the last transaction is committed */
+    flow_arrived(&f, w->servers);
+}
+
+/* --- stopped, paused, moved ------------------------------------------------------------------------------------------ */
+
+static void a_pause_commits_what_is_open(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("eos"), "");
+    struct flow f = flow_start(w, "src",
+                               ", \"transaction.boundary\": \"interval\", "
+                               "\"transaction.boundary.interval.ms\": \"300000\"");
+
+    (void)state;
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    wait_until(STATE_MS, end_of(w->servers, f.topic) >= LINES);
+    worker_run_expect(w, 202, "PUT", "/connectors/src/pause", NULL);
+    flow_arrived(&f, w->servers);
+    worker_run_expect(w, 202, "PUT", "/connectors/src/resume", NULL);
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    assert_int_equal(worker_run_stop(w), 0);
+    worker_run_again(w);
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    wait_until(STATE_MS, end_of(w->servers, f.topic) >= 2 * LINES);
+    assert_int_equal(worker_run_stop(w), 0);
+    flow_arrived(&f, w->servers);
+}
+
+static void work_that_moves_arrives_once(void **state)
+{
+    const char *group = scratch_name("eos");
+    struct worker_run *a = member("a", group, "");
+    struct worker_run *b = member("b", group, "");
+    struct flow f = flow_start(a, "src", "");
+
+    (void)state;
+    worker_run_await(a, "src", "RUNNING", 1, STATE_MS);
+    for (int i = 0; i < 2; i++) {
+        struct worker_run *has = worker_run_host(a, "src") > 0 ? a : b;
+
+        flow_append(&f);
+        assert_int_equal(worker_run_stop(has), 0);
+        flow_append(&f);
+        worker_run_await(has == a ? b : a, "src", "RUNNING", 1, STATE_MS);
+        flow_arrived(&f, has->servers);
+        worker_run_again(has);
+    }
+}
+
+/* --- fenced ---------------------------------------------------------------------------------------------------------- */
+
+static void walked(void *arg, void *opaque, int code, const char *text)
+{
+    (void)opaque, (void)text;
+    *(int *)arg += code == 0;
+}
+
+static int insist(int (*step)(struct producer *, int64_t, struct mr_error *), struct producer *p,
+                  struct mr_error *err)
+{
+    int64_t from = scratch_now_ms();
+    int rc;
+
+    while ((rc = step(p, 100, err)) == MR_AGAIN && scratch_since(from) < STATE_MS)
+        ;
+    return rc;
+}
+
+/* A producer with this id and one record in an open transaction, as a task of an earlier set has it. */
+static struct producer *zombie(const char *servers, const char *id, const char *topic)
+{
+    struct props java;
+    struct mr_error err = {0};
+    struct producer *p;
+    int delivered = 0;
+
+    props_init(&java);
+    assert_int_equal(props_set(&java, "bootstrap.servers", servers), 0);
+    assert_int_equal(props_set(&java, "transactional.id", id), 0);
+    p = producer_new(&java, NULL, NULL, &err);
+    props_deinit(&java);
+    if (p == NULL || insist(producer_txn_init, p, &err) != 0 || producer_txn_begin(p, &err) != 0 ||
+        producer_send(p,
+                      &(struct producer_record){.topic = producer_topic(p, topic, &err),
+                                                .timestamp_ms = -1,
+                                                .value = "zombie",
+                                                .value_len = 6},
+                      &err) != 0)
+        fail_msg("%s", err.text);
+    wait_until(STATE_MS, producer_reports(p, 100, walked, &delivered) > 0);
+    assert_int_equal(delivered, 1);
+    return p;
+}
+
+static void producers_of_an_earlier_set_cannot_commit(void **state)
+{
+    const char *group = scratch_name("eos"), *configs = scratch_text("%s-configs", group);
+    struct worker_run *w = member("w", group, "");
+    const char *topic = scratch_name("z");
+    struct producer *p;
+    struct mr_error err = {0};
+    struct flow f;
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    p = zombie(w->servers, scratch_text("%s-src-1", group), topic);
+    topic_produce(w->servers, configs, 0, "tasks-fencing-src", "{\"task-count\":2}");
+    f = flow_start(w, "src", "");
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    assert_int_equal(insist(producer_txn_commit, p, &err), MR_ERR_CLOSED);
+    producer_free(&p);
+    flow_append(&f);
+    flow_arrived(&f, w->servers);
+    assert_int_equal(topic_read(w->servers, topic, 0, 0).count, 0);
+    assert_true(scratch_contains(w->log, "fences the producers of 2 earlier tasks"));
+}
+
+/* The id is taken from a running task: it goes on, with nothing lost and nothing doubled. */
+static void a_task_whose_id_was_taken_begins_anew(void **state)
+{
+    const char *group = scratch_name("eos"), *topic = scratch_name("z");
+    struct worker_run *w = member("w", group, "");
+    struct flow f = flow_start(w, "src", "");
+    struct producer *p;
+
+    (void)state;
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    flow_arrived(&f, w->servers);
+    topic_create(w->servers, topic, 1);
+    p = zombie(w->servers, scratch_text("%s-src-0", group), topic);
+    flow_append(&f);
+    flow_arrived(&f, w->servers);
+    assert_true(scratch_contains(w->log, "the task begins anew"));
+    producer_free(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(killed_hosts_lose_and_double_nothing),
+        scratch_test(an_open_transaction_of_the_dead_vanishes),
+        scratch_test(a_pause_commits_what_is_open),
+        scratch_test(work_that_moves_arrives_once),
+        scratch_test(producers_of_an_earlier_set_cannot_commit),
+        scratch_test(a_task_whose_id_was_taken_begins_anew),
+    };
+
+    return cmocka_run_group_tests_name("exactly_once", tests, NULL, NULL);
+}
