@@ -5,12 +5,13 @@
  *
  *   plugin_check_ask ─► WAITING ─► RUNNING ── process ends, or is over its time and killed ─► done
  *
- * What the process prints is read as untrusted bytes. It names each key before it runs code for it,
- * so a crash, a hang or nonsense is that key's problem. A process is waited for also after its
- * question was answered; until then it counts as running. */
+ * check_answers.c reads what it prints: a crash, a hang or nonsense is the problem of the key that it
+ * was at. A process is waited for also after its question was answered; until then it counts as
+ * running. */
 #include "worker/supervisor/plugin_check.h"
 
 #include "link/check_format.h"
+#include "worker/supervisor/check_answers.h"
 #include "worker/supervisor/spawn.h"
 
 #include <errno.h>
@@ -33,7 +34,6 @@ struct inquiry {
     struct plugin_check *pc;
     struct inquiry *next;
     json_t *question;
-    json_t *problems;
     plugin_check_done done; /* NULL: was called */
     void *arg;
     bool running;
@@ -41,12 +41,7 @@ struct inquiry {
     int pidfd, out_fd;
     struct loop_fd *exit_watch, *out_watch;
     struct loop_timer patience;
-    struct buf out; /* of it, what is not read as a line yet */
-    size_t seen;    /* bytes of all lines */
-    int64_t stage;  /* what it is at; -1 nothing yet */
-    char *key;
-    bool ended; /* it said so */
-    bool nonsense;
+    struct check_answers answers;
 };
 
 struct plugin_check {
@@ -61,101 +56,19 @@ static void run_next(struct plugin_check *pc);
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static void add_problem(struct inquiry *q, const char *member, const char *text)
-{
-    const json_t *first = json_object_get(json_array_get(q->question, 0), "keys");
-    const char *key = q->key != NULL ? q->key : json_string_value(json_array_get(first, 0));
-
-    json_array_append_new(q->problems, json_pack("{s:I, s:s, s:s}", "stage",
-                                                 (json_int_t)(q->stage >= 0 ? q->stage : 0), "key",
-                                                 key, member, text));
-}
-
-static MR_PRINTF(2, 3)
-void broken(struct inquiry *q, const char *fmt, ...)
-{
-    char text[300];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    add_problem(q, "broken", text);
-}
-
-static bool was_asked(const struct inquiry *q, int64_t stage, const char *key)
-{
-    const json_t *keys = json_object_get(json_array_get(q->question, (size_t)stage), "keys");
-    size_t i;
-    const json_t *item;
-
-    json_array_foreach(keys, i, item)
-    {
-        if (strcmp(json_string_value(item), key) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* false: nonsense. */
-static bool take_object(struct inquiry *q, const json_t *line)
-{
-    const char *key, *error = NULL;
-    int64_t stage;
-
-    if (q->ended)
-        return false;
-    if (json_get_bool(line, "end", &q->ended))
-        return q->ended;
-    if (!json_get_int(line, "stage", 0, (int64_t)json_array_size(q->question) - 1, &stage) ||
-        !json_get_text(line, "key", &key) || !was_asked(q, stage, key))
-        return false;
-    if (json_get_text(line, "error", &error)) {
-        if (stage != q->stage || q->key == NULL || strcmp(q->key, key) != 0)
-            return false;
-        add_problem(q, "error", error);
-        return true;
-    }
-    free(q->key);
-    q->key = strdup(key);
-    mr_assert(q->key != NULL);
-    q->stage = stage;
-    return true;
-}
-
-static void take_lines(struct inquiry *q)
-{
-    char *end;
-
-    while (!q->nonsense && q->out.len > 0 &&
-           (end = memchr(q->out.data, '\n', q->out.len)) != NULL) {
-        size_t len = (size_t)(end - q->out.data);
-        json_t *line = json_parse(q->out.data, len, NULL);
-
-        q->nonsense = !json_is_object(line) || !take_object(q, line);
-        json_decref(line);
-        buf_consume(&q->out, len + 1);
-    }
-}
-
 /* What is there; false: nothing more will come. */
 static bool read_out(struct inquiry *q)
 {
     for (;;) {
-        ssize_t n;
+        char bytes[16384];
+        ssize_t n = read(q->out_fd, bytes, sizeof(bytes));
 
-        if (q->seen > CHECK_FORMAT_ANSWERS_MAX || buf_reserve(&q->out, 65536) != 0)
-            q->nonsense = true;
-        if (q->nonsense)
-            return false;
-        n = read(q->out_fd, q->out.data + q->out.len, 65536);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n < 0 && errno == EAGAIN;
-        q->out.len += (size_t)n;
-        q->seen += (size_t)n;
-        take_lines(q);
+        if (!check_answers_take(&q->answers, bytes, (size_t)n))
+            return false;
     }
 }
 
@@ -191,10 +104,8 @@ static void forget(struct inquiry *q)
         close(q->pidfd);
     if (q->out_fd >= 0)
         close(q->out_fd);
-    buf_deinit(&q->out);
+    check_answers_deinit(&q->answers);
     json_decref(q->question);
-    json_decref(q->problems);
-    free(q->key);
     free(q);
 }
 
@@ -208,15 +119,17 @@ static void judge_end(struct inquiry *q, const siginfo_t *end)
 {
     const char *name = sigabbrev_np(end->si_status);
 
-    if (q->nonsense)
-        broken(q, "the process that asked its class printed what it should not");
-    else if (q->ended)
+    if (q->answers.nonsense)
+        check_answers_broken(&q->answers,
+                             "the process that asked its class printed what it should not");
+    else if (q->answers.ended)
         return;
     else if (end->si_code != CLD_EXITED)
-        broken(q, "its class was killed by signal %d (SIG%s)", end->si_status,
-               name != NULL ? name : "?");
+        check_answers_broken(&q->answers, "its class was killed by signal %d (SIG%s)",
+                             end->si_status, name != NULL ? name : "?");
     else
-        broken(q, "its class ended the process with code %d", end->si_status);
+        check_answers_broken(&q->answers, "its class ended the process with code %d",
+                             end->si_status);
 }
 
 /* What it has forked goes with it; its own number is nobody else's before waitid. */
@@ -234,7 +147,7 @@ static void on_exit_event(void *arg, uint32_t events)
     if (q->done != NULL) {
         read_out(q);
         judge_end(q, &end);
-        answer(q, q->problems);
+        answer(q, q->answers.problems);
     }
     forget(q);
     run_next(pc);
@@ -248,7 +161,7 @@ static void on_output(void *arg, uint32_t events)
     if (read_out(q))
         return;
     loop_fd_remove(&q->out_watch);
-    if (q->nonsense)
+    if (q->answers.nonsense)
         kill_group(q);
 }
 
@@ -259,8 +172,9 @@ static void on_patience(void *arg)
     kill_group(q);
     if (q->out_watch != NULL)
         loop_fd_remove(&q->out_watch);
-    broken(q, "its class took longer than %g s", (double)q->pc->patience_ms / 1000);
-    answer(q, q->problems);
+    check_answers_broken(&q->answers, "its class took longer than %g s",
+                         (double)q->pc->patience_ms / 1000);
+    answer(q, q->answers.problems);
 }
 
 /* --- the beginning of one --------------------------------------------------------------------- */
@@ -336,8 +250,8 @@ static void run(struct inquiry *q)
         loop_timer_start(q->pc->loop, &q->patience, q->pc->patience_ms, on_patience, q);
         return;
     }
-    broken(q, "%s", err.text);
-    answer(q, q->problems);
+    check_answers_broken(&q->answers, "%s", err.text);
+    answer(q, q->answers.problems);
     forget(q);
 }
 
@@ -361,20 +275,18 @@ void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_do
     mr_assert(q != NULL);
     *q = (struct inquiry){.pc = pc,
                           .question = question,
-                          .problems = json_array(),
                           .done = done,
                           .arg = arg,
                           .pidfd = -1,
-                          .out_fd = -1,
-                          .stage = -1};
-    buf_init(&q->out, CHECK_FORMAT_ANSWERS_MAX + 65536);
+                          .out_fd = -1};
+    check_answers_init(&q->answers, question);
     while (*at != NULL)
         at = &(*at)->next;
     *at = q;
     pc->waiting++;
     if (pc->waiting > WAITING_MAX) {
-        broken(q, "more than %d questions wait already", WAITING_MAX);
-        answer(q, q->problems);
+        check_answers_broken(&q->answers, "more than %d questions wait already", WAITING_MAX);
+        answer(q, q->answers.problems);
         forget(q);
         return;
     }
