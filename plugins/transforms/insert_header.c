@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* InsertHeader: one header more, its value read from a text as header values are. The text is read
- * for each record: the value stands in the record's arena. On the task's thread. */
+/* InsertHeader: one header more, its value read from a text as header values are: once, at the start, into memory of its own; the
+ * host copies it into each record's. On the task's thread. */
 #include "half.h"
 #include "transforms.h"
 
+#include <stddef.h>
+#include <stdlib.h>
+
+#define BLOCK ((size_t)4096)
+
+/* Memory of the value, as an arena that hands out blocks. */
+struct block {
+    struct block *next;
+    char bytes[];
+};
+
 struct insert_header {
     const char *header;
-    const char *literal;
-    size_t len;
+    const struct mr_schema *schema;
+    struct mr_value value;
+    struct mr_arena arena;
+    struct mr_host table; /* the host's, but for more memory */
+    struct block *blocks;
 };
 
 static const struct mr_config_key keys[] = {
@@ -24,33 +38,64 @@ static const struct mr_config_key keys[] = {
 
 static const char *const aliases[] = {"InsertHeader", NULL};
 
+static void *more(struct mr_arena *arena, size_t size)
+{
+    struct insert_header *h =
+        (struct insert_header *)(void *)((char *)arena - offsetof(struct insert_header, arena));
+    size_t room = size > BLOCK ? size : BLOCK;
+    struct block *block = (struct block *)malloc(sizeof(*block) + room);
+
+    if (block == NULL)
+        abort(); /* at the start of a task, and mr_alloc gives no NULL */
+    block->next = h->blocks;
+    h->blocks = block;
+    arena->next = block->bytes + ((size + 7) & ~(size_t)7);
+    arena->end = block->bytes + room;
+    if (arena->next > arena->end)
+        arena->next = arena->end;
+    return block->bytes;
+}
+
 static int start(void *self, struct mr_task *task, struct mr_error *err)
 {
     struct insert_header *h = (struct insert_header *)self;
+    const char *literal = mr_config_str(task, "value.literal");
 
     h->header = mr_config_str(task, "header");
-    h->literal = mr_config_str(task, "value.literal");
-    if (h->header == NULL || h->literal == NULL)
+    if (h->header == NULL || literal == NULL)
         return mr_fail(err, MR_ERR_CONFIG,
                        "Invalid value null for configuration %s: Value must be non-null",
                        h->header == NULL ? "header" : "value.literal");
-    h->len = strlen(h->literal);
-    return MR_OK;
+    memcpy(&h->table, task->host,
+           task->host->size < sizeof(h->table) ? task->host->size : sizeof(h->table));
+    h->table.arena_more = more;
+    h->arena.host = &h->table;
+    return mr_value_parse(&h->arena, literal, strlen(literal), &h->schema, &h->value, err);
 }
 
 static int apply(void *self, struct mr_arena *arena, struct mr_record *rec, struct mr_error *err)
 {
     const struct insert_header *h = (const struct insert_header *)self;
-    const struct mr_schema *schema = NULL;
-    struct mr_value v;
-    int rc = mr_value_parse(arena, h->literal, h->len, &schema, &v, err);
 
-    if (rc == MR_OK)
-        mr_record_header(rec, h->header, schema, v);
-    return rc;
+    (void)arena;
+    (void)err;
+    mr_record_header(rec, h->header, h->schema, h->value);
+    return MR_OK;
 }
 
-const struct mr_transform insert_header_plugin =
-    MR_DESCRIPTOR(mr_transform, MR_PLUGIN_TRANSFORM, HALF_CLASS("InsertHeader"), HALF_RELEASE,
-                  .aliases = aliases, .keys = keys, .doc = "Adds a header",
-                  .state_size = sizeof(struct insert_header), .start = start, .apply = apply);
+static void stop(void *self)
+{
+    struct insert_header *h = (struct insert_header *)self;
+
+    while (h->blocks != NULL) {
+        struct block *block = h->blocks;
+
+        h->blocks = block->next;
+        free(block);
+    }
+}
+
+const struct mr_transform insert_header_plugin = MR_DESCRIPTOR(
+    mr_transform, MR_PLUGIN_TRANSFORM, HALF_CLASS("InsertHeader"), HALF_RELEASE, .aliases = aliases,
+    .keys = keys, .doc = "Adds a header", .state_size = sizeof(struct insert_header),
+    .start = start, .apply = apply, .stop = stop);
