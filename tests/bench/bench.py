@@ -8,7 +8,9 @@ All contestants of a row run in turn, RUNS times over (BENCH_RUNS, 3); every fig
 system time of the mover's processes (the worker and all its hosts; the broker is not counted) per million records, between
 the creation of the connector and the moment the broker has the last record (source), or the last record was committed or
 written (sink). Memory is the peak of the summed PSS. Counts are the broker's or the file's, never the mover's.
-BENCH_RECORDS sets the records a run (1000000), BENCH_ROWS chooses rows by a part of their name.
+BENCH_RECORDS sets the records a run (1000000; a quarter of 1 KiB ones), BENCH_ROWS chooses rows by a part of their name: "→" those with
+files, "matrix" every converter × source and sink × transforms × size, "A/A" the control, whose "raw" is Millrace once more. All rows
+three times over, with Java, take two hours; BENCH_RECORDS=200000 BENCH_RUNS=1 a fifth of one.
 """
 import json, os, signal, statistics, subprocess, sys, tempfile, threading, time, urllib.error, urllib.request
 
@@ -114,8 +116,8 @@ FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
 
-def await_offset(topic, group=None):
-    done = subprocess.run([f"{BUILD}/tests/bench/await_offset", bootstrap, topic, str(RECORDS), str(LIMIT_S)]
+def await_offset(topic, count, group=None):
+    done = subprocess.run([f"{BUILD}/tests/bench/await_offset", bootstrap, topic, str(count), str(LIMIT_S)]
                           + ([group] if group else []), stdout=subprocess.DEVNULL)
     return done.returncode == 0
 
@@ -129,8 +131,8 @@ def await_bytes(path, size):
     return False
 
 
-def mover(worker_class, config, finished):
-    """Run one connector in a fresh worker until finished() is true."""
+def mover(worker_class, config, count, finished):
+    """Run one connector in a fresh worker until finished() is true: then count records went through."""
     worker = worker_class()
     name = fresh("bench")
     peak, cpu, start = Peak(worker.pid), cpu_s(worker.pid), time.monotonic()
@@ -141,11 +143,11 @@ def mover(worker_class, config, finished):
     finally:
         peak.stop()
         worker.stop()
-    return {"cpu": cpu / RECORDS * 1e6, "rate": RECORDS / took, "mb": peak.mb, "threads": peak.threads} if ok else None
+    return {"cpu": cpu / count * 1e6, "rate": count / took, "mb": peak.mb, "threads": peak.threads} if ok else None
 
 
-def program(*args):
-    """Run one of our raw programs to its end."""
+def program(count, *args):
+    """Run one of our raw programs to its end: then count records went through."""
     start = time.monotonic()
     process = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL)
     peak = Peak(process.pid)
@@ -154,34 +156,80 @@ def program(*args):
     peak.stop()
     if status != 0:
         return None
-    return {"cpu": (usage.ru_utime + usage.ru_stime) / RECORDS * 1e6, "rate": RECORDS / (time.monotonic() - start),
+    return {"cpu": (usage.ru_utime + usage.ru_stime) / count * 1e6, "rate": count / (time.monotonic() - start),
             "mb": usage.ru_maxrss / 1024, "threads": peak.threads}
 
 
-def source(kind, extra):
+# --- data -------------------------------------------------------------------------------------------------------------------
+
+ID = "%07d"
+WORDS = ',"note":"%s"'
+DOCUMENT = '{"id":%s,"name":"a name of some length","amount":12.5,"active":true,"at":1700000000123%s}'
+FIELDS = [("id", "int64"), ("name", "string"), ("amount", "double"), ("active", "boolean"), ("at", "int64"), ("note", "string")]
+ENVELOPE = '{"schema":{"type":"struct","fields":[%s],"optional":false,"name":"bench.Row"},"payload":%%s}' % ",".join(
+    '{"type":"%s","optional":true,"field":"%s"}' % (kind, name) for name, kind in FIELDS)
+STRUCT = "Struct{id=%s,name=a name of some length,amount=12.5,active=true,at=1700000000123,note=%s}\n"
+
+
+MAP = "{id=%s, name=a name of some length, amount=12.5, active=true, at=1700000000123, note=%s}\n"
+
+
+class Data:
+    """Records of one kind and size as lines of a file, and in a topic; made when first asked for."""
+    made = {}
+
+    def __new__(cls, kind, size):
+        if (kind, size) not in cls.made:
+            cls.made[kind, size] = super().__new__(cls)
+            cls.made[kind, size].make(kind, size)
+        return cls.made[kind, size]
+
+    def make(self, kind, size):
+        self.count, self.size = RECORDS // 4 if size > 500 else RECORDS, size
+        self.path, self.topic = os.path.join(work, "%s-%d" % (kind, size)), "%s-%d" % (kind, size)
+        note = "x" * max(1, size - len(DOCUMENT % (ID % 0, WORDS % "")))
+        document = DOCUMENT % (ID, WORDS % note)
+        line = {"text": "%-" + str(size) + "d", "json": document, "schema": (ENVELOPE % document)}[kind]
+        self.sunk = {"text": size + 1, "json": len(MAP % (ID % 0, note)), "schema": len(STRUCT % (ID % 0, note))}[kind]
+        with open(self.path, "w") as f:
+            for i in range(self.count):
+                f.write(line % (1000000 + i % 9000000) + "\n")
+        if program(self.count, f"{BUILD}/tests/bench/raw_produce", bootstrap, self.topic, self.path, *LIBRDKAFKA_PRODUCER) is None:
+            sys.exit("bench: could not fill topics")
+
+
+def file_source(data, extra):
     def run(worker_class):
         topic = fresh("source")
-        config = {"topic": topic, **extra}
-        if kind == "file":
-            config.update({"connector.class": FILE_SOURCE, "file": lines})
-        else:
-            config.update({"connector.class": CLASSES[worker_class.tag]["gen"], "count": str(RECORDS), "size": "100"})
-        return mover(worker_class, config, lambda group: await_offset(topic))
+        config = {"topic": topic, "connector.class": FILE_SOURCE, "file": data().path, **extra}
+        return mover(worker_class, config, data().count, lambda group: await_offset(topic, data().count))
     return run
 
 
-def sink(kind, topic, extra, size):
+def generator(data, extra):
+    """As many records, as large, but made by the connector."""
+    def run(worker_class):
+        topic = fresh("source")
+        config = {"topic": topic, "connector.class": CLASSES[worker_class.tag]["gen"], "count": str(data().count), "size": str(data().size), **extra}
+        return mover(worker_class, config, data().count, lambda group: await_offset(topic, data().count))
+    return run
+
+
+def file_sink(data, extra):
     def run(worker_class):
         path = os.path.join(work, fresh("sink"))
-        config = {"topics": topic, **extra}
-        if kind == "file":
-            config.update({"connector.class": FILE_SINK, "file": path})
-            result = mover(worker_class, config, lambda group: await_bytes(path, size))
-            if os.path.exists(path):
-                os.unlink(path)
-            return result
-        config["connector.class"] = CLASSES[worker_class.tag]["discard"]
-        return mover(worker_class, config, lambda group: await_offset(topic, group))
+        config = {"topics": data().topic, "connector.class": FILE_SINK, "file": path, **extra}
+        result = mover(worker_class, config, data().count, lambda group: await_bytes(path, data().count * data().sunk))
+        if os.path.exists(path):
+            os.unlink(path)
+        return result
+    return run
+
+
+def discard(data, extra):
+    def run(worker_class):
+        config = {"topics": data().topic, "connector.class": CLASSES[worker_class.tag]["discard"], **extra}
+        return mover(worker_class, config, data().count, lambda group: await_offset(data().topic, data().count, group))
     return run
 
 
@@ -192,52 +240,76 @@ LIBRDKAFKA_PRODUCER = ["linger.ms=5"]
 OVERRIDES = {"producer.override.max.in.flight.requests.per.connection": "1000000", "producer.override.linger.ms": "5"}
 
 
-def raw_produce(settings):
-    return lambda: program(f"{BUILD}/tests/bench/raw_produce", bootstrap, fresh("raw"), lines, *settings)
+def raw_produce(data, settings):
+    return lambda: program(data().count, f"{BUILD}/tests/bench/raw_produce", bootstrap, fresh("raw"), data().path, *settings)
 
 
-def raw_consume(topic):
+def raw_consume(data):
     def run():
         path = os.path.join(work, fresh("rawsink"))
-        result = program(f"{BUILD}/tests/bench/raw_consume", bootstrap, topic, path, RECORDS)
+        result = program(data().count, f"{BUILD}/tests/bench/raw_consume", bootstrap, data().topic, path, data().count)
         if os.path.exists(path):
             os.unlink(path)
         return result
     return run
 
 
-def rows():
+def file_rows():
+    text, large, json_data, schema = (lambda: Data("text", 100)), (lambda: Data("text", 1024)), (lambda: Data("json", 260)), (lambda: Data("schema", 260))
+    fetch = "Connect's fetch settings"
     yield ("file → topic, String 100 B", "acks=all, in flight 1, idempotence, linger 0 (Java: without idempotence)",
-           raw_produce(CONNECT_PRODUCER), source("file", {}), True)
+           raw_produce(text, CONNECT_PRODUCER), file_source(text, {}), True)
     yield ("file → topic, String 100 B *", "librdkafka's in flight and linger 5",
-           raw_produce(LIBRDKAFKA_PRODUCER), source("file", OVERRIDES), False)
-    yield ("file → topic, Json", "as the first row", raw_produce(CONNECT_PRODUCER), source("file", JSON), True)
-    yield ("generator → topic, String 100 B", "as the first row", raw_produce(CONNECT_PRODUCER), source("gen", {}), True)
-    yield ("topic → file, String 100 B", "Connect's fetch settings", raw_consume("strings"),
-           sink("file", "strings", {}, RECORDS * 101), True)
-    yield ("topic → file, Json 100 B", "Connect's fetch settings", raw_consume("jsons"),
-           sink("file", "jsons", JSON, RECORDS * len(JSON_TEXT)), True)
-    yield ("topic → discard, String 100 B", "Connect's fetch settings", raw_consume("strings"),
-           sink("discard", "strings", {}, 0), True)
+           raw_produce(text, LIBRDKAFKA_PRODUCER), file_source(text, OVERRIDES), False)
+    yield ("file → topic, Json", "as the first row", raw_produce(text, CONNECT_PRODUCER), file_source(text, JSON), True)
+    yield ("file → topic, Json + schema", "as the first row", raw_produce(text, CONNECT_PRODUCER), file_source(text, SCHEMA), True)
+    yield ("topic → file, String 100 B", fetch, raw_consume(text), file_sink(text, {}), True)
+    yield ("topic → file, String 1 KiB", fetch, raw_consume(large), file_sink(large, {}), True)
+    yield ("topic → file, Json 260 B", fetch, raw_consume(json_data), file_sink(json_data, JSON), True)
+    yield ("topic → file, Json + schema", fetch, raw_consume(schema), file_sink(schema, SCHEMA), True)
 
 
-JSON_LINE = '{"id":%07d,"name":"a name of some length","amount":12.5,"active":true,"note":"sixteen letters."}'
-JSON_TEXT = "{amount=12.5, note=sixteen letters., name=a name of some length, active=true, id=1000000}\n"
+def steps(*classes, **options):
+    """Three transforms, as a connector's configuration names them."""
+    config = {"transforms": ",".join("abc")}
+    for name, kind in zip("abc", classes):
+        config["transforms.%s.type" % name] = "org.apache.kafka.connect.transforms." + kind
+    config.update(("transforms." + k.replace("__", ".").replace("_", "."), v) for k, v in options.items())
+    return config
 
 
-def prepare():
-    global lines
-    lines = os.path.join(work, "lines")
-    json_lines = os.path.join(work, "json-lines")
-    with open(lines, "w") as f:
-        for i in range(RECORDS):
-            f.write("%-100d\n" % i)
-    with open(json_lines, "w") as f:
-        for i in range(RECORDS):
-            f.write(JSON_LINE % (1000000 + i % 9000000) + "\n")
-    for topic, path in (("strings", lines), ("jsons", json_lines)):
-        if program(f"{BUILD}/tests/bench/raw_produce", bootstrap, topic, path, *LIBRDKAFKA_PRODUCER) is None:
-            sys.exit("bench: could not fill topics")
+BYTES = {"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}
+STRING = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
+ANY = steps("HoistField$Value", "InsertField$Value", "ExtractField$Value", a_field="line", b_static_field="origin", b_static_value="here", c_field="line")
+HOISTED = steps("HoistField$Value", "InsertField$Value", "ReplaceField$Value", a_field="line", b_static_field="origin", b_static_value="here",
+                c_renames="line:text")
+ROWS_OF_MAPS = steps("InsertField$Value", "ReplaceField$Value", "TimestampConverter$Value", a_static_field="origin", a_static_value="here",
+                     b_renames="name:title", c_field="at", c_target_type="string", c_format="yyyy-MM-dd HH:mm:ss.SSS")
+CONVERTERS = [("String", "text", {**STRING}, ANY, ANY), ("ByteArray", "text", {**BYTES, "kind": "bytes"}, ANY, ANY),
+              ("Json", "json", JSON, HOISTED, ROWS_OF_MAPS), ("Json + schema", "schema", SCHEMA, HOISTED, ROWS_OF_MAPS)]
+
+
+def matrix():
+    for size in (100, 1024):
+        text = lambda size=size: Data("text", size)
+        for name, kind, config, out_steps, in_steps in CONVERTERS:
+            data = lambda kind=kind, size=size: Data(kind, size)
+            shown_size = "1 KiB" if size == 1024 else "100 B"
+            for count in (0, 3):
+                words = "matrix: %s %s %%s, %d transforms" % (name, shown_size, count)
+                yield (words % "source", "generator", raw_produce(text, CONNECT_PRODUCER), generator(text, {**config, **(out_steps if count else {})}), True)
+                yield (words % "sink", "discarding", raw_consume(data), discard(data, {**config, **(in_steps if count else {})}), True)
+
+
+def control():
+    job = discard(lambda: Data("text", 100), {})
+    yield ("A/A control: String 100 B sink", "raw is Millrace once more", lambda: job(Millrace), job, False)
+
+
+def rows():
+    yield from file_rows()
+    yield from matrix()
+    yield from control()
 
 
 def median(results, key):
@@ -312,7 +384,6 @@ def idle_and_latency():
 try:
     bootstrap = start_kafka()
     java_plugins = java_classes() if WITH_JAVA else None
-    prepare()
     record_path()
     if not ROWS or ROWS in "idle":
         idle_and_latency()

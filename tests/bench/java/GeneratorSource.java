@@ -19,18 +19,23 @@ public class GeneratorSource extends SourceConnector {
 
     public static class Generator extends SourceTask {
         private long next, count;
-        private String topic, text;
+        private String topic;
+        private Schema schema;
+        private Object value;
         public String version() { return "1"; }
         public void start(Map<String, String> p) {
             topic = p.get("topic");
             count = Long.parseLong(p.get("count"));
-            text = "x".repeat(Integer.parseInt(p.get("size")));
+            String text = "x".repeat(Integer.parseInt(p.get("size")));
+            boolean bytes = "bytes".equals(p.get("kind"));
+            schema = bytes ? Schema.BYTES_SCHEMA : Schema.STRING_SCHEMA;
+            value = bytes ? text.getBytes() : text;
         }
         public List<SourceRecord> poll() throws InterruptedException {
             if (next >= count) { Thread.sleep(100); return null; }
             List<SourceRecord> out = new ArrayList<>(2000);
             for (int i = 0; i < 2000 && next < count; i++)
-                out.add(new SourceRecord(Map.of("name", "g"), Map.of("next", ++next), topic, Schema.STRING_SCHEMA, text));
+                out.add(new SourceRecord(Map.of("name", "g"), Map.of("next", ++next), topic, schema, value));
             return out;
         }
         public void stop() { }
