@@ -56,6 +56,8 @@ PLUGIN_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Wno-unused-parameter
 TEST_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -Iplugins -Itests -Wno-unused-parameter \
              -DTEST_SOURCE='"$(CURDIR)"' -DTEST_BUILD='"$(CURDIR)/$(BUILD)"' -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 
+comma := ,
+
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 ROOMS := base kafka wire model link worker host
@@ -217,6 +219,7 @@ $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
 endef
 $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
+$(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create)
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/kafka/test_consumer_group: TEST_LINK = -Wl,--wrap=rd_kafka_new
 
