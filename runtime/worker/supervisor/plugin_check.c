@@ -273,12 +273,8 @@ void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_do
     struct inquiry *q = calloc(1, sizeof(*q)), **at = &pc->inquiries;
 
     mr_assert(q != NULL);
-    *q = (struct inquiry){.pc = pc,
-                          .question = question,
-                          .done = done,
-                          .arg = arg,
-                          .pidfd = -1,
-                          .out_fd = -1};
+    *q = (struct inquiry){
+        .pc = pc, .question = question, .done = done, .arg = arg, .pidfd = -1, .out_fd = -1};
     check_answers_init(&q->answers, question);
     while (*at != NULL)
         at = &(*at)->next;
