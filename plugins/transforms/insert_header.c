@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* InsertHeader: one header more, its value read from a text as header values are: once, at the start, into memory of its own; the
- * host copies it into each record's. On the task's thread. */
+/* InsertHeader: one header more, its value read from a text as header values are: once, at the
+ * start, into memory of its own; the host copies it into each record's. On the task's thread. */
 #include "half.h"
 #include "transforms.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A subscription by a pattern that librdkafka can't match itself: Java's look-around, flags and the like (topic_pattern.c
- * says which). As Java's consumer does, we look at the names of all topics now and then and subscribe to those that match:
- * at first, each metadata.max.age.ms, and each second while a topic of the subscription is missing or brokers don't answer.
+/* A subscription by a pattern that librdkafka can't match itself: Java's look-around, flags and
+ * the like (topic_pattern.c says which). As Java's consumer does, we look at the names of all
+ * topics now and then and subscribe to those that match: at first, each metadata.max.age.ms, and
+ * each second while a topic of the subscription is missing or brokers don't answer.
  *
- * Part of consumer.c's state, used by its owner thread only. A look waits for its answer, but briefly. */
+ * Part of consumer.c's state, used by its owner thread only. A look waits for its answer, but
+ * briefly. */
 #include "base/clock.h"
 #include "kafka/kafka_private.h"
 

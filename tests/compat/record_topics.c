@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topics in and out, byte for byte, for record_diff.py; a client that shares no code with Millrace.
+/* Topics in and out, byte for byte, for record_diff.py; a client that shares no code with
+ * Millrace.
  *
  *   record_topics SERVERS fill <LINES     makes topics and produces records
  *   record_topics SERVERS dump PREFIX     prints every topic whose name begins so, and its records
  *
- * Lines of both: words separated by blanks; keys, values, names and values of headers in hexadecimal, "-" null, "." empty.
- *   topic NAME PARTITIONS [KEY=VALUE...]                                   dump gives the settings that the topic itself has
- *   record TOPIC PARTITION TIMESTAMP KEY VALUE [NAME VALUE]...             fill: timestamp in milliseconds
- * dump puts c (create time), l (log append time) or n before the timestamp. Exit code 1 with a text when anything fails. */
+ * Lines of both: words separated by blanks; keys, values, names and values of headers in
+ * hexadecimal, "-" null, "." empty.
+ *   topic NAME PARTITIONS [KEY=VALUE...]        dump gives the settings that the topic itself has
+ *   record TOPIC PARTITION TIMESTAMP KEY VALUE [NAME VALUE]...        fill: milliseconds
+ * dump puts c (create time), l (log append time) or n before the timestamp. Exit code 1 with a
+ * text when anything fails. */
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +55,7 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers)
     return rk;
 }
 
-/* --- fill -------------------------------------------------------------------------------------------------------------- */
+/* --- fill ------------------------------------------------------------------------------------- */
 
 struct bytes {
     char *at; /* NULL: null */
@@ -168,7 +171,7 @@ static int fill(const char *servers)
     return 0;
 }
 
-/* --- dump -------------------------------------------------------------------------------------------------------------- */
+/* --- dump ------------------------------------------------------------------------------------- */
 
 static void put_bytes(const void *bytes, size_t len)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two Kafkas that know nothing of each other. The worker's own is open; connectors work on the other one, over TLS, as a user of
- * their own whose rights an authorizer checks: what they read, write, create and commit is there alone, and so are dead letters. */
+/* Two Kafkas that know nothing of each other. The worker's own is open; connectors work on the
+ * other one, over TLS, as a user of their own whose rights an authorizer checks: what they read,
+ * write, create and commit is there alone, and so are dead letters. */
 #include "support/acl.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what `millrace check` (host/check.c) prints, for plugin_check.c. The process names each key before it runs plugin code for it,
- * so whatever happens then is that key's problem. The bytes are untrusted: a plugin may have written them. Every line is judged by
- * itself: one JSON object that names a stage and key which were asked, in the order of the format; the first that is not ends the reading.
- * Loop thread. */
+/* Reads what `millrace check` (host/check.c) prints, for plugin_check.c. The process names each
+ * key before it runs plugin code for it, so whatever happens then is that key's problem. The bytes
+ * are untrusted: a plugin may have written them. Every line is judged by itself: one JSON object
+ * that names a stage and key which were asked, in the order of the format; the first that is not
+ * ends the reading. Loop thread. */
 #include "worker/supervisor/check_answers.h"
 
 #include "link/check_format.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a `millrace check` process prints, read as untrusted bytes against what it was asked. Pure; loop thread.
- * Spec: link/check_format.h. */
+/* What a `millrace check` process prints, read as untrusted bytes against what it was asked. Pure;
+ * loop thread. Spec: link/check_format.h. */
 #ifndef WORKER_CHECK_ANSWERS_H
 #define WORKER_CHECK_ANSWERS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pipelines with shipped plugins on a fixed input: record_run.h. Needs no Kafka: messages are structs of its own. */
+/* Pipelines with shipped plugins on a fixed input: record_run.h. Needs no Kafka: messages are
+ * structs of its own. */
 #include "record_run.h"
 
 #include "host/host_api.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No allocation per record in the stages of a task, the plugins' own included: malloc is interposed and counts every call of this
- * thread, over N and then 2N records. What loops and client ask for besides is test_task_malloc's matter. */
+/* No allocation per record in the stages of a task, the plugins' own included: malloc is
+ * interposed and counts every call of this thread, over N and then 2N records. What loops and
+ * client ask for besides is test_task_malloc's matter. */
 #include "record_run.h"
 
 #include <malloc.h>

@@ -123,10 +123,11 @@ static void numbers_out_of_range_give_the_fallback(void **state)
     assert_int_equal(task_client_budget(&f->java), 262144);
 }
 
-/* --- the Java worker's, from its own log ------------------------------------------------------------------------------ */
+/* --- the Java worker's, from its own log ------------------------------------------------------ */
 
-/* A line of tests/data/client-settings.jsonl: settings of worker and connector, and by client what the Java worker 4.3.1 logged as
- * its values: all of them in the first line, where nobody set any, and in the others what is not as there. null: it refused them. */
+/* A line of tests/data/client-settings.jsonl: settings of worker and connector, and by client what
+ * the Java worker 4.3.1 logged as its values: all of them in the first line, where nobody set any,
+ * and in the others what is not as there. null: it refused them. */
 #define TABLE TEST_SOURCE "/tests/data/client-settings.jsonl"
 
 static int source_admin(const struct task_client_spec *spec, struct props *java,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topic_create: which topics a source task makes and what it says when it can't. The admin client is the test's: the linker sends calls of
- * topic_admin here, and each takes the next answer of a script. */
+/* topic_create: which topics a source task makes and what it says when it can't. The admin client
+ * is the test's: the linker sends calls of topic_admin here, and each takes the next answer of a
+ * script. */
 #include "host/task/topic_create.h"
 #include "kafka/topic_admin.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- the admin client --------------------------------------------------------------------------------------------------- */
+/* --- the admin client ------------------------------------------------------------------------- */
 
 static struct {
     const int *script; /* codes, in the order of the calls; ended by the last one, which stays */
@@ -66,7 +67,7 @@ int __wrap_topic_admin_create(struct topic_admin *a, const struct topic_admin_sp
     return next_answer(err);
 }
 
-/* --- fixture ------------------------------------------------------------------------------------------------------------ */
+/* --- fixture ---------------------------------------------------------------------------------- */
 
 struct fixture {
     struct props worker;
@@ -136,7 +137,7 @@ static int ensure(struct fixture *f, const char *topic)
     return topic_create_ensure(f->topics, topic, &f->err);
 }
 
-/* --- tests -------------------------------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void a_missing_topic_is_made_as_its_group_says_and_asked_for_once(void **state)
 {
