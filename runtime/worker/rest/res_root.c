@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /, GET /health, and what of us Connect has no place for. Run on the worker's loop, answered at once.
  * Spec: org.apache.kafka.connect.runtime.rest.resources.RootResource, KIP-1017. */
+#include "worker/rest/openapi.h"
 #include "worker/rest/rest_private.h"
 
 void res_root_info(struct call *call)
@@ -11,6 +12,11 @@ void res_root_info(struct call *call)
 void res_root_version(struct call *call)
 {
     call_reply_json(call, 200, json_pack("{s:s}", "version", MILLRACE_VERSION));
+}
+
+void res_root_openapi(struct call *call)
+{
+    call_reply_json(call, 200, openapi_document(routes, routes_count, MILLRACE_VERSION));
 }
 
 void res_root_health(struct call *call)

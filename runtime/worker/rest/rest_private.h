@@ -94,6 +94,7 @@ extern const size_t routes_count;
 
 void res_root_info(struct call *call);
 void res_root_version(struct call *call);
+void res_root_openapi(struct call *call);
 void res_root_health(struct call *call);
 void res_plugins_list(struct call *call);
 void res_plugins_config(struct call *call);

@@ -13,6 +13,7 @@
 const struct route routes[] = {
     {"GET", "/", ROUTE_ANY_TYPE, ROUTE_NO_BODY, REQUEST_MS, res_root_info},
     {"GET", "/millrace/version", ROUTE_ANY_TYPE, ROUTE_NO_BODY, REQUEST_MS, res_root_version},
+    {"GET", "/millrace/openapi.json", ROUTE_ANY_TYPE, ROUTE_NO_BODY, REQUEST_MS, res_root_openapi},
     {"GET", "/health", ROUTE_ANY_TYPE | ROUTE_ALWAYS, ROUTE_NO_BODY, HEALTH_MS, res_root_health},
     {"GET", "/connectors", 0, ROUTE_NO_BODY, REQUEST_MS, res_connectors_list},
     {"POST", "/connectors", CHANGE, ROUTE_CREATE, REQUEST_MS, res_connectors_create},
