@@ -22,7 +22,7 @@ endif
 DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libgnutls28-dev libjansson-dev libssl-dev libcurl4-openssl-dev libpcre2-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
 DEPS_CHECK := libcmocka-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
-DEPS_BENCH := python3 valgrind
+DEPS_BENCH := python3 python3-venv valgrind
 DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
 PKGS := rdkafka libmicrohttpd gnutls jansson openssl libcurl libpcre2-8
@@ -282,7 +282,7 @@ RUN := $(SANITIZER_ENV) tests/support/run-tests.sh $(BUILD)/logs
 
 check: deps
 	$(Q)rm -rf $(BUILD)/logs
-	$(Q)rc=0; for suite in check-unit check-seeds check-integration; do $(MAKE) $$suite || rc=1; done; \
+	$(Q)rc=0; tests/compat/coverage.py || rc=1; for suite in check-unit check-seeds check-integration; do $(MAKE) $$suite || rc=1; done; \
 	    tests/support/run-tests.sh $(BUILD)/logs summary unit seeds integration; exit $$rc
 
 check-unit: $(call built,$(UNIT)) | plugins test-plugins
@@ -321,6 +321,7 @@ fuzz-run: $(call built,$(FUZZERS))
 compat: deps
 	$(Q)$(MAKE) all $(COMPAT)
 	$(Q)tests/compat/run.sh $(BUILD)
+	$(Q)tests/compat/openapi.sh $(BUILD)
 
 # Faults on a cluster with three brokers; an hour in all. T=word chooses scenarios, SEED=n repeats what chance chose.
 SEED ?=
