@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Key, certificates and authorities taken out of an OpenSSL context that wire_tls.c has made from the same settings, so that all
- * TLS of a worker reads the same stores, by the same rules, with the same refusals. Called at start, by worker/worker_https.c. */
+/* Key, certificates and authorities taken out of an OpenSSL context that wire_tls.c has made
+ * from the same settings, so that all TLS of a worker reads the same stores, by the same rules,
+ * with the same refusals. Called at start, by worker/worker_https.c. */
 #include "wire/tls_material.h"
 
 #include "wire_private.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ssl.* settings mean, as PEM texts for TLS libraries that are not ours: the HTTP server's and the HTTP client's. */
+/* What ssl.* settings mean, as PEM texts for TLS libraries that are not ours: the HTTP server's
+ * and the HTTP client's. */
 #ifndef WIRE_TLS_MATERIAL_H
 #define WIRE_TLS_MATERIAL_H
 
@@ -13,8 +14,9 @@ struct tls_material {
     bool tls13;
 };
 
-/* settings: Java's names, without a prefix: ssl.keystore.*, ssl.truststore.*, ssl.key.password, ssl.enabled.protocols. Reads the
- * files they name, once. 0, or MR_ERR_CONFIG: key, what is wrong, remedy; no secret in it. out needs no deinit then.
+/* settings: Java's names, without a prefix: ssl.keystore.*, ssl.truststore.*, ssl.key.password,
+ * ssl.enabled.protocols. Reads the files they name, once. 0, or MR_ERR_CONFIG: key, what is wrong,
+ * remedy; no secret in it. out needs no deinit then.
  * Spec: SslConfigs; what of it is honoured is that of wire_conf. */
 int tls_material_load(const struct props *settings, struct tls_material *out, struct mr_error *err);
 void tls_material_deinit(struct tls_material *material); /* the key is overwritten */

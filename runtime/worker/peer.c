@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread that drives all open requests by libcurl's multi interface. The loop hands requests over under a lock and wakes it;
- * answers go back by loop_post. What a peer sends is bounded, each answer and all together, and not interpreted here. Used by rest/forward.c (requests of
- * clients) and herder/task_writer.c (task configurations for the leader).
+/* One thread that drives all open requests by libcurl's multi interface. The loop hands requests
+ * over under a lock and wakes it; answers go back by loop_post. What a peer sends is bounded, each
+ * answer and all together, and not interpreted here. Used by rest/forward.c (requests of clients)
+ * and herder/task_writer.c (task configurations for the leader).
  *
  *   loop:    peer_send ─► inbox ─ wake ─►  thread: curl_multi ─► loop_post ─► done
  *   loop:    peer_give_up ─► drops ─ wake ─► thread: those of its requests that go there end
@@ -67,7 +68,7 @@ struct peer {
 static const char over_budget[] =
     "what this worker and others say to each other takes too much memory now: try again later";
 
-/* --- requests --------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static char *copy(const char *text)
 {
@@ -167,7 +168,7 @@ static void deliver(void *arg)
     request_free(req);
 }
 
-/* --- the thread ------------------------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
@@ -347,7 +348,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* --- the loop's ------------------------------------------------------------------------------------------------------- */
+/* --- the loop's ------------------------------------------------------------------------------- */
 
 void peer_send(struct peer *peer, const struct peer_request *request, peer_done done, void *arg)
 {
@@ -438,7 +439,8 @@ struct peer *peer_new(struct loop *loop, const struct worker_https *https, struc
     return NULL;
 }
 
-/* Nobody posts any more. What was posted and did not run yet is answered here, and its post has only to free it. */
+/* Nobody posts any more. What was posted and did not run yet is answered here, and its post has
+ * only to free it. */
 static void answer_all(struct peer *peer)
 {
     while (peer->open != NULL) {

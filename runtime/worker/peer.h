@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP to other workers of the cluster, on a thread of its own. Callers are on the worker's loop and never wait. */
+/* HTTP to other workers of the cluster, on a thread of its own. Callers are on the worker's loop
+ * and never wait. */
 #ifndef WORKER_PEER_H
 #define WORKER_PEER_H
 
@@ -26,7 +27,8 @@ struct peer_request {
     int64_t timeout_ms;
 };
 
-/* status 0: nobody answered; error says why (one sentence). body: NUL-terminated, borrowed for the call. */
+/* status 0: nobody answered; error says why (one sentence). body: NUL-terminated, borrowed for
+ * the call. */
 struct peer_answer {
     int status;
     const char *body;
@@ -36,14 +38,16 @@ struct peer_answer {
 };
 typedef void (*peer_done)(void *arg, const struct peer_answer *answer);
 
-/* https: TLS for https URLs, borrowed for life; NULL: the system's authorities, and no certificate of our own. */
+/* https: TLS for https URLs, borrowed for life; NULL: the system's authorities, and no
+ * certificate of our own. */
 struct peer *peer_new(struct loop *loop, const struct worker_https *https, struct mr_error *err);
 /* Requests that are open are answered with an error; waits for the thread, which does not block. */
 void peer_free(struct peer **peer);
 /* done runs on the loop, exactly once, never inside this call (but inside peer_free). */
 void peer_send(struct peer *peer, const struct peer_request *request, peer_done done, void *arg);
 
-/* Wait no longer for whoever has this URL: what is open there is answered with this error, a literal. */
+/* Wait no longer for whoever has this URL: what is open there is answered with this error, a
+ * literal. */
 void peer_give_up(struct peer *peer, const char *base, const char *error);
 
 char *peer_escape(const char *text); /* for one piece of a path; malloc'ed */

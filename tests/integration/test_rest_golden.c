@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that the Java worker gave, recorded, and what a worker of ours gives to the same requests. */
+/* Answers that the Java worker gave, recorded, and what a worker of ours gives to the same
+ * requests. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may reach a worker's REST, by real workers: TLS that asks clients for certificates, also between workers; users; what is
- * served on which listener. */
+/* Who may reach a worker's REST, by real workers: TLS that asks clients for certificates, also
+ * between workers; users; what is served on which listener. */
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/unit/certificates.h"
@@ -13,7 +13,7 @@
 
 #define JOIN_MS 60000
 
-/* --- certificates ------------------------------------------------------------------------------------------------------ */
+/* --- certificates ----------------------------------------------------------------------------- */
 
 static void free_pair(void *arg)
 {
@@ -57,7 +57,7 @@ static struct world make_world(void)
     return w;
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static size_t collect(char *data, size_t size, size_t count, void *arg)
 {
@@ -117,7 +117,7 @@ static const char *tls(const char *prefix, const char *pem, const char *trust, c
                         prefix, prefix, pem, prefix, prefix, trust, prefix, auth);
 }
 
-/* --- one worker -------------------------------------------------------------------------------------------------------- */
+/* --- one worker ------------------------------------------------------------------------------- */
 
 static bool serves(const char *url)
 {
@@ -193,7 +193,7 @@ static void listeners_ask_for_certificates_and_users_and_serve_what_is_theirs(vo
                      0);
 }
 
-/* --- a cluster --------------------------------------------------------------------------------------------------------- */
+/* --- a cluster -------------------------------------------------------------------------------- */
 
 static struct worker_run *member(const struct world *w, const char *group, const char *name,
                                  const char *pem)

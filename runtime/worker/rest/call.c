@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call: one exchange while the loop answers it.
  *
- * The server hands over an exchange; its route's function runs here, asks the herder, and ends the call by one call_reply_*,
- * at once or when the herder comes back. A call that has to wait is listed at the desk and has a deadline in the loop's heap
- * of timers: when that passes, the client gets its 500 and the exchange goes back, while the call itself stays until the
- * herder comes back, since the herder calls every done exactly once. So: a call whose exchange is NULL was answered by its
- * deadline, and only waits for the herder. Everything here runs on the worker's loop. */
+ * The server hands over an exchange; its route's function runs here, asks the herder, and ends
+ * the call by one call_reply_*, at once or when the herder comes back. A call that has to wait
+ * is listed at the desk and has a deadline in the loop's heap of timers: when that passes, the
+ * client gets its 500 and the exchange goes back, while the call itself stays until the herder
+ * comes back, since the herder calls every done exactly once. So: a call whose exchange is NULL
+ * was answered by its deadline, and only waits for the herder. Everything here runs on the
+ * worker's loop. */
 #include "worker/rest/rest_private.h"
 
 #include "base/clock.h"
@@ -49,7 +51,7 @@ int call_task(const struct call *call)
     return task;
 }
 
-/* --- ending ----------------------------------------------------------------------------------------------------------------- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 static void leave_desk(struct call *call)
 {
@@ -155,7 +157,7 @@ bool call_came_back(struct call *call, const struct herder_answer *answer)
     return true;
 }
 
-/* --- deadlines ------------------------------------------------------------------------------------------------------------------ */
+/* --- deadlines -------------------------------------------------------------------------------- */
 
 void call_stage(struct herder *herder, char *out, size_t size)
 {
@@ -208,7 +210,7 @@ void call_abandon_all(struct call_desk *desk)
     }
 }
 
-/* --- beginning --------------------------------------------------------------------------------------------------------------------- */
+/* --- beginning -------------------------------------------------------------------------------- */
 
 static int64_t left_ms(const struct exchange *exchange)
 {

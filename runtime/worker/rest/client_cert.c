@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates of clients. libmicrohttpd 0.9.75 asks for one when a listener has authorities, and goes on whatever comes; here a
- * session is told, before its handshake, to insist and to judge. The only file that knows gnutls.h. Called by server.c when a
- * connection has come, on its HTTP thread. */
+/* Certificates of clients. libmicrohttpd 0.9.75 asks for one when a listener has authorities,
+ * and goes on whatever comes; here a session is told, before its handshake, to insist and to
+ * judge. The only file that knows gnutls.h. Called by server.c when a connection has come, on
+ * its HTTP thread. */
 #include "worker/rest/client_cert.h"
 
 #include <gnutls/gnutls.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes answers: the error body in its two members, the table from our error codes to HTTP statuses, and the few bodies that
- * do not come from the herder. Called by the HTTP threads and by the loop; every answer belongs to one exchange. Messages may
- * hold a client's bytes cut anywhere, so they are made UTF-8 before they become JSON. Pure. */
+/* Makes answers: the error body in its two members, the table from our error codes to HTTP
+ * statuses, and the few bodies that do not come from the herder. Called by the HTTP threads and
+ * by the loop; every answer belongs to one exchange. Messages may hold a client's bytes cut
+ * anywhere, so they are made UTF-8 before they become JSON. Pure. */
 #include "worker/rest/entities.h"
 
 #include "base/utf8.h"

@@ -20,11 +20,12 @@ struct answer {
 
 void entities_deinit(struct answer *answer);
 
-/* The HTTP status that an error of the runtime stands for: CONFIG and PROTOCOL 400, NOT_FOUND 404, EXISTS and STATE 409,
- * TOO_LARGE 413, CLOSED and FULL 503, all others 500. */
+/* The HTTP status that an error of the runtime stands for: CONFIG and PROTOCOL 400, NOT_FOUND
+ * 404, EXISTS and STATE 409, TOO_LARGE 413, CLOSED and FULL 503, all others 500. */
 int entities_status(int code);
 
-/* Each fills an answer that is empty so far; what can't be made (no memory) becomes a bodiless 500. */
+/* Each fills an answer that is empty so far; what can't be made (no memory) becomes a bodiless
+ * 500. */
 void entities_empty(struct answer *out, int status);
 void entities_json(struct answer *out, int status,
                    const json_t *body); /* body NULL: out of memory */
@@ -38,7 +39,8 @@ void entities_health(struct answer *out, int status, const char *health, const c
 void entities_text(struct answer *out, int status, const char *text, const char *type);
 void entities_options(struct answer *out, const char *allow, bool text);
 
-/* Absolute URL of a connector, for Location. base: "http://name:port". malloc'ed; NULL out of memory. */
+/* Absolute URL of a connector, for Location. base: "http://name:port". malloc'ed; NULL out of
+ * memory. */
 char *entities_location(const char *base, const char *conn);
 
 #endif

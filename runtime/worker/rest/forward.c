@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request that another worker has to answer: sent on as it came, the answer taken over. Called by call.c when the herder says
- * whose it is; the HTTP runs on the peer thread (worker/peer.h), everything here on the worker's loop.
+/* A request that another worker has to answer: sent on as it came, the answer taken over. Called by
+ * call.c when the herder says whose it is; the HTTP runs on the peer thread (worker/peer.h),
+ * everything here on the worker's loop.
  *
  *   client ─► here ─ forward=true ─► leader ─ forward=false ─► owner          no further: 409
  *
- * When the leader changes meanwhile, the call begins again, once, if it may be done twice: who led before does nothing any more
- * once its lease is over (herder/distributed.c).
+ * When the leader changes meanwhile, the call begins again, once, if it may be done twice: who led
+ * before does nothing any more once its lease is over (herder/distributed.c).
  *
- * Only Authorization travels along, and the signature of an internal call. Spec: RestClient, HerderRequestHandler. */
+ * Only Authorization travels along, and the signature of an internal call. Spec: RestClient,
+ * HerderRequestHandler. */
 #include "worker/rest/rest_private.h"
 
 #include "base/json.h"

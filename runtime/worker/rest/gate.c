@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gate between HTTP threads and the loop. HTTP threads put requests in and post one function for all of them; the loop
- * takes them out, a few at a turn, and posts again for the rest. The gate outlives its server while such a post is on its
- * way, hence the count of references: one is the server's, one the post's. libmicrohttpd must not be stopped while a request
- * is suspended, hence `inside`, which counts each from before it is suspended until after it is resumed.
+/* The gate between HTTP threads and the loop. HTTP threads put requests in and post one function
+ * for all of them; the loop takes them out, a few at a turn, and posts again for the rest. The gate
+ * outlives its server while such a post is on its way, hence the count of references: one is the
+ * server's, one the post's. libmicrohttpd must not be stopped while a request is suspended, hence
+ * `inside`, which counts each from before it is suspended until after it is resumed.
  *
- * A guard, a thread, looks at what waits once a second, as long as something does: should the loop be stuck, requests get their
- * answer all the same. What the loop has taken is the loop's. */
+ * A guard, a thread, looks at what waits once a second, as long as something does: should the
+ * loop be stuck, requests get their answer all the same. What the loop has taken is the loop's. */
 #include "worker/rest/gate.h"
 
 #include "base/clock.h"
@@ -44,7 +45,7 @@ struct gate {
     size_t under_way;
 };
 
-/* --- the guard --------------------------------------------------------------------------------------------------------- */
+/* --- the guard -------------------------------------------------------------------------------- */
 
 /* Take out what is late; linked. Called with the lock held. */
 static struct exchange *take_late(struct gate *gate, int64_t now_ms)
@@ -125,7 +126,7 @@ static void stop_guard(struct gate *gate)
     pthread_join(gate->guard, NULL);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct gate *gate_new(struct loop *loop, loop_fn opened, gate_late late, void *arg)
 {

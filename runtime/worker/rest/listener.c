@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens the sockets that the server listens on, and works out under which name this worker is reached. The server binds by
- * itself, and not through its HTTP library, so that a port in use or a foreign address is one clear line. Start-up only. */
+/* Opens the sockets that the server listens on, and works out under which name this worker is
+ * reached. The server binds by itself, and not through its HTTP library, so that a port in use
+ * or a foreign address is one clear line. Start-up only. */
 #include "worker/rest/listener.h"
 
 #include <arpa/inet.h>
@@ -152,7 +153,7 @@ int listener_open(const struct worker_listener *listener, int *port, struct mr_e
     return fd;
 }
 
-/* --- the advertised name ------------------------------------------------------------------------------------------------------ */
+/* --- the advertised name ---------------------------------------------------------------------- */
 
 /* An address of this machine that others may reach; the loopback one when there is no other. */
 static void own_address(char *out, size_t size)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of operations as an OpenAPI document, for people and for tools that make clients or requests of it. Paths, methods and
- * bodies come from the rows; what a query may say stands in a small table here. Called by res_root.c on the loop, for
- * GET /millrace/openapi.json. */
+/* The table of operations as an OpenAPI document, for people and for tools that make clients or
+ * requests of it. Paths, methods and bodies come from the rows; what a query may say stands in a
+ * small table here. Called by res_root.c on the loop, for GET /millrace/openapi.json. */
 #include "worker/rest/openapi.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What a query may say. type: of JSON schema; choices: NULL any, else one of these, separated by '|'. */
+/* What a query may say. type: of JSON schema; choices: NULL any, else one of these, separated by
+ * '|'. */
 static const struct {
     const char *method, *pattern, *name, *type, *choices;
 } queries[] = {

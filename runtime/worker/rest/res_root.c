@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /, GET /health, and what of us Connect has no place for. Run on the worker's loop, answered at once.
+/* GET /, GET /health, and what of us Connect has no place for. Run on the worker's loop, answered
+ * at once.
  * Spec: org.apache.kafka.connect.runtime.rest.resources.RootResource, KIP-1017. */
 #include "worker/rest/openapi.h"
 #include "worker/rest/rest_private.h"

@@ -27,7 +27,7 @@ void res_tasks_status(struct call *call)
                          call_task(call));
 }
 
-/* --- of another worker's connector: internal, signed ---------------------------------------------------------------------- */
+/* --- of another worker's connector: internal, signed ------------------------------------------ */
 
 static void stored(void *arg, const struct herder_answer *answer)
 {

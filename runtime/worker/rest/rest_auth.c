@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP's basic authentication under the name of Connect's extension. Users stand in a properties file, user=password, which takes
- * the place of Java's JAAS file and is read once, at start. Other than there an empty file admits nobody. Called by the HTTP threads
- * with a request's headers; nothing here changes after start. */
+/* HTTP's basic authentication under the name of Connect's extension. Users stand in a properties
+ * file, user=password, which takes the place of Java's JAAS file and is read once, at start.
+ * Other than there an empty file admits nobody. Called by the HTTP threads with a request's
+ * headers; nothing here changes after start. */
 #define LOGGER "worker.rest"
 #include "worker/rest/rest_auth.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rest.extension.classes: the extensions that are code of ours, today the one that asks for a user and a password.
+/* rest.extension.classes: the extensions that are code of ours, today the one that asks for a user
+ * and a password.
  * Spec: org.apache.kafka.connect.rest.basic.auth.extension. */
 #ifndef WORKER_REST_AUTH_H
 #define WORKER_REST_AUTH_H
@@ -10,7 +11,8 @@
 
 struct rest_auth;
 
-/* *out: NULL when no extension is asked for. MR_ERR_CONFIG: an unknown class, or no users' file, or one that can't be read. */
+/* *out: NULL when no extension is asked for. MR_ERR_CONFIG: an unknown class, or no users' file,
+ * or one that can't be read. */
 int rest_auth_new(const struct worker_config *config, struct rest_auth **out, struct mr_error *err);
 void rest_auth_free(struct rest_auth **auth);
 

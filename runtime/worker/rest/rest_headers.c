@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CORS, and rules for headers of answers: `set X-Frame-Options: DENY, "add Vary: a, b", setDate Expires: 60000`. Both are read at
- * start; what is wrong ends it. Called by the HTTP threads, just before an answer is sent.
+/* CORS, and rules for headers of answers: `set X-Frame-Options: DENY, "add Vary: a, b", setDate
+ * Expires: 60000`. Both are read at start; what is wrong ends it. Called by the HTTP threads, just
+ * before an answer is sent.
  *
- * An origin in the list is a regular expression for the whole Origin, letter case without meaning, as Jetty 12 takes it; patterns
- * keep what they found, hence the lock. */
+ * An origin in the list is a regular expression for the whole Origin, letter case without
+ * meaning, as Jetty 12 takes it; patterns keep what they found, hence the lock. */
 #include "worker/rest/rest_headers.h"
 
 #include "base/buf.h"
@@ -67,10 +68,11 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* --- rules ------------------------------------------------------------------------------------------------------------- */
+/* --- rules ------------------------------------------------------------------------------------ */
 
-/* The next item of a list: in quotes it may hold commas, and a backslash takes what follows as it is. What stands between a closing
- * quote and the comma is lost, and so is an empty item at the end. NULL: no more. Spec: Jetty's StringUtil.csvSplit. */
+/* The next item of a list: in quotes it may hold commas, and a backslash takes what follows as
+ * it is. What stands between a closing quote and the comma is lost, and so is an empty item at
+ * the end. NULL: no more. Spec: Jetty's StringUtil.csvSplit. */
 static char *next_item(const char **list, struct mr_error *err)
 {
     const char *p = *list + strspn(*list, " \t\r\n\f");
@@ -225,7 +227,7 @@ static int read_rules(struct rest_headers *headers, const char *list, struct mr_
     return err->code;
 }
 
-/* --- origins -------------------------------------------------------------------------------------------------------------- */
+/* --- origins ---------------------------------------------------------------------------------- */
 
 static int read_origin(struct rest_headers *headers, const char *origin, struct mr_error *err)
 {
@@ -296,7 +298,7 @@ static void tell_cors(struct rest_headers *headers, const struct rest_headers_as
     fn(arg, "Access-Control-Max-Age", "60", true);
 }
 
-/* --- the door --------------------------------------------------------------------------------------------------------------- */
+/* --- the door --------------------------------------------------------------------------------- */
 
 static void tell_rule(const struct rule *rule, int64_t wall_ms, rest_headers_fn fn, void *arg)
 {

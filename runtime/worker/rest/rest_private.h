@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share: one request with its answer, and the call that works on it on the worker's loop. */
+/* What the files of this folder share: one request with its answer, and the call that works on
+ * it on the worker's loop. */
 #ifndef WORKER_REST_PRIVATE_H
 #define WORKER_REST_PRIVATE_H
 
@@ -8,15 +9,17 @@
 #include "worker/rest/request_json.h"
 #include "worker/rest/router.h"
 
-/* One request and its answer. Owner: the HTTP thread until it hands the exchange to the loop, the loop until it gives it
- * back through call_desk.finished, then the HTTP thread again. Nobody else looks at it meanwhile. */
+/* One request and its answer. Owner: the HTTP thread until it hands the exchange to the loop,
+ * the loop until it gives it back through call_desk.finished, then the HTTP thread again. Nobody
+ * else looks at it meanwhile. */
 struct exchange {
     struct router_target target;
     struct router_match match;
     struct request_create
         input;         /* of a ROUTE_CREATE or ROUTE_CONFIG body (then only config is used) */
     bool input_absent; /* the body was empty or null */
-    /* As they came, for another worker; NULL where there is none, or none is needed. Valid until the answer is sent. */
+    /* As they came, for another worker; NULL where there is none, or none is needed. Valid until
+     * the answer is sent. */
     const char *raw_target;
     const char *body;
     size_t body_len;
@@ -43,7 +46,8 @@ struct call_desk {
     void *arg;
 };
 
-/* One exchange being answered. Ended by exactly one call_reply_* from its route's function, or from a herder_done. */
+/* One exchange being answered. Ended by exactly one call_reply_* from its route's function, or
+ * from a herder_done. */
 struct call;
 
 /* Run the exchange's route and arm its deadline. Thread: the loop. */
@@ -66,26 +70,31 @@ void call_reply_health(struct call *call, int status, const char *health, const 
 /* 201 with Location when created, else 200; body as the herder gave it. */
 void call_reply_written(struct call *call, const char *conn, const struct herder_answer *answer);
 
-/* First thing in every herder_done: false when the call is over already (its deadline passed, or the change failed and the
- * error has been answered): return at once then. */
+/* First thing in every herder_done: false when the call is over already (its deadline passed, or
+ * the change failed and the error has been answered): return at once then. */
 bool call_came_back(struct call *call, const struct herder_answer *answer);
 
-/* Begin again what a call asks the herder for, once: false when it was already. Its exchange was taken back. */
+/* Begin again what a call asks the herder for, once: false when it was already. Its exchange was
+ * taken back. */
 bool call_again(struct call *call);
 
-/* Take the exchange back from whoever worked on it meanwhile; NULL: its deadline has passed, and the call is gone. */
+/* Take the exchange back from whoever worked on it meanwhile; NULL: its deadline has passed, and
+ * the call is gone. */
 struct exchange *call_take_back(struct call *call);
 void call_end(struct call *call); /* its answer is in the exchange */
 
-/* Have another worker answer, by its URL ("": nobody knows which). Ends the call, at once or when that worker has answered. */
+/* Have another worker answer, by its URL ("": nobody knows which). Ends the call, at once or
+ * when that worker has answered. */
 void forward_call(struct call *call, const char *url);
 
-/* Answer a request whose deadline has come. stage: as below, or "". Any thread that has the exchange. */
+/* Answer a request whose deadline has come. stage: as below, or "". Any thread that has the
+ * exchange. */
 void call_expire(struct exchange *exchange, const char *stage);
 #define CALL_UNWELL \
     "Worker was unable to handle this request and may be unable to handle other requests."
 
-/* What the worker does now, as a sentence for time-outs and health: "The worker is currently <stage>.", or "". */
+/* What the worker does now, as a sentence for time-outs and health: "The worker is currently
+ * <stage>.", or "". */
 void call_stage(struct herder *herder, char *out, size_t size);
 
 /* The table of operations. */

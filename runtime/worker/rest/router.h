@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a request's first line and headers to the row that answers it. Pure; any thread.
- * Spec: what Jetty 12 and Jersey do with the targets, methods and media types of Kafka Connect's API. */
+ * Spec: what Jetty 12 and Jersey do with the targets, methods and media types of Kafka Connect's
+ * API. */
 #ifndef WORKER_ROUTER_H
 #define WORKER_ROUTER_H
 
@@ -27,7 +28,8 @@ enum route_body {
     ROUTE_RAW      /* kept as it is */
 };
 
-/* One operation of the API. Patterns hold `{c}` (any text) and `{t}` (a 32-bit integer, else 404). */
+/* One operation of the API. Patterns hold `{c}` (any text) and `{t}` (a 32-bit integer, else
+ * 404). */
 struct route {
     const char *method;
     const char *pattern;
@@ -42,7 +44,8 @@ struct router_pair {
     const char *value;
 };
 
-/* A request target taken apart: segments decoded, matrix parameters cut off, one trailing slash dropped. */
+/* A request target taken apart: segments decoded, matrix parameters cut off, one trailing slash
+ * dropped. */
 struct router_target {
     char *text;           /* owned; the pointers lead into it */
     size_t segment_count; /* may exceed ROUTER_SEGMENTS: then nothing matches */
@@ -51,16 +54,17 @@ struct router_target {
     struct router_pair query[ROUTER_QUERY];
 };
 
-/* raw: the target as sent, NUL-terminated. MR_ERR_PROTOCOL (what is wrong with the path) or MR_ERR_NOMEM; out needs no
- * deinit then. */
+/* raw: the target as sent, NUL-terminated. MR_ERR_PROTOCOL (what is wrong with the path) or
+ * MR_ERR_NOMEM; out needs no deinit then. */
 int router_parse(struct router_target *out, const char *raw, struct mr_error *err);
 void router_deinit(struct router_target *target);
 
-/* Why no target can have this text as a segment; NULL: one can. As on the Java worker, a connector may have such a name. */
+/* Why no target can have this text as a segment; NULL: one can. As on the Java worker, a
+ * connector may have such a name. */
 const char *router_unreachable(const char *name);
 
-/* The first value of a query parameter: "true" in any case is true, another value false, an empty or absent one takes
- * the default. */
+/* The first value of a query parameter: "true" in any case is true, another value false, an
+ * empty or absent one takes the default. */
 bool router_flag(const struct router_target *target, const char *key, bool otherwise);
 
 struct router_match {
@@ -87,7 +91,8 @@ enum router_type router_type(const char *content_type);
 /* Does an Accept header (a list of media ranges) take this type? An empty one takes everything. */
 bool router_accepts(const char *accept, const char *type, const char *subtype);
 
-/* What stands against running the matched route, from the headers alone: 0, 400, 404, 406 or 415. */
+/* What stands against running the matched route, from the headers alone: 0, 400, 404, 406 or
+ * 415. */
 int router_check(const struct router_match *match, bool accepts_json, enum router_type type);
 
 /* A task's id as in Java's Integer.parseInt. */

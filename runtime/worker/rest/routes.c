@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of operations: one row each. Adding an operation is adding a row and its function. Matched by router.c on the
- * HTTP threads, run by call.c on the worker's loop. */
+/* The table of operations: one row each. Adding an operation is adding a row and its function.
+ * Matched by router.c on the HTTP threads, run by call.c on the worker's loop. */
 #include "worker/rest/rest_private.h"
 
 #define REQUEST_MS 90000 /* Connect's constant */

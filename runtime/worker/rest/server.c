@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP server: its listeners, each one libmicrohttpd daemon with one epoll thread (an "HTTP thread"), their connections, and what
- * the loop does of a request. What becomes of a request there is in server_request.c.
+/* The HTTP server: its listeners, each one libmicrohttpd daemon with one epoll thread (an "HTTP
+ * thread"), their connections, and what the loop does of a request. What becomes of a request there
+ * is in server_request.c.
  *
- * Invariant. libmicrohttpd ends the process when it is stopped with a suspended request, so the gate counts them and server_free waits
- * until none is left. */
+ * Invariant. libmicrohttpd ends the process when it is stopped with a suspended request, so the
+ * gate counts them and server_free waits until none is left. */
 #include "worker/rest/server_private.h"
 
 #include "base/clock.h"
@@ -37,8 +38,9 @@ const struct server_limits server_limits = {
     .sweep_ms = 5000,
 };
 
-/* The client still sends: let the loop read that, so that the answer is not lost to a reset. What the library refused by
- * itself (a line that is too long) shows only by bytes that nobody read. */
+/* The client still sends: let the loop read that, so that the answer is not lost to a reset.
+ * What the library refused by itself (a line that is too long) shows only by bytes that nobody
+ * read. */
 static void let_linger(struct server *server, struct conn_watched *watched, int fd)
 {
     int unread = 0;
@@ -102,9 +104,10 @@ static void on_log(void *arg, const char *fmt, va_list args)
     log_debug("libmicrohttpd: %s", line);
 }
 
-/* --- on the loop ------------------------------------------------------------------------------------------------------------------ */
+/* --- on the loop ------------------------------------------------------------------------------ */
 
-/* What came through the gate since; but few requests at a turn, as an answer may be large and takes its time to write. */
+/* What came through the gate since; but few requests at a turn, as an answer may be large and
+ * takes its time to write. */
 static void take_requests(void *arg)
 {
     struct server *server = arg;
@@ -150,7 +153,7 @@ static void sweep_connections(void *arg)
                      server);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* What libmicrohttpd keeps of it stays as long as the server. */
 static void tls_options(const struct worker_https *https, struct MHD_OptionItem *out)
@@ -222,7 +225,8 @@ static int start_front(struct server *server, const struct worker_listener *list
     if (listener->https)
         front->https = listener->admin ? &server->admin_https : &server->https;
     front->daemon = start_daemon(front, fd);
-    /* The library has closed fd or not, depending on where it failed: leave it, start-up ends here. */
+    /* The library has closed fd or not, depending on where it failed: leave it, start-up ends
+     * here. */
     if (front->daemon == NULL)
         return mr_fail(err, MR_ERR_IO,
                        "cannot start the HTTP server for port %d: out of memory, threads or "
@@ -255,7 +259,7 @@ static int start_fronts(struct server *server, struct worker_config *config, str
     return rc;
 }
 
-/* --- settings ---------------------------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 static bool has_https(const struct worker_config *config, bool admin)
 {
@@ -351,7 +355,8 @@ void server_free(struct server **sp)
     *sp = NULL;
     if (server == NULL)
         return;
-    /* Listeners stay until the daemons stop: to quiesce them first races with their threads in 0.9.75. */
+    /* Listeners stay until the daemons stop: to quiesce them first races with their threads in
+     * 0.9.75. */
     server_close(server);
     do
         take_requests(server);

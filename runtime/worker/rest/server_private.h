@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What server.c (daemons, connections, start and end) and server_request.c (one request) share; nobody else sees libmicrohttpd. */
+/* What server.c (daemons, connections, start and end) and server_request.c (one request) share;
+ * nobody else sees libmicrohttpd. */
 #ifndef WORKER_SERVER_PRIVATE_H
 #define WORKER_SERVER_PRIVATE_H
 

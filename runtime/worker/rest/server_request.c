@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request, as libmicrohttpd gives it, piece by piece, on its HTTP thread; the calls come from server.c's daemons.
+/* One request, as libmicrohttpd gives it, piece by piece, on its HTTP thread; the calls come from
+ * server.c's daemons.
  *
- * server_request_begin (request line) → server_request_feed with the headers (check_request: what can be refused without the body)
- * → server_request_feed with pieces of body → server_request_feed with nothing left (finish_request: parse the body; what needs the
- * worker is suspended and handed over the gate) → the loop answers, server_request_resume → server_request_feed again (send_answer) →
- * server_request_end.
+ * server_request_begin (request line) → server_request_feed with the headers (check_request: what
+ * can be refused without the body) → server_request_feed with pieces of body → server_request_feed
+ * with nothing left (finish_request: parse the body; what needs the worker is suspended and handed
+ * over the gate) → the loop answers, server_request_resume → server_request_feed again
+ * (send_answer) → server_request_end.
  *
- * Invariants. A request belongs to its HTTP thread, and between hand_over and server_request_resume to the loop; nobody else touches
- * it. It cannot be freed while suspended, since libmicrohttpd completes no suspended request. */
+ * Invariants. A request belongs to its HTTP thread, and between hand_over and
+ * server_request_resume to the loop; nobody else touches it. It cannot be freed while suspended,
+ * since libmicrohttpd completes no suspended request. */
 #include "worker/rest/server_private.h"
 
 #include "base/clock.h"
@@ -37,7 +40,7 @@ struct request {
     int sent_status;
 };
 
-/* --- requests ------------------------------------------------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void release_body(struct request *req)
 {
@@ -140,7 +143,8 @@ static enum MHD_Result count_length(void *arg, enum MHD_ValueKind kind, const ch
     return MHD_YES;
 }
 
-/* A request whose end can be understood in two ways is refused, and its connection closed with it. */
+/* A request whose end can be understood in two ways is refused, and its connection closed with
+ * it. */
 static bool framing_is_clear(struct request *req)
 {
     const char *coding = header(req, "Transfer-Encoding");
@@ -203,7 +207,8 @@ static void refuse_user(struct request *req)
                       req->exchange.match.route != NULL ? ENTITIES_JSON : "text/plain");
 }
 
-/* In the order in which Jersey looks: path, method, types, then filters, then what stands in the path. */
+/* In the order in which Jersey looks: path, method, types, then filters, then what stands in the
+ * path. */
 static void check_route(struct request *req)
 {
     struct router_match *match = &req->exchange.match;
@@ -229,7 +234,8 @@ static void check_route(struct request *req)
         refuse(req, status);
 }
 
-/* The length that the client announces, 0 when it doesn't. libmicrohttpd has checked that it is a number. */
+/* The length that the client announces, 0 when it doesn't. libmicrohttpd has checked that it is
+ * a number. */
 static uint64_t announced_length(struct request *req)
 {
     const char *text = header(req, "Content-Length");
@@ -248,7 +254,7 @@ static void check_request(struct request *req, const char *method)
         refuse(req, 413);
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void add_header(void *arg, const char *name, const char *value, bool replaces)
 {
@@ -312,9 +318,10 @@ static enum MHD_Result send_answer(struct request *req)
     return rc;
 }
 
-/* --- reading --------------------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
-/* Make sure that this request's body may grow to max bytes; false when all bodies together are too much. */
+/* Make sure that this request's body may grow to max bytes; false when all bodies together are
+ * too much. */
 static bool reserve_body(struct request *req, size_t max)
 {
     struct server *server = req->server;
@@ -446,7 +453,7 @@ static enum MHD_Result finish_request(struct request *req)
     return send_answer(req);
 }
 
-/* --- libmicrohttpd's callbacks, on an HTTP thread ------------------------------------------------------------------------------- */
+/* --- libmicrohttpd's callbacks, on an HTTP thread --------------------------------------------- */
 
 static struct conn_watched *watched_of(struct MHD_Connection *connection)
 {
@@ -456,7 +463,8 @@ static struct conn_watched *watched_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* The request line is there. What this gives is the request's context; NULL closes the connection. */
+/* The request line is there. What this gives is the request's context; NULL closes the
+ * connection. */
 void *server_request_begin(void *arg, const char *raw, struct MHD_Connection *connection)
 {
     struct request *req = calloc(1, sizeof(*req));
@@ -480,8 +488,8 @@ void *server_request_begin(void *arg, const char *raw, struct MHD_Connection *co
     return req;
 }
 
-/* Headers are complete. An answer now would close the connection, so it waits for the body's end unless the body is not
- * worth reading. */
+/* Headers are complete. An answer now would close the connection, so it waits for the body's end
+ * unless the body is not worth reading. */
 static enum MHD_Result begin_request(struct request *req, const char *method, const char *version)
 {
     bool clear = framing_is_clear(req);

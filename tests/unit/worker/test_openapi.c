@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openapi: a document of a table of operations; each path, method and body once, calls between workers not at all. */
+/* openapi: a document of a table of operations; each path, method and body once, calls between
+ * workers not at all. */
 #include "worker/rest/openapi.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rest_headers: rules and refusals as the Java worker has them (each row of the tables was asked of 4.3.1), CORS as its answers
- * show it. */
+/* rest_headers: rules and refusals as the Java worker has them (each row of the tables was asked
+ * of 4.3.1), CORS as its answers show it. */
 #include "base/buf.h"
 #include "worker/rest/rest_headers.h"
 
@@ -13,7 +13,8 @@
 
 #define NOW_MS 1796000901000 /* Mon, 30 Nov 2026 01:08:21 GMT */
 
-/* What the headers of a worker with these settings are for a request, one a line; "=" before those that replace. */
+/* What the headers of a worker with these settings are for a request, one a line; "=" before
+ * those that replace. */
 static char told[4096];
 
 static void note(void *arg, const char *name, const char *value, bool replaces)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker_https: which of a worker's ssl.* settings count for its own HTTP, and what ends the start. */
+/* worker_https: which of a worker's ssl.* settings count for its own HTTP, and what ends the
+ * start. */
 #include "support/unit/certificates.h"
 #include "worker/worker_https.h"
 
