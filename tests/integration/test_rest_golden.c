@@ -12,6 +12,7 @@
 /* As of the Java worker that was recorded. */
 static const char settings[] = "key.converter=org.apache.kafka.connect.json.JsonConverter\n"
                                "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
+                               "exactly.once.source.support=enabled\n"
                                "offset.storage.partitions=5\n"
                                "scheduled.rebalance.max.delay.ms=0\n";
 
