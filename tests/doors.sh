@@ -27,7 +27,7 @@ runtime/worker/group/       : base/ kafka/ wire/ model/ worker/group/ worker/wor
 runtime/worker/supervisor/  : base/ model/ link/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h
 runtime/host/               : base/ kafka/ wire/ model/ link/ host/ millrace/
 runtime/host/plugin_load.c  : base/ model/ link/ host/ millrace/ dlfcn.h
-runtime/host/task/          : base/ kafka/ wire/ model/ link/ host/task/ host/data/ host/plugin_load.h host/plugin_places.h host/host_api.h host/thread_guard.h host/trace.h millrace/
+runtime/host/task/          : base/ kafka/ wire/ model/ link/ host/task/ host/data/ host/plugin_load.h host/plugin_places.h host/host_api.h host/host_references.h host/thread_guard.h host/trace.h millrace/
 runtime/host/data/          : base/ model/ host/data/ millrace/
 plugins/                    : millrace/
 examples/                   : millrace/

@@ -11,6 +11,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/log_hide.h"
 #include "base/log_levels.h"
 
 #include <poll.h>
@@ -178,9 +179,11 @@ static void tell_witness(enum log_level level, const char *logger, int task, con
 }
 
 static void write_line(enum log_level level, const char *logger, const char *connector, int task,
-                       const char *message)
+                       const char *text)
 {
     char line[LINE_MAX_BYTES];
+    char *hidden = log_hidden(text);
+    const char *message = hidden != NULL ? hidden : text;
     int relay = atomic_load(&relay_fd);
     log_head_fn head = relay >= 0 ? put_relay_head : put_head;
     size_t n = head(line, 400, level, logger, connector, task);
@@ -189,6 +192,7 @@ static void write_line(enum log_level level, const char *logger, const char *con
     n += put_escaped(line + n, sizeof(line) - n - 1, message);
     line[n++] = '\n';
     emit(relay >= 0 ? relay : STDERR_FILENO, line, n, head);
+    free(hidden);
 }
 
 void log_write(enum log_level level, const char *logger, const char *fmt, ...)

@@ -13,9 +13,11 @@
  * of a thread may hang, and nobody waits for them. */
 #include "host/connector_run.h"
 
+#include "base/config_ref.h"
 #include "base/log.h"
 #include "base/queue.h"
 #include "host/host_api.h"
+#include "host/host_references.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
 #include "model/conn_config.h"
@@ -33,8 +35,9 @@ struct connector_run {
     char *name;
     char *library;
     char *class_name;
-    struct props config;
+    struct props config; /* as it is stored */
     const struct props *worker;
+    const struct providers *providers;
     struct black_box *box;
     size_t box_slot;
     const struct connector_run_events *events;
@@ -45,6 +48,7 @@ struct connector_run {
     bool tasks_only; /* there is no object to tell of yet */
     enum state state;
     const struct plugin *plugin; /* NULL: not open */
+    struct props resolved;       /* config, as of the last start or question */
     struct instance instance;
 };
 
@@ -91,10 +95,32 @@ static int check_topics(const struct connector_run *run, const struct plugin *pl
     int rc;
 
     if (run->tasks_only || plugin->kind != MR_PLUGIN_SOURCE || run->worker == NULL ||
-        !topic_groups_wanted(run->worker, &run->config))
+        !topic_groups_wanted(run->worker, &run->resolved))
         return 0;
-    rc = topic_groups_read(&run->config, &groups, err);
+    rc = topic_groups_read(&run->resolved, &groups, err);
     topic_groups_deinit(&groups);
+    return rc;
+}
+
+/* References are looked up anew: what they name may have changed since. */
+static int resolve(struct connector_run *run, struct mr_error *err)
+{
+    struct props resolved;
+    int rc = host_references_resolve(run->providers, &run->config, &resolved, err);
+
+    if (rc != 0)
+        return rc;
+    props_deinit(&run->resolved);
+    run->resolved = resolved;
+    return 0;
+}
+
+static int open_instance(struct connector_run *run, const struct plugin *plugin,
+                         struct mr_error *err)
+{
+    int rc = instance_init(&run->instance, plugin, &run->resolved, err);
+
+    run->instance.connector = run->name;
     return rc;
 }
 
@@ -108,12 +134,13 @@ static int open_connector(struct connector_run *run, struct mr_error *err)
     black_box_leave(run->box, run->box_slot);
     if (plugin == NULL)
         return err->code;
-    rc = check_topics(run, plugin, err);
+    rc = resolve(run, err);
     if (rc == 0)
-        rc = instance_init(&run->instance, plugin, &run->config, err);
+        rc = check_topics(run, plugin, err);
+    if (rc == 0)
+        rc = open_instance(run, plugin, err);
     if (rc != 0)
         return rc;
-    run->instance.connector = run->name;
     run->plugin = plugin;
     run->events->loaded(run->arg, run, plugin);
     return 0;
@@ -150,7 +177,7 @@ static bool too_many(const struct connector_run *run, size_t count, int max, str
 {
     struct config_value enforce;
     bool lax =
-        conn_config_get("tasks.max.enforce", &run->config, &enforce, NULL) == 0 && enforce.i == 0;
+        conn_config_get("tasks.max.enforce", &run->resolved, &enforce, NULL) == 0 && enforce.i == 0;
 
     if (count <= (size_t)max)
         return false;
@@ -173,16 +200,47 @@ static bool too_many(const struct connector_run *run, size_t count, int max, str
     return true;
 }
 
-static json_t *json_from_configs(const struct props *configs, size_t count)
+/* A reference is nothing to the worker, which asks for so many tasks. */
+static int max_of(const struct connector_run *run, int max)
+{
+    struct config_value value;
+
+    if (!config_ref_any(props_get(&run->config, "tasks.max")) ||
+        conn_config_get("tasks.max", &run->resolved, &value, NULL) != 0)
+        return max;
+    return value.i < CONN_CONFIG_TASKS_MAX ? (int)value.i : CONN_CONFIG_TASKS_MAX;
+}
+
+static json_t *json_from_configs(const struct props *raw, struct props *configs, size_t count)
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; array != NULL && i < count; i++)
+    for (size_t i = 0; array != NULL && i < count; i++) {
+        host_references_restore(raw, &configs[i]);
         if (json_array_append_new(array, json_from_props(&configs[i])) != 0) {
             json_decref(array);
             array = NULL;
         }
+    }
     return array;
+}
+
+/* Values that have changed at their provider make another instance of the connector, as a restart does in Java. */
+static int renew(struct connector_run *run, struct mr_error *err)
+{
+    struct props before;
+    int rc = 0;
+
+    if (!providers_refer_any(run->providers, &run->config))
+        return 0;
+    mr_assert(props_copy(&before, &run->resolved) == 0);
+    rc = resolve(run, err);
+    if (rc == 0 && !props_equal(&before, &run->resolved)) {
+        instance_deinit(&run->instance);
+        rc = open_instance(run, run->plugin, err);
+    }
+    props_deinit(&before);
+    return rc;
 }
 
 /* NULL with err when there are none to give. */
@@ -193,13 +251,17 @@ static json_t *ask_task_configs(struct connector_run *run, int max, struct mr_er
     json_t *array = NULL;
     int rc;
 
+    rc = renew(run, err);
+    if (rc != 0)
+        return NULL;
+    max = max_of(run, max);
     black_box_enter(run->box, run->box_slot, run->name, -1, "tasks");
     rc = instance_task_configs(&run->instance, max, &configs, &count, err);
     black_box_leave(run->box, run->box_slot);
     if (rc != 0)
         return NULL;
     if (!too_many(run, count, max, err)) {
-        array = json_from_configs(configs, count);
+        array = json_from_configs(&run->config, configs, count);
         if (array == NULL)
             mr_fail(err, MR_ERR_NOMEM, "out of memory for %zu task configurations", count);
     }
@@ -299,6 +361,7 @@ struct connector_run *connector_run_new(const struct connector_run_spec *spec, s
         run->library = strdup(spec->library);
         run->class_name = strdup(spec->class_name);
         run->worker = spec->worker;
+        run->providers = spec->providers;
         run->box = spec->box;
         run->box_slot = spec->box_slot;
         run->events = spec->events;
@@ -325,6 +388,7 @@ void connector_run_free(struct connector_run **rp)
         return;
     queue_free(&run->commands, free);
     props_deinit(&run->config);
+    props_deinit(&run->resolved);
     free(run->name);
     free(run->library);
     free(run->class_name);

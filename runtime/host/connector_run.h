@@ -31,7 +31,8 @@ struct connector_run_spec {
     const char *library;
     const char *class_name;
     const struct props *config;
-    const struct props *worker; /* borrowed for the process's life; NULL: no settings */
+    const struct props *worker;        /* borrowed for the process's life; NULL: no settings */
+    const struct providers *providers; /* the same; NULL: none */
     enum target_state target;
     bool tasks_only; /* open the library for tasks; no status but FAILED before the first target */
     struct black_box *box;

@@ -14,8 +14,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log_hide.h"
 #include "base/log_levels.h"
 #include "base/loop.h"
+#include "base/provider.h"
 #include "host/hosted.h"
 #include "host/group_guard.h"
 #include "host/kill_timer.h"
@@ -58,6 +60,7 @@ struct host {
     bool asked_to_drain;   /* by a frame: DRAINED is expected */
     bool connectors_ended; /* or not waited for any longer */
     struct props worker;
+    struct providers *providers;
     int lock_fd;
     int signal_fd;
     int soft_fd; /* timerfd on CLOCK_BOOTTIME: the lease's soft end */
@@ -299,6 +302,24 @@ static int on_log_levels(struct host *host, const json_t *body, struct mr_error 
     return 0;
 }
 
+/* The worker has looked at them already; and it has resolved its own properties, so what is in there must not be shown either. */
+static int take_providers(struct host *host, const json_t *body, struct mr_error *err)
+{
+    struct secrets *secrets = secrets_new();
+    const char *reference;
+    const json_t *value;
+
+    json_object_foreach(json_object_get(body, "secrets"), reference, value)
+    {
+        if (json_is_string(value))
+            secrets_add(secrets, reference, json_string_value(value));
+    }
+    log_hide(secrets);
+    secrets_free(&secrets);
+    host->providers = providers_new(&host->worker, false, NULL, err);
+    return host->providers != NULL ? 0 : MR_ERR_PROTOCOL;
+}
+
 static int on_welcome(struct host *host, const json_t *body, struct mr_error *err)
 {
     const char *lock;
@@ -314,12 +335,15 @@ static int on_welcome(struct host *host, const json_t *body, struct mr_error *er
     if (rc == 0)
         rc = get_props(body, "worker", &host->worker, err);
     if (rc == 0)
+        rc = take_providers(host, body, err);
+    if (rc == 0)
         rc = take_lock(host, lock, err);
     if (rc != 0)
         return rc;
     host->hosted = hosted_new(&(struct hosted_options){.loop = host->loop,
                                                        .box = host->box,
                                                        .worker = &host->worker,
+                                                       .providers = host->providers,
                                                        .send = send_frame,
                                                        .ended = on_ended,
                                                        .arg = host});

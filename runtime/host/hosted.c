@@ -11,6 +11,8 @@
  * note of each. */
 #include "host/hosted.h"
 
+#include "base/log_hide.h"
+
 #include "host/hosted_private.h"
 #include "host/thread_guard.h"
 #include "link/printable.h"
@@ -46,19 +48,24 @@ void hosted_slot_give(struct hosted *h, size_t slot)
 
 /* --- frames out ------------------------------------------------------------------------------- */
 
-/* Plugin text may be anything; the link takes UTF-8 only. */
+/* Plugin text may be anything; the link takes UTF-8 only, and nobody what a config provider gave. */
 static json_t *json_from_text(const char *text)
 {
-    size_t len = printable_cut(text, strlen(text), TRACE_MAX);
-    char *copy = malloc(len + 1);
+    char *hidden = log_hidden(text);
+    size_t len;
+    char *copy;
     json_t *value;
 
+    text = hidden != NULL ? hidden : text;
+    len = printable_cut(text, strlen(text), TRACE_MAX);
+    copy = malloc(len + 1);
     mr_assert(copy != NULL);
     memcpy(copy, text, len);
     copy[len] = '\0';
     printable_clean(copy, len);
     value = json_string(copy);
     free(copy);
+    free(hidden);
     return value;
 }
 

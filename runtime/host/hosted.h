@@ -17,6 +17,7 @@ struct hosted_options {
     struct loop *loop; /* all borrowed for the process's life */
     struct black_box *box;
     const struct props *worker;
+    const struct providers *providers; /* NULL: none */
     /* Queue a frame; body is taken. A negative code: it was not queued. */
     int (*send)(void *arg, enum msg_kind kind, json_t *body);
     /* A task or connector has ended, or a task is quiet: look whether anything is left. */

@@ -223,6 +223,7 @@ int hosted_connector_start(struct hosted *h, const struct hosted_connector *spec
                                                                .class_name = spec->class_name,
                                                                .config = spec->config,
                                                                .worker = h->opt.worker,
+                                                               .providers = h->opt.providers,
                                                                .target = spec->target,
                                                                .tasks_only = spec->tasks_only,
                                                                .box = h->opt.box,

@@ -336,6 +336,7 @@ static void launch(struct tenant *t)
                              .config = &t->config,
                              .connector_config = &conn->config,
                              .worker = h->opt.worker,
+                             .providers = h->opt.providers,
                              .plugins = conn->plugins,
                              .target = t->target,
                              .lease_lost = h->lease_lost,

@@ -23,7 +23,8 @@ enum msg_kind {
     MSG_PONG,    /* id */
     MSG_DRAINED, /* every task has stopped; the host exits with 0 */
     /* worker → host */
-    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, loggers?: {name: level}:
+    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, loggers?: {name: level},
+     * secrets?: {reference: value} of what was resolved in worker:
      * answer to HELLO */
     MSG_WELCOME,
     /* conn, library: path, class: name of a descriptor in it, config: {}, target, plugins: {property: {library,

@@ -11,6 +11,7 @@
 #include "wire/wire_conf.h"
 #include "worker/run_dir.h"
 #include "worker/worker_keys.h"
+#include "worker/worker_references.h"
 
 #include <limits.h>
 #include <strings.h>
@@ -255,7 +256,7 @@ struct client_remarks {
     const char *prefix;
 };
 
-/* The admin client gets the whole file: what it says of the worker's metrics is no news. */
+/* The admin client gets the whole file: what it says of the worker's metrics and providers is no news. */
 static void on_client_remark(void *arg, const char *name, const char *text)
 {
     const struct client_remarks *remarks = arg;
@@ -264,7 +265,7 @@ static void on_client_remark(void *arg, const char *name, const char *text)
     const char *key = entry != NULL ? entry->key : name;
     char where[512];
 
-    if (strncmp(key, "metric", 6) == 0)
+    if (strncmp(key, "metric", 6) == 0 || strncmp(key, "config.providers", 16) == 0)
         return;
     worker_config_where(remarks->config, key, where, sizeof(where));
     log_warn("%s%s: %s", where, key, text);
@@ -476,6 +477,9 @@ static int load(struct worker_config *config, const char *path, bool cluster, st
     props_init(&config->props);
     if (path[0] != '\0')
         rc = props_load(&config->props, path, err);
+    config->secrets = secrets_new();
+    if (rc == 0)
+        rc = worker_references_resolve(config, err);
     if (rc == 0) {
         buf_init(&problems.text, 65536);
         check_all(config, &problems);
@@ -508,6 +512,9 @@ static void free_list(char **list)
 void worker_config_deinit(struct worker_config *config)
 {
     props_deinit(&config->props);
+    providers_free(&config->providers);
+    if (config->secrets != NULL)
+        secrets_free(&config->secrets);
     for (size_t i = 0; i < config->listener_count; i++)
         free(config->listeners[i].host);
     free(config->worker_id);

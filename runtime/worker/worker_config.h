@@ -4,7 +4,7 @@
 #ifndef WORKER_WORKER_CONFIG_H
 #define WORKER_WORKER_CONFIG_H
 
-#include "base/props.h"
+#include "base/provider.h"
 
 #include <stdint.h>
 
@@ -45,8 +45,10 @@ struct worker_cluster {
 };
 
 struct worker_config {
-    const char *path;   /* of the file, for messages; borrowed */
-    struct props props; /* everything, as read (hosts get it whole) */
+    const char *path;            /* of the file, for messages; borrowed */
+    struct props props;          /* everything, references resolved (hosts get it whole) */
+    struct providers *providers; /* config.providers */
+    struct secrets *secrets;     /* what was resolved in props */
     struct worker_listener listeners[2 * WORKER_CONFIG_LISTENERS];
     size_t listener_count;
     bool

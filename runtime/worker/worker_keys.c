@@ -3,7 +3,7 @@
  * of a key that stands in none.
  *
  * A key that no table has is material for plugins or a typing error: warned about, with the nearest known name. Keys whose
- * silent loss would open a door or change a guarantee (config providers, exactly-once) end the start. */
+ * silent loss would open a door or change a guarantee (exactly-once) end the start. */
 #define LOGGER "worker.config"
 #include "worker/worker_keys.h"
 
@@ -168,11 +168,6 @@ static const struct {
     const char *remedy;
     bool alone; /* refused of a standalone worker only */
 } refused[] = {
-    {"config.providers", "",
-     "config providers are not supported yet, and their ${...} would be taken literally: remove "
-     "the key, "
-     "and write the values out",
-     false},
     {"exactly.once.source.support", "disabled",
      "a standalone worker can't deliver exactly once from sources: start it by `millrace worker`, "
      "or set this to disabled",

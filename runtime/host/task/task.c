@@ -11,6 +11,7 @@
 #include "host/task/task.h"
 
 #include "base/clock.h"
+#include "host/host_references.h"
 #include "host/task/task_priv.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
@@ -151,6 +152,7 @@ static int fill(struct task *task, const struct task_spec *spec, struct mr_error
     task->number = spec->number;
     task->plugin = spec->plugin;
     task->worker = spec->worker;
+    task->providers = spec->providers;
     task->plugins = spec->plugins;
     task->target = spec->target;
     task->lease_lost = spec->lease_lost;
@@ -509,6 +511,30 @@ static bool may_begin(struct task *task, bool (*claim)(void *arg), void *arg)
     return true;
 }
 
+/* From here on what the task reads of its configurations are values. */
+static int resolve(struct task *task, struct props *config, struct mr_error *err)
+{
+    struct props resolved;
+    int rc = host_references_resolve(task->providers, config, &resolved, err);
+
+    if (rc != 0)
+        return rc;
+    props_deinit(config);
+    *config = resolved;
+    return 0;
+}
+
+static bool resolve_all(struct task *task)
+{
+    struct mr_error err = {0};
+
+    if (resolve(task, &task->connector_config, &err) == 0 &&
+        resolve(task, &task->config, &err) == 0)
+        return true;
+    task_fail(task, &err, NULL);
+    return false;
+}
+
 bool task_begin(struct task *task, bool (*claim)(void *arg), void *arg)
 {
     struct mr_error err = {0};
@@ -517,7 +543,7 @@ bool task_begin(struct task *task, bool (*claim)(void *arg), void *arg)
         task_report(task, STATE_PAUSED);
         task_wait(task, NULL, 0, INT64_MAX);
     }
-    if (!may_begin(task, claim, arg))
+    if (!resolve_all(task) || !may_begin(task, claim, arg))
         return false;
     if (instance_init(&task->inst, task->plugin, &task->config, &err) != MR_OK) {
         task_fail(task, &err, NULL);

@@ -48,6 +48,7 @@ struct task_spec {
     const struct props *config;           /* the task's, copied */
     const struct props *connector_config; /* copied */
     const struct props *worker;           /* borrowed for the process's life */
+    const struct providers *providers;    /* the same; NULL: none */
     const json_t *plugins;                /* see plugin_places.h; borrowed for the task's life */
     enum target_state target;
     bool lease_lost; /* it begins resting */

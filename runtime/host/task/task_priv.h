@@ -22,6 +22,7 @@ struct task {
     struct props config;
     struct props connector_config;
     const struct props *worker;
+    const struct providers *providers;
     const json_t *plugins;
     struct black_box *box;
     size_t box_slot;

@@ -14,6 +14,7 @@
 #include "worker/herder/distributed.h"
 
 #include "base/clock.h"
+#include "base/config_ref.h"
 #include "base/log.h"
 #include "kafka/client_conf.h"
 #include "worker/herder/distributed_private.h"
@@ -94,8 +95,15 @@ const struct catalog_plugin *distributed_plugin(const struct distributed *d,
                                                 const struct config_conn *config)
 {
     const char *name = props_get(config->config, "connector.class");
+    const struct catalog_plugin *plugin = NULL;
+    char *seen;
 
-    return name != NULL ? catalog_find(d->parts.catalog, 0, name) : NULL;
+    if (name == NULL || !config_ref_any(name))
+        return name != NULL ? catalog_find(d->parts.catalog, 0, name) : NULL;
+    seen = providers_glance(d->parts.config->providers, name);
+    plugin = catalog_find(d->parts.catalog, 0, seen);
+    free(seen);
+    return plugin;
 }
 
 static void show(const struct distributed *d, const struct config_conn *config,

@@ -102,6 +102,9 @@ struct distributed {
 
 struct dist_conn *distributed_conn(const struct distributed *d, const char *name);
 const struct config_state *distributed_config(const struct distributed *d);
+/* Its class, as far as it is installed here. */
+const struct catalog_plugin *distributed_plugin(const struct distributed *d,
+                                                const struct config_conn *config);
 /* A connector of which something still stops here that others may begin after the next round; NULL none. */
 const char *distributed_stopping(const struct distributed *d);
 /* Let go of deleted connectors of which nothing is under way any more. */

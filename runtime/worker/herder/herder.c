@@ -218,7 +218,7 @@ static void on_put_judged(void *arg, const struct validate_input *input,
     if (err != NULL) {
         refuse_with(asked->done, asked->arg, err, NULL);
     } else if (is_valid(result, asked->done, asked->arg)) {
-        asked->put.config = input->config;
+        asked->put.config = input->raw != NULL ? input->raw : input->config;
         validate_remarks(input->config, result, on_remark, (void *)(uintptr_t)asked->put.conn);
         put_valid(asked->herder, &asked->put, result->plugin, asked->done, asked->arg);
     }
@@ -570,7 +570,15 @@ static void on_judged(void *arg, const struct validate_input *input,
 {
     struct validation_asked *asked = arg;
     struct herder_answer answer = {.err = err, .message = err != NULL ? err->text : NULL};
+    struct mr_error unread = {0};
 
+    if (err != NULL &&
+        err->code == MR_ERR_IO) { /* a reference's file; this endpoint names the class, too */
+        mr_fail(&unread, MR_ERR_IO, "org.apache.kafka.common.config.ConfigException: %s",
+                err->text);
+        answer.err = &unread;
+        answer.message = unread.text;
+    }
     answer.body = err == NULL ? validate_reply(input, result) : NULL;
     if (err == NULL && answer.body == NULL)
         refuse(asked->done, asked->arg, MR_ERR_NOMEM, "out of memory");
@@ -846,6 +854,8 @@ static int open_parts(struct herder *herder, const struct herder_options *option
     struct supervisor_options sup = {.exe = "/proc/self/exe",
                                      .run_dir = herder->config->run_dir,
                                      .worker_props = &herder->config->props,
+                                     .secrets = herder->config->secrets,
+                                     .providers = herder->config->providers,
                                      .catalog = herder->catalog,
                                      .graceful_ms = herder->config->graceful_ms,
                                      .hello_ms = HELLO_MS};

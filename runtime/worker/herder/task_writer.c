@@ -178,7 +178,7 @@ void task_writer_made(struct distributed *d, const char *name, struct props *con
 
     if (config == NULL || conn == NULL)
         return; /* deleted: its host is about to end */
-    plugin = catalog_find(d->parts.catalog, 0, props_get(config->config, "connector.class"));
+    plugin = distributed_plugin(d, config);
     if (plugin == NULL || config->target != TARGET_STARTED) {
         connectors_keep(d->connectors, name);
         return;

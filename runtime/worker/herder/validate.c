@@ -292,6 +292,7 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     check_nulls(&v);
     validate_clients_overrides(&v);
     validate_plugins_converter_keys(&v);
+    validate_references_check(&v);
     return 0;
 }
 
@@ -323,7 +324,7 @@ int validate_worker(const struct worker_config *worker, const struct catalog *ca
                     struct mr_error *err)
 {
     struct validate_result result = {0};
-    struct validate_input input = {&worker->props, catalog, worker};
+    struct validate_input input = {.config = &worker->props, .catalog = catalog, .worker = worker};
     struct validation v = {.in = &input, .out = &result};
     int rc = 0;
 

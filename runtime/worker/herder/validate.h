@@ -27,10 +27,12 @@ struct validate_result {
     size_t front_count;
 };
 
+/* raw: config with its references to config providers, as it was posted; NULL: it has none. */
 struct validate_input {
     const struct props *config;
     const struct catalog *catalog;
     const struct worker_config *worker;
+    const struct props *raw;
 };
 
 /* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when there is nothing to check against: no
@@ -54,6 +56,9 @@ json_t *validate_questions(const struct validate_input *input,
 /* The problems that came of it become the keys' own. */
 void validate_answered(struct validate_result *result, const json_t *questions,
                        const json_t *problems);
+
+/* Put references in place of values in what is told of the keys. In validate_references.c. */
+void validate_hide(struct validate_result *result, const struct secrets *secrets);
 
 size_t validate_error_count(const struct validate_result *result); /* as Connect counts */
 /* The text of a refusal: "Connector configuration is invalid and contains the following N error(s):" and so on. */

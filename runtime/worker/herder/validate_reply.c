@@ -334,6 +334,21 @@ static json_t *value_of(const struct validate_input *in, const struct shown *s, 
     return shown;
 }
 
+/* What was posted as a reference is shown as one, but for passwords, which are hidden anyhow. */
+static json_t *shown_value(const struct validate_input *in, const struct shown *s, const char *name)
+{
+    const char *raw = validate_references_raw(in, name);
+
+    return raw != NULL && s->key.type != MR_CFG_PASSWORD ? json_string(raw) : value_of(in, s, name);
+}
+
+static json_t *given_value(const struct validate_input *in, const char *name)
+{
+    const char *raw = validate_references_raw(in, name);
+
+    return text_or_null(raw != NULL ? raw : props_get(in->config, name));
+}
+
 static json_t *value_info(const struct validate_key *key, json_t *value,
                           const char *const *recommended)
 {
@@ -372,7 +387,7 @@ static bool is_hidden(const struct shown *s, const struct validate_key *key)
 
 json_t *validate_reply(const struct validate_input *in, const struct validate_result *result)
 {
-    const char *name = props_get(in->config, "connector.class");
+    const char *name = props_get(in->raw != NULL ? in->raw : in->config, "connector.class");
     json_t *groups = json_array(), *undefined = json_array(), *defined = json_array();
 
     for (size_t i = 0; i < result->key_count; i++) {
@@ -381,16 +396,15 @@ json_t *validate_reply(const struct validate_input *in, const struct validate_re
 
         find_definition(in, result, key, &s);
         if (!s.defined) {
-            json_array_append_new(
-                undefined,
-                json_pack("{s:n, s:o}", "definition", "value",
-                          value_info(key, text_or_null(props_get(in->config, key->name)), NULL)));
+            json_array_append_new(undefined,
+                                  json_pack("{s:n, s:o}", "definition", "value",
+                                            value_info(key, given_value(in, key->name), NULL)));
         } else if (!is_hidden(&s, key)) {
             add_group(groups, s.key.group);
             json_array_append_new(
                 defined,
                 json_pack("{s:o, s:o}", "definition", definition(&s.key, s.prefix), "value",
-                          value_info(key, value_of(in, &s, key->name), s.choices)));
+                          value_info(key, shown_value(in, &s, key->name), s.choices)));
         }
     }
     json_array_extend(undefined, defined);

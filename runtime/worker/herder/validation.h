@@ -69,7 +69,13 @@ void validate_stages_free(struct validate_stage_key **of);
 /* The nested classes of an abstract one, by commas; malloc'ed. NULL: it has none. */
 char *validate_stages_nested(const struct catalog *catalog, uint32_t kind, const char *name);
 
-/* --- validate_clients.c ----------------------------------------------------------------------- */
+/* --- validate_references.c --------------------------------------------------------------------------------------------- */
+
+void validate_references_check(struct validation *v);
+/* The value as it was posted, where that is another than what was validated; NULL: it is the same. */
+const char *validate_references_raw(const struct validate_input *in, const char *name);
+
+/* --- validate_clients.c ------------------------------------------------------------------------------------------------ */
 
 void validate_clients_overrides(struct validation *v);
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log_levels.h"
 #include "base/map.h"
+#include "base/provider.h"
 #include "link/inherit.h"
 #include "worker/supervisor/catalog.h"
 #include "worker/supervisor/nest.h"
@@ -43,7 +44,9 @@ struct supervisor {
     const struct props *worker;
     const struct catalog *catalog;
     json_t *worker_props; /* of WELCOME */
-    int64_t soft_ms;      /* of LEASE; 0 = none is needed */
+    json_t *secrets;      /* the same */
+    const struct providers *providers;
+    int64_t soft_ms; /* of LEASE; 0 = none is needed */
     int64_t hard_ms;
     struct loop_timer sweep;
     int sweeps;
@@ -87,8 +90,9 @@ static json_t *make_welcome(void *arg, const char *lock_path)
 {
     struct supervisor *sup = arg;
 
-    return json_pack("{s:i, s:O, s:s, s:o}", "version", INHERIT_LINK_VERSION, "worker",
-                     sup->worker_props, "lock", lock_path, "loggers", make_levels());
+    return json_pack("{s:i, s:O, s:O, s:s, s:o}", "version", INHERIT_LINK_VERSION, "worker",
+                     sup->worker_props, "secrets", sup->secrets, "lock", lock_path, "loggers",
+                     make_levels());
 }
 
 static json_t *make_lease(void *arg)
@@ -130,14 +134,24 @@ bool supervisor_hosts(const struct supervisor *sup, const char *conn)
     return find_host(sup, conn) != NULL;
 }
 
+static json_t *places_of(const struct supervisor *sup, const struct props *config)
+{
+    struct props seen;
+    json_t *places;
+
+    providers_glance_all(sup->providers, config, &seen);
+    places = plugin_finder_places(sup->catalog, sup->worker, &seen);
+    props_deinit(&seen);
+    return places;
+}
+
 static int send_connector(const struct supervisor *sup, struct tenant *tenant,
                           const struct supervisor_connector *spec, struct mr_error *err)
 {
     json_t *body =
         json_pack("{s:s, s:s, s:s, s:o, s:s, s:o}", "conn", spec->conn, "library", spec->library,
                   "class", spec->class_name, "config", json_from_props(spec->config), "target",
-                  target_state_name(spec->target), "plugins",
-                  plugin_finder_places(sup->catalog, sup->worker, spec->config));
+                  target_state_name(spec->target), "plugins", places_of(sup, spec->config));
     int rc;
 
     if (body == NULL)
@@ -324,6 +338,16 @@ int supervisor_bury_orphans(const char *run_dir, int cancel_fd, struct mr_error 
     return orphans_bury(run_dir, ORPHANS_WAIT_MS, cancel_fd, err);
 }
 
+static json_t *json_from_secrets(const struct secrets *secrets)
+{
+    json_t *object = json_object();
+    const char *reference, *value;
+
+    for (size_t i = 0; secrets != NULL && secrets_at(secrets, i, &reference, &value); i++)
+        json_object_set_new(object, reference, json_string(value));
+    return object;
+}
+
 /* --- life ------------------------------------------------------------------------------------------------------------------ */
 
 struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,
@@ -349,7 +373,9 @@ struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_opt
     sup->hosts = map_new();
     sup->worker = options->worker_props;
     sup->catalog = options->catalog;
+    sup->providers = options->providers;
     sup->worker_props = json_from_props(options->worker_props);
+    sup->secrets = json_from_secrets(options->secrets);
     if (sup->run_dir == NULL || sup->worker_props == NULL) {
         mr_fail(err, MR_ERR_CONFIG, "the worker's properties are not valid UTF-8");
         supervisor_free(&sup);
@@ -378,6 +404,7 @@ void supervisor_free(struct supervisor **supp)
     loop_timer_cancel(&sup->sweep);
     orphans_sweep(spawn_knows); /* what a nest that was ended left */
     json_decref(sup->worker_props);
+    json_decref(sup->secrets);
     free(sup->run_dir);
     free(sup);
 }

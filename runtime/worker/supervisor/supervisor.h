@@ -14,6 +14,8 @@
 
 struct catalog;
 struct props;
+struct providers;
+struct secrets;
 struct supervisor;
 
 /* Why a host ended.
@@ -47,12 +49,14 @@ struct supervisor_events {
 };
 
 struct supervisor_options {
-    const char *exe;                  /* usually "/proc/self/exe" */
-    const char *run_dir;              /* millrace.run.dir: lock files of hosts */
-    const struct props *worker_props; /* handed to hosts with WELCOME; borrowed for life */
-    const struct catalog *catalog;    /* the same; where converters are */
-    int64_t graceful_ms;              /* task.shutdown.graceful.timeout.ms */
-    int64_t hello_ms;                 /* a host must say hello within this; 10 000 */
+    const char *exe;                   /* usually "/proc/self/exe" */
+    const char *run_dir;               /* millrace.run.dir: lock files of hosts */
+    const struct props *worker_props;  /* handed to hosts with WELCOME; borrowed for life */
+    const struct secrets *secrets;     /* of what was resolved in these; NULL: nothing */
+    const struct providers *providers; /* for names of classes; NULL: none */
+    const struct catalog *catalog;     /* the same; where converters are */
+    int64_t graceful_ms;               /* task.shutdown.graceful.timeout.ms */
+    int64_t hello_ms;                  /* a host must say hello within this; 10 000 */
 };
 
 struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,

@@ -183,7 +183,8 @@ static void a_sink(struct fixture *f)
 /* The problems as "key: text" lines. */
 static char *problems(struct fixture *f, size_t *count)
 {
-    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_input input = {
+        .config = &f->config, .catalog = (const struct catalog *)plugins, .worker = &f->worker};
     struct validate_result result;
     struct mr_error err = {0};
     struct buf out;
@@ -655,7 +656,8 @@ static void on_remark(void *arg, const char *key, const char *text)
 /* What is remarked of a valid configuration, a line each. */
 static void remarked(struct fixture *f, const char *lines)
 {
-    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_input input = {
+        .config = &f->config, .catalog = (const struct catalog *)plugins, .worker = &f->worker};
     struct validate_result result;
     struct buf seen;
 
@@ -861,7 +863,8 @@ static void crowds_of_names_are_bounded(void **state)
 static void the_message_is_connect_s(void **state)
 {
     struct fixture *f = *state;
-    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_input input = {
+        .config = &f->config, .catalog = (const struct catalog *)plugins, .worker = &f->worker};
     struct validate_result result;
     struct buf out;
 

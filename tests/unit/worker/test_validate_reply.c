@@ -151,7 +151,8 @@ static int tear_down(void **state)
 
 static void ask(struct fixture *f)
 {
-    struct validate_input input = {&f->config, (const struct catalog *)plugins, &f->worker};
+    struct validate_input input = {
+        .config = &f->config, .catalog = (const struct catalog *)plugins, .worker = &f->worker};
     struct validate_result result;
 
     json_decref(f->reply);

@@ -287,14 +287,64 @@ static void what_would_open_a_door_ends_the_start(void **state)
 {
     struct fixture *f = *state;
 
-    refused(
-        f, "config.providers=file",
-        "config.providers: config providers are not supported yet, and their ${...} would be taken "
-        "literally: remove the key, and write the values out");
     refused(f, "exactly.once.source.support=enabled",
             "exactly.once.source.support: a standalone worker can't deliver exactly once from "
             "sources: start it by `millrace worker`, or set this to disabled");
-    accepted(f, "config.providers= \nexactly.once.source.support=DISABLED");
+    accepted(f, "exactly.once.source.support=DISABLED");
+}
+
+static void references_are_resolved_once_and_hidden(void **state)
+{
+    struct fixture *f = *state;
+    char lines[1024];
+    const char *reference, *value;
+
+    setenv("TEST_CONFIG_PASSWORD", "hunter2-hunter2", 1);
+    setenv("TEST_CONFIG_FILE", "/no/such/file", 1);
+    accepted(f, "config.providers=env\n"
+                "config.providers.env.class=org.apache.kafka.common.config.provider."
+                "EnvVarConfigProvider\n"
+                "plugin.path=/usr\n"
+                "producer.client.id=x-${env:TEST_CONFIG_PASSWORD}\n"
+                "admin.client.id=${env:TEST_CONFIG_NONE}${none:x}\n");
+    assert_string_equal(props_get(&f->config.props, "producer.client.id"), "x-hunter2-hunter2");
+    assert_string_equal(props_get(&f->config.props, "admin.client.id"),
+                        "${env:TEST_CONFIG_NONE}${none:x}");
+    assert_true(secrets_at(f->config.secrets, 0, &reference, &value));
+    assert_string_equal(reference, "${env:TEST_CONFIG_PASSWORD}");
+    assert_false(logged(f, "config.providers"));
+    /* Told with its line, and logged without the value. */
+    refused(f,
+            "listeners=${env:TEST_CONFIG_PASSWORD}\nconfig.providers=env\n"
+            "config.providers.env.class=EnvVarConfigProvider",
+            "Invalid value hunter2-hunter2 for configuration listeners: Listener doesn't have the "
+            "right format (protocol://hostname:port).");
+    load(f, GOOD "offset.flush.timeout.ms.x=${env:TEST_CONFIG_PASSWORD}\n"
+                 "group.id=${env:TEST_CONFIG_PASSWORD}\n"
+                 "config.providers=env\nconfig.providers.env.class=EnvVarConfigProvider\n");
+    assert_false(logged(f, "hunter2"));
+    snprintf(lines, sizeof(lines),
+             "config.providers=file\n"
+             "config.providers.file.class=FileConfigProvider\n"
+             "client.id=${file:/no/such/file:k}\n");
+    snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines), "%s", GOOD);
+    assert_int_equal(load(f, lines), MR_ERR_IO);
+    assert_non_null(strstr(f->err.text, "Could not read properties from file /no/such/file"));
+    refused(f, "config.providers.v.class=com.example.Vault\nconfig.providers=v",
+            "Invalid value com.example.Vault for configuration config.providers.v.class: Could not "
+            "load config provider class or one of its dependencies (built in are "
+            "FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider of "
+            "org.apache.kafka.common.config.provider)");
+}
+
+static void a_plugin_path_is_taken_as_it_is_written(void **state)
+{
+    struct fixture *f = *state;
+
+    setenv("TEST_CONFIG_PATH", "/usr", 1);
+    accepted(f, "plugin.path=${env:TEST_CONFIG_PATH}\nconfig.providers=env\n"
+                "config.providers.env.class=EnvVarConfigProvider");
+    assert_string_equal(f->config.plugin_path[0], "${env:TEST_CONFIG_PATH}");
 }
 
 static void security_that_cannot_be_honoured_ends_the_start_with_the_remedy(void **state)
@@ -688,6 +738,8 @@ int main(void)
         config_test(listeners_are_read_and_their_mistakes_told_as_connect_does),
         config_test(administration_has_its_own_listeners_or_none),
         config_test(what_would_open_a_door_ends_the_start),
+        config_test(references_are_resolved_once_and_hidden),
+        config_test(a_plugin_path_is_taken_as_it_is_written),
         config_test(security_that_cannot_be_honoured_ends_the_start_with_the_remedy),
         config_test(unknown_keys_are_warned_about_with_the_nearest_known_one),
         config_test(secrets_are_not_logged),

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's properties may ask config providers for values, like connectors' configurations. That is done once, before anything is
+ * checked; what was resolved is hidden in the log from then on, and handed to hosts with what stands for it.
+ * Spec: org.apache.kafka.common.config.AbstractConfig.resolveConfigVariables. */
+#define LOGGER "worker.config"
+#include "worker/worker_references.h"
+
+#include "base/log.h"
+#include "base/log_hide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void on_remark(void *arg, const char *text)
+{
+    const struct worker_config *config = arg;
+
+    log_warn("%s: %s", config->path, text);
+}
+
+/* plugin.path is taken as it is written, as in Java. */
+static int resolve(struct worker_config *config, struct mr_error *err)
+{
+    struct provider_job job = {.in = &config->props,
+                               .except = "plugin.path",
+                               .secrets = config->secrets,
+                               .remark = on_remark,
+                               .arg = config};
+    struct props resolved;
+    int rc = providers_resolve(config->providers, &job, &resolved, err);
+
+    if (rc != 0) {
+        err_prefix(err, "%s", config->path);
+        return rc;
+    }
+    props_deinit(&config->props);
+    config->props = resolved;
+    log_hide(config->secrets);
+    return 0;
+}
+
+static int open_providers(struct worker_config *config, struct mr_error *err)
+{
+    struct mr_error why = {0};
+    char where[512], *key = NULL;
+    int rc = 0;
+
+    providers_free(&config->providers);
+    config->providers = providers_new(&config->props, true, &key, &why);
+    if (config->providers == NULL) {
+        worker_config_where(config, key != NULL ? key : "config.providers", where, sizeof(where));
+        rc = mr_fail(err, MR_ERR_CONFIG, "%s%s", where, why.text);
+    }
+    free(key);
+    return rc;
+}
+
+/* A provider's own parameters may come from another one, so those that connectors have are made anew. */
+int worker_references_resolve(struct worker_config *config, struct mr_error *err)
+{
+    int rc = open_providers(config, err);
+
+    if (rc == 0)
+        rc = resolve(config, err);
+    return rc == 0 ? open_providers(config, err) : rc;
+}
