@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds references in the text of configurations, where Java's pattern finds them: a reference is what stands between "${" and the
- * next "}", if there is a colon in it. A provider is all before the first colon; a path all before the second, if there is one; the
- * key is the rest, colons and all. Nothing nests. Called by provider.c and by whoever asks whether a value is written out. Pure. */
+/* Finds references in the text of configurations, where Java's pattern finds them: a reference is
+ * what stands between "${" and the next "}", if there is a colon in it. A provider is all before
+ * the first colon; a path all before the second, if there is one; the key is the rest, colons and
+ * all. Nothing nests. Called by provider.c and by whoever asks whether a value is written out.
+ * Pure. */
 #include "base/config_ref.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The secrets of a process, for the log and for whoever puts a plugin's words into a frame. A part of the logger, so one of the few
- * globals (style 7). A value that has changed at its provider stays hidden: lines about it may still be on their way. */
+/* The secrets of a process, for the log and for whoever puts a plugin's words into a frame. A part
+ * of the logger, so one of the few globals (style 7). A value that has changed at its provider
+ * stays hidden: lines about it may still be on their way. */
 #include "base/log_hide.h"
 
 #include "base/err.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process must not show: values that config providers gave. Every line of the log goes through here, and so does what a
- * host tells its worker in words. Any thread; a lock of its own. */
+/* What this process must not show: values that config providers gave. Every line of the log goes
+ * through here, and so does what a host tells its worker in words. Any thread; a lock of its own.
+ */
 #ifndef BASE_LOG_HIDE_H
 #define BASE_LOG_HIDE_H
 

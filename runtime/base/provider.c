@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolves the references of a configuration, value by value. Used by the worker for its own properties and, on a thread of its own, for
- * validation; by a host's connector and task threads when they start. What is stored, and what REST shows, is never resolved.
+/* Resolves the references of a configuration, value by value. Used by the worker for its own
+ * properties and, on a thread of its own, for validation; by a host's connector and task threads
+ * when they start. What is stored, and what REST shows, is never resolved.
  *
- * As in Java: a name without a class is no provider, a reference to none stays as it is, and so does one to a key that is not there;
- * what a provider can't read is an error of the whole. Built in is provider_kind.c. */
+ * As in Java: a name without a class is no provider, a reference to none stays as it is, and so
+ * does one to a key that is not there; what a provider can't read is an error of the whole. Built
+ * in is provider_kind.c. */
 #include "base/provider.h"
 
 #include "base/buf.h"
@@ -31,7 +33,7 @@ struct providers {
     size_t count;
 };
 
-/* --- made by a worker's properties --------------------------------------------------------------------------------------- */
+/* --- made by a worker's properties ------------------------------------------------------------ */
 
 static int wrong(char **key, char *property, const char *value, struct mr_error *err,
                  const struct mr_error *why)
@@ -155,7 +157,7 @@ struct providers *providers_ref(const struct providers *providers)
     return shared;
 }
 
-/* --- references ----------------------------------------------------------------------------------------------------------- */
+/* --- references ------------------------------------------------------------------------------- */
 
 bool providers_refer(const struct providers *providers, const char *text, bool quick, bool slow)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The config providers of a worker, by the names that its properties give them, and configurations with references resolved.
- * Immutable once made: any thread may resolve. Where providers are borrowed, NULL means none.
- * Spec: org.apache.kafka.common.config.ConfigTransformer, WorkerConfigTransformer. */
+/* The config providers of a worker, by the names that its properties give them, and configurations
+ * with references resolved. Immutable once made: any thread may resolve. Where providers are
+ * borrowed, NULL means none. Spec: org.apache.kafka.common.config.ConfigTransformer,
+ * WorkerConfigTransformer. */
 #ifndef BASE_PROVIDER_H
 #define BASE_PROVIDER_H
 
@@ -10,8 +11,9 @@
 
 struct providers;
 
-/* Those of config.providers, with config.providers.NAME.class and …NAME.param.*. look: what they are restricted to must exist, as when a
- * worker starts. NULL with MR_ERR_CONFIG; *key, if not NULL: the property that is wrong, malloc'ed. */
+/* Those of config.providers, with config.providers.NAME.class and …NAME.param.*. look: what they
+ * are restricted to must exist, as when a worker starts. NULL with MR_ERR_CONFIG; *key, if not
+ * NULL: the property that is wrong, malloc'ed. */
 struct providers *providers_new(const struct props *worker, bool look, char **key,
                                 struct mr_error *err);
 void providers_free(struct providers **providers);
@@ -29,19 +31,22 @@ struct provider_job {
     void *arg;
 };
 
-/* A copy of the configuration with every reference replaced that is to a provider of ours and to something that it has; others stay as
- * they are, and nothing is resolved twice. out: initialised by this, and on failure left as if never touched.
- * MR_ERR_IO: what a reference names cannot be read, in Java's words. Blocks on files. */
+/* A copy of the configuration with every reference replaced that is to a provider of ours and to
+ * something that it has; others stay as they are, and nothing is resolved twice. out: initialised
+ * by this, and on failure left as if never touched. MR_ERR_IO: what a reference names cannot be
+ * read, in Java's words. Blocks on files. */
 int providers_resolve(const struct providers *providers, const struct provider_job *job,
                       struct props *out, struct mr_error *err);
 
-/* The same for who may not wait, such as the worker's loop: what is to be read from files, or can't be had, stays as it is. One value
- * (malloc'ed), or all of a configuration (out: initialised by this). */
+/* The same for who may not wait, such as the worker's loop: what is to be read from files, or can't
+ * be had, stays as it is. One value (malloc'ed), or all of a configuration (out: initialised by
+ * this). */
 char *providers_glance(const struct providers *providers, const char *text);
 void providers_glance_all(const struct providers *providers, const struct props *config,
                           struct props *out);
 
-/* Has the text a reference to a provider of ours? quick: to one that reads no file; slow: to one that does. */
+/* Has the text a reference to a provider of ours? quick: to one that reads no file; slow: to one
+ * that does. */
 bool providers_refer(const struct providers *providers, const char *text, bool quick, bool slow);
 /* Any value of a configuration? */
 bool providers_refer_any(const struct providers *providers, const struct props *config);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three built-in config providers: a properties file, a directory of files, the environment. Asked by provider.c, in the worker (its
- * own properties, validation) and in hosts (connectors and tasks).
+/* The three built-in config providers: a properties file, a directory of files, the environment.
+ * Asked by provider.c, in the worker (its own properties, validation) and in hosts (connectors and
+ * tasks).
  *
- * allowed.paths holds as in Java, part by part of the path as it is written; besides, what the path leads to by symbolic links must lie
- * there too. The environment is that of the process's start. */
+ * allowed.paths holds as in Java, part by part of the path as it is written; besides, what the path
+ * leads to by symbolic links must lie there too. The environment is that of the process's start. */
 #include "base/provider_kind.h"
 
 #include "base/file.h"
@@ -52,7 +53,7 @@ static int found(char **out, const char *value)
     return 0;
 }
 
-/* --- paths that may be read -------------------------------------------------------------------------------------------- */
+/* --- paths that may be read ------------------------------------------------------------------- */
 
 /* As Path.normalize: no ".", no "..", one slash between parts. out: PATH_MAX. */
 static bool normalise(const char *path, char *out)
@@ -105,7 +106,8 @@ static bool lies_in_any(const struct provider *p, const char *path, bool linked)
     return false;
 }
 
-/* The path to be read, into out (PATH_MAX). false: it may not be. What does not exist may: its reader says so. */
+/* The path to be read, into out (PATH_MAX). false: it may not be. What does not exist may: its
+ * reader says so. */
 static bool permit(const struct provider *p, const char *path, char *out)
 {
     char real[PATH_MAX];
@@ -156,7 +158,7 @@ static int configure_paths(struct provider *p, const struct props *params, bool 
     return rc;
 }
 
-/* --- a properties file -------------------------------------------------------------------------------------------------- */
+/* --- a properties file ------------------------------------------------------------------------ */
 
 void provider_cache_init(struct provider_cache *cache)
 {
@@ -214,7 +216,7 @@ static int get_of_file(const struct ask *ask, char **out, struct mr_error *err)
     return value != NULL ? found(out, value) : 0;
 }
 
-/* --- a directory of files ----------------------------------------------------------------------------------------------- */
+/* --- a directory of files --------------------------------------------------------------------- */
 
 static int read_whole(const struct ask *ask, const char *path, char **out, struct mr_error *err)
 {
@@ -267,7 +269,7 @@ static int get_of_directory(const struct ask *ask, char **out, struct mr_error *
     return read_whole(ask, path, out, err);
 }
 
-/* --- the environment ---------------------------------------------------------------------------------------------------- */
+/* --- the environment -------------------------------------------------------------------------- */
 
 static int configure_environment(struct provider *p, const struct props *params, bool look,
                                  struct mr_error *err)
@@ -304,7 +306,7 @@ static int get_of_environment(const struct ask *ask, char **out, struct mr_error
     return value != NULL ? found(out, value) : 0;
 }
 
-/* --- the door ------------------------------------------------------------------------------------------------------------ */
+/* --- the door --------------------------------------------------------------------------------- */
 
 static const struct kind kinds[] = {
     {"FileConfigProvider", false, configure_paths, get_of_file},

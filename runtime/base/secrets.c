@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts references in place of the values that they stand for. Used by the log, by a host for traces and task configurations, and by the
- * worker for what validation says.
+/* Puts references in place of the values that they stand for. Used by the log, by a host for traces
+ * and task configurations, and by the worker for what validation says.
  *
- * Pairs are kept with the longest value first, so that of two values of which one is part of the other the whole is found. Texts are
- * searched pair by pair at each place: there are few pairs, and texts are short. */
+ * Pairs are kept with the longest value first, so that of two values of which one is part of the
+ * other the whole is found. Texts are searched pair by pair at each place: there are few pairs, and
+ * texts are short. */
 #include "base/secrets.h"
 
 #include "base/buf.h"
@@ -98,7 +99,7 @@ bool secrets_at(const struct secrets *secrets, size_t i, const char **reference,
     return true;
 }
 
-/* --- hiding ------------------------------------------------------------------------------------------------------------ */
+/* --- hiding ----------------------------------------------------------------------------------- */
 
 /* The pair whose value begins here; left: bytes of text. */
 static const struct pair *pair_at(const struct secrets *secrets, const char *text, size_t left)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that config providers gave, each with the reference that stands for it, so that texts which were made with the value can be
- * shown with the reference. One owner, one thread; log_hide.h has one for the whole process. */
+/* Values that config providers gave, each with the reference that stands for it, so that texts
+ * which were made with the value can be shown with the reference. One owner, one thread; log_hide.h
+ * has one for the whole process. */
 #ifndef BASE_SECRETS_H
 #define BASE_SECRETS_H
 
@@ -15,8 +16,8 @@ struct secrets;
 struct secrets *secrets_new(void); /* aborts out of memory */
 void secrets_free(struct secrets **secrets);
 
-/* Both copied. Nothing is noted of values that tell nothing (short ones, true, false, none, null), of what is noted already, and
- * beyond SECRETS_MAX. Gives whether it was. */
+/* Both copied. Nothing is noted of values that tell nothing (short ones, true, false, none, null),
+ * of what is noted already, and beyond SECRETS_MAX. Gives whether it was. */
 bool secrets_add(struct secrets *secrets, const char *reference, const char *value);
 
 /* The i-th pair, borrowed until the next is added; false: there are no more. */
@@ -24,7 +25,8 @@ bool secrets_at(const struct secrets *secrets, size_t i, const char **reference,
                 const char **value);
 
 /* The text with each value in it replaced by its reference, malloc'ed; NULL: it holds none. What
- * would become larger than 16 MiB is stars. A value that is cut off by the text's end counts too. */
+ * would become larger than 16 MiB is stars. A value that is cut off by the text's end counts too.
+ */
 char *secrets_hide(const struct secrets *secrets, const char *text);
 
 #endif

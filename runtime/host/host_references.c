@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations come to a host as they are stored, with references; here they become values, as late as may be and in no other process.
- * On the way back (task configurations, which are stored and shown) values become references again.
- * Spec: WorkerConfigTransformer.transform, ConnectUtils / AbstractHerder.reverseTransform. */
+/* Configurations come to a host as they are stored, with references; here they become values, as
+ * late as may be and in no other process. On the way back (task configurations, which are stored
+ * and shown) values become references again. Spec: WorkerConfigTransformer.transform, ConnectUtils
+ * / AbstractHerder.reverseTransform. */
 #define LOGGER "host.control"
 #include "host/host_references.h"
 

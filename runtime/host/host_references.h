@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* References to config providers in what a host is given: resolved where plugin code and clients begin to use them, and put back in what
- * the host says. Connector and task threads. */
+/* References to config providers in what a host is given: resolved where plugin code and clients
+ * begin to use them, and put back in what the host says. Connector and task threads. */
 #ifndef HOST_HOST_REFERENCES_H
 #define HOST_HOST_REFERENCES_H
 
 #include "base/provider.h"
 
-/* As providers_resolve; from then on what was resolved is hidden in the log and in frames (base/log_hide.h). Remarks are logged.
- * providers NULL: there are none. */
+/* As providers_resolve; from then on what was resolved is hidden in the log and in frames
+ * (base/log_hide.h). Remarks are logged. providers NULL: there are none. */
 int host_references_resolve(const struct providers *providers, const struct props *config,
                             struct props *out, struct mr_error *err);
 
-/* The configuration of a task as its connector made it, with references back in their places: those of the same key of the
- * connector's configuration as it is stored (raw), as in Java; and those for whatever else holds a resolved value, unless the user
- * wrote just that. */
+/* The configuration of a task as its connector made it, with references back in their places: those
+ * of the same key of the connector's configuration as it is stored (raw), as in Java; and those for
+ * whatever else holds a resolved value, unless the user wrote just that. */
 void host_references_restore(const struct props *raw, struct props *task);
 
 #endif

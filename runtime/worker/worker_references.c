@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's properties may ask config providers for values, like connectors' configurations. That is done once, before anything is
- * checked; what was resolved is hidden in the log from then on, and handed to hosts with what stands for it.
- * Spec: org.apache.kafka.common.config.AbstractConfig.resolveConfigVariables. */
+/* The worker's properties may ask config providers for values, like connectors' configurations.
+ * That is done once, before anything is checked; what was resolved is hidden in the log from then
+ * on, and handed to hosts with what stands for it. Spec:
+ * org.apache.kafka.common.config.AbstractConfig.resolveConfigVariables. */
 #define LOGGER "worker.config"
 #include "worker/worker_references.h"
 
@@ -55,7 +56,8 @@ static int open_providers(struct worker_config *config, struct mr_error *err)
     return rc;
 }
 
-/* A provider's own parameters may come from another one, so those that connectors have are made anew. */
+/* A provider's own parameters may come from another one, so those that connectors have are made
+ * anew. */
 int worker_references_resolve(struct worker_config *config, struct mr_error *err)
 {
     int rc = open_providers(config, err);

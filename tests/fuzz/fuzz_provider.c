@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values with references, and the files that they name. Input: a value, a NUL, the bytes of a file; "@" in the value is the folder with
- * that file, which is called "f". Whatever comes in: references lie within the text, one behind the other; resolving gives a value or an
- * error; and what was resolved can be hidden in what came of it. */
+/* Values with references, and the files that they name. Input: a value, a NUL, the bytes of a file;
+ * "@" in the value is the folder with that file, which is called "f". Whatever comes in: references
+ * lie within the text, one behind the other; resolving gives a value or an error; and what was
+ * resolved can be hidden in what came of it. */
 #include "base/config_ref.h"
 #include "base/provider.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that a reference names may lie on a file system that hangs, so each configuration is resolved on a thread of its own.
+/* A file that a reference names may lie on a file system that hangs, so each configuration is
+ * resolved on a thread of its own.
  *
- * Loop and thread share a job with two references; the thread writes its result and rings the job's eventfd, and knows nothing of the
- * loop: whoever waits may go away, and the last of both frees the job. A job that hangs costs its asker the request's deadline, and one
- * of JOBS_MAX places. */
+ * Loop and thread share a job with two references; the thread writes its result and rings the job's
+ * eventfd, and knows nothing of the loop: whoever waits may go away, and the last of both frees the
+ * job. A job that hangs costs its asker the request's deadline, and one of JOBS_MAX places. */
 #include "worker/herder/resolver.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ struct resolver {
     size_t count;
 };
 
-/* --- the job ----------------------------------------------------------------------------------------------------------- */
+/* --- the job ---------------------------------------------------------------------------------- */
 
 static void job_unref(struct job *job)
 {
@@ -112,7 +113,7 @@ static int job_start(struct job *job, struct mr_error *err)
     return err_errno(err, "no thread to ask config providers on");
 }
 
-/* --- on the loop -------------------------------------------------------------------------------------------------------- */
+/* --- on the loop ------------------------------------------------------------------------------ */
 
 static void answer(struct asked *asked, const struct mr_error *err)
 {

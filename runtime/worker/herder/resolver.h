@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolves the references of a configuration for the worker's loop, which must not wait for files. Owner: the loop. */
+/* Resolves the references of a configuration for the worker's loop, which must not wait for files.
+ * Owner: the loop. */
 #ifndef WORKER_RESOLVER_H
 #define WORKER_RESOLVER_H
 
@@ -8,8 +9,9 @@
 
 struct resolver;
 
-/* config: taken by the callee if it wants it (it is deinitialised otherwise); secrets: borrowed. err NULL, or why not: MR_ERR_IO in Java's
- * words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver is freed). */
+/* config: taken by the callee if it wants it (it is deinitialised otherwise); secrets: borrowed.
+ * err NULL, or why not: MR_ERR_IO in Java's words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver is
+ * freed). */
 typedef void (*resolver_fn)(void *arg, struct props *config, const struct secrets *secrets,
                             const struct mr_error *err);
 

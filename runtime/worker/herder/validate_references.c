@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* References to config providers in a configuration that is validated: it is judged by what they stand for (judge.c has resolved them),
- * and shown as it was posted. Pure. */
+/* References to config providers in a configuration that is validated: it is judged by what they
+ * stand for (judge.c has resolved them), and shown as it was posted. Pure. */
 #include "worker/herder/validation.h"
 
 #include "base/config_ref.h"
 
-/* --- which plugins there are ------------------------------------------------------------------------------------------- */
+/* --- which plugins there are ------------------------------------------------------------------ */
 
 static bool ends_with(const char *name, const char *suffix)
 {
@@ -45,7 +45,7 @@ void validate_references_check(struct validation *v)
     }
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------------ */
+/* --- what is shown ---------------------------------------------------------------------------- */
 
 const char *validate_references_raw(const struct validate_input *in, const char *name)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* References to config providers: where they stand, what they stand for, and that it is hidden again. */
+/* References to config providers: where they stand, what they stand for, and that it is hidden
+ * again. */
 #include "base/config_ref.h"
 #include "base/log.h"
 #include "base/log_hide.h"
@@ -129,7 +130,7 @@ static const char *resolved(struct fixture *f, const char *fmt, ...)
     return out;
 }
 
-/* --- the syntax -------------------------------------------------------------------------------------------------------- */
+/* --- the syntax ------------------------------------------------------------------------------- */
 
 /* As Java's pattern cuts it: "provider|path|key" of each reference. */
 static void references_are_found_where_java_finds_them(void **state)
@@ -177,7 +178,7 @@ static void references_are_found_where_java_finds_them(void **state)
     assert_false(config_ref_any(NULL));
 }
 
-/* --- the three kinds --------------------------------------------------------------------------------------------------- */
+/* --- the three kinds -------------------------------------------------------------------------- */
 
 static void files_directories_and_the_environment_give_values(void **state)
 {
@@ -241,7 +242,7 @@ static void what_cannot_be_read_is_an_error(void **state)
     assert_string_equal(resolved(f, "${d:%s:nul}", f->folder), want);
 }
 
-/* --- limits that the user sets ----------------------------------------------------------------------------------------- */
+/* --- limits that the user sets ---------------------------------------------------------------- */
 
 static void only_allowed_paths_are_read(void **state)
 {
@@ -373,7 +374,7 @@ static void a_glance_reads_no_files(void **state)
     props_deinit(&out);
 }
 
-/* --- hiding ------------------------------------------------------------------------------------------------------------- */
+/* --- hiding ----------------------------------------------------------------------------------- */
 
 static void expect_hidden(const struct secrets *s, const char *text, const char *want)
 {

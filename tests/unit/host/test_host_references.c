@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host resolves comes back as references in the configurations of tasks, and nothing else is touched. */
+/* What a host resolves comes back as references in the configurations of tasks, and nothing else is
+ * touched. */
 #include "host/host_references.h"
 
 #include <setjmp.h>
