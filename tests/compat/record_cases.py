@@ -146,7 +146,7 @@ case("src-router", TEXT, chain(("TimestampRouter", {"topic.format": "${topic}_${
 
 # --- sources: errors, topics, client settings ------------------------------------------------------------------------------------
 
-case("src-cast-none", TEXT, chain(("Cast$Value", {"spec": "int32"})), lines=b"1\n2\nthree\n4\n")
+case("src-cast-none", TEXT, chain(("Cast$Value", {"spec": "int32"})), lines=b"1\n2\nthree\n4\n", out={"out": 1})
 case("src-cast-all", TEXT, SKIP, {"errors.log.enable": "true", "errors.log.include.messages": "true", "errors.retry.timeout": "500"},
      chain(("Cast$Value", {"spec": "int32"})), lines=b"1\n2\nthree\n4\n")
 case("src-missing-field", TEXT, chain(HOIST, ("ValueToKey", {"fields": "nope"})), lines=b"1\n")
@@ -160,7 +160,7 @@ GROUPS = {"topic.creation.default.partitions": "2", "topic.creation.default.repl
 for i in (1, 2, 3):
     case("src-groups%d" % i, TEXT, KEYED, GROUPS, chain(HOIST, ("ValueToKey", {"fields": "line"}), ("RegexRouter", {"regex": "(.*)-out", "replacement": "$1-r%d" % i})),
          lines=b"a\nb\nc\nd\ne\n")
-case("src-too-large", TEXT, {"producer.override.max.request.size": "2000"}, lines=b"small\n" + b"x" * 3000 + b"\nsmall\n")
+case("src-too-large", TEXT, {"producer.override.max.request.size": "2000"}, lines=b"small\n" + b"x" * 3000 + b"\nsmall\n", out={"out": 1})
 case("src-too-large-all", TEXT, SKIP, {"producer.override.max.request.size": "2000"}, lines=b"small\n" + b"x" * 3000 + b"\nsmall again\n")
 for codec in ("gzip", "snappy", "lz4", "zstd"):
     case("src-" + codec, TEXT, {"producer.override.compression.type": codec, "producer.override.linger.ms": "20", "producer.override.acks": "1"},
