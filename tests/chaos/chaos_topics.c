@@ -101,6 +101,27 @@ static const char *assert_told_alike(const struct chaos_cluster *c)
     return first;
 }
 
+/* Whoever is not paused has as many tasks as its newest configuration says: what is asked for is done. */
+static bool all_made(const struct worker_run *w)
+{
+    struct http_reply reply =
+        worker_run_call(w, "GET", "/connectors?expand=info&expand=status", NULL);
+    const char *name;
+    json_t *one;
+
+    json_object_foreach((json_t *)(uintptr_t)reply.json, name, one)
+    {
+        const json_t *info = json_object_get(one, "info");
+        const json_t *max = json_object_get(json_object_get(info, "config"), "tasks.max");
+
+        if (strcmp(http_at(one, "status.connector.state"), "PAUSED") != 0 &&
+            json_array_size(json_object_get(info, "tasks")) !=
+                strtoul(json_string_value(max), NULL, 10))
+            return false;
+    }
+    return reply.status == 200;
+}
+
 static void restart_all(const struct chaos_cluster *c)
 {
     for (int i = 0; i < c->count; i++)
@@ -148,6 +169,7 @@ static void compaction_at_any_moment_changes_nothing(void **state)
         reconfigure_one(c, names);
         wait_until(10000, scratch_now_ms() > next_ms);
     }
+    wait_until(CHAOS_HEAL_MS, all_made(c->w[0]));
     before = assert_told_alike(c);
     restart_all(c);
     wait_until(CHAOS_HEAL_MS, strcmp(told_by(c->w[0]), before) == 0);
