@@ -14,6 +14,7 @@ three times over, with Java, take two hours; BENCH_RECORDS=200000 BENCH_RUNS=1 a
 """
 import json, os, signal, statistics, subprocess, sys, tempfile, threading, time, urllib.error, urllib.request
 
+sys.dont_write_bytecode = True
 from bench_kit import *
 
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))

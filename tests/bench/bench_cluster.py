@@ -16,6 +16,7 @@ after 100 s). BENCH_JAVA=0: without Java. BENCH_ROWS=word,word: only those of ki
 """
 import ctypes, json, os, signal, statistics, subprocess, sys, threading, time, urllib.error, urllib.request
 
+sys.dont_write_bytecode = True
 from bench_kit import *
 
 RUNS = int(os.environ.get("BENCH_RUNS", "10"))
@@ -479,6 +480,7 @@ def table(ours, java):
 
 
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)    # PR_SET_CHILD_SUBREAPER: what loses its parent here is ours to end
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: told to end"))
 results = {Millrace: Figures(), Java: Figures()}
 try:
     bootstrap = start_kafka(KAFKA_EXTRA="group.initial.rebalance.delay.ms=3000")
@@ -490,5 +492,8 @@ try:
 finally:
     table(results[Millrace], results[Java])
     for pid in tree(os.getpid())[1:]:
-        os.kill(pid, signal.SIGKILL)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
     finish()

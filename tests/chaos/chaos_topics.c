@@ -80,16 +80,32 @@ static void delete_topic(const struct chaos_cluster *c, const char *what)
 
 /* --- what all workers say --------------------------------------------------------------------- */
 
-/* Configurations and target states of all connectors, one text. */
+static bool is_paused(const json_t *one)
+{
+    return strcmp(http_at(one, "status.connector.state"), "PAUSED") == 0;
+}
+
+/* Configurations and tasks of all connectors, one text. Without the tasks of those that are paused: where one was
+ * configured anew while paused, compaction leaves its tasks' configurations before its own, and then they may be those of an
+ * earlier connector of this name. They are made anew when it is resumed, in Java too. */
 static const char *told_by(const struct worker_run *w)
 {
-    struct http_reply reply = worker_run_call(w, "GET", "/connectors?expand=info", NULL);
-    char *text;
+    struct http_reply reply =
+        worker_run_call(w, "GET", "/connectors?expand=info&expand=status", NULL);
+    json_t *told = json_object(), *one;
+    const char *name, *text;
 
-    if (reply.status != 200)
-        return "";
-    text = json_dumps(reply.json, JSON_SORT_KEYS | JSON_COMPACT);
-    return scratch_keep(text);
+    json_object_foreach((json_t *)(uintptr_t)reply.json, name, one)
+    {
+        json_t *info = json_object_get(one, "info");
+
+        if (is_paused(one))
+            json_object_del(info, "tasks");
+        json_object_set(told, name, info);
+    }
+    text = reply.status == 200 ? scratch_keep(json_dumps(told, JSON_SORT_KEYS | JSON_COMPACT)) : "";
+    json_decref(told);
+    return text;
 }
 
 static const char *assert_told_alike(const struct chaos_cluster *c)
@@ -114,9 +130,9 @@ static bool all_made(const struct worker_run *w)
         const json_t *info = json_object_get(one, "info");
         const json_t *max = json_object_get(json_object_get(info, "config"), "tasks.max");
 
-        if (strcmp(http_at(one, "status.connector.state"), "PAUSED") != 0 &&
-            json_array_size(json_object_get(info, "tasks")) !=
-                strtoul(json_string_value(max), NULL, 10))
+        if (!is_paused(one) && (strcmp(http_at(one, "status.connector.state"), "RUNNING") != 0 ||
+                                json_array_size(json_object_get(info, "tasks")) !=
+                                    strtoul(json_string_value(max), NULL, 10)))
             return false;
     }
     return reply.status == 200;
@@ -173,7 +189,8 @@ static void compaction_at_any_moment_changes_nothing(void **state)
     before = assert_told_alike(c);
     restart_all(c);
     wait_until(CHAOS_HEAL_MS, strcmp(told_by(c->w[0]), before) == 0);
-    assert_string_equal(assert_told_alike(c), before);
+    for (int i = 1; i < c->count; i++)
+        wait_until(CHAOS_HEAL_MS, strcmp(told_by(c->w[i]), before) == 0);
     for (int i = 0; i < CONNECTORS; i++) {
         if (worker_run_call(c->w[0], "GET", scratch_text("/connectors/%s", names[i]), NULL)
                 .status != 404)
