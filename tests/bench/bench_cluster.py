@@ -451,9 +451,9 @@ TABLE = (  # row, what, aim, unit
     ("many_cpu", "the same: CPU of workers and hosts", "", "s"),
     ("many_mb", "the same: PSS of three workers and all hosts", "", "MB"),
     ("lost", "records lost in a run, all tasks", "0", ""),
-    ("up", "exec → /health answers 200", "", "ms"),
-    ("rss", "idle worker: RSS", "< 15", "MB"),
-    ("pss", "idle worker: PSS with its nest", "", "MB"),
+    ("up", "exec → /health answers 200, in a new group (whose coordinator waits 3 s)", "", "ms"),
+    ("rss", "idle worker: RSS", "", "MB"),
+    ("pss", "idle worker: PSS with its nest", "< 15", "MB"),
 )
 
 
