@@ -85,9 +85,10 @@ static bool is_paused(const json_t *one)
     return strcmp(http_at(one, "status.connector.state"), "PAUSED") == 0;
 }
 
-/* Configurations and tasks of all connectors, one text. Without the tasks of those that are paused: where one was
- * configured anew while paused, compaction leaves its tasks' configurations before its own, and then they may be those of an
- * earlier connector of this name. They are made anew when it is resumed, in Java too. */
+/* Configurations and tasks of all connectors, one text. Without the tasks of those that are paused:
+ * where one was configured anew while paused, compaction leaves its tasks' configurations before its
+ * own, and then they may be those of an earlier connector of this name. They are made anew when it is
+ * resumed, in Java too. */
 static const char *told_by(const struct worker_run *w)
 {
     struct http_reply reply =
@@ -117,7 +118,8 @@ static const char *assert_told_alike(const struct chaos_cluster *c)
     return first;
 }
 
-/* Whoever is not paused has as many tasks as its newest configuration says: what is asked for is done. */
+/* Whoever is not paused has as many tasks as its newest configuration says: what is asked for is
+ * done. */
 static bool all_made(const struct worker_run *w)
 {
     struct http_reply reply =
