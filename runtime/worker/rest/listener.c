@@ -153,6 +153,12 @@ int listener_open(const struct worker_listener *listener, int *port, struct mr_e
     return fd;
 }
 
+bool listener_is_local(const struct worker_listener *listener)
+{
+    return strcasecmp(listener->host, "localhost") == 0 || strcmp(listener->host, "::1") == 0 ||
+           strncmp(listener->host, "127.", 4) == 0;
+}
+
 /* --- the advertised name ---------------------------------------------------------------------- */
 
 /* An address of this machine that others may reach; the loopback one when there is no other. */

@@ -12,6 +12,9 @@
  * address, the reason and the remedy. */
 int listener_open(const struct worker_listener *listener, int *port, struct mr_error *err);
 
+/* Does it listen where only this machine reaches it? By its name alone: no look-up. */
+bool listener_is_local(const struct worker_listener *listener);
+
 /* Where others reach this worker: "host:port", malloc'ed, and *https. ports: the bound one of
  * each of config->listeners. rest.advertised.listener chooses the scheme, else http where a
  * listener has it. NULL with MR_ERR_CONFIG. */

@@ -269,6 +269,23 @@ static bool has_https(const struct worker_config *config, bool admin)
     return false;
 }
 
+/* The API starts any installed plugin: who opens it to a network should know. */
+static void warn_if_open(const struct server *server, const struct worker_config *config)
+{
+    for (size_t i = 0; i < config->listener_count && server->auth == NULL; i++) {
+        const struct worker_listener *listener = &config->listeners[i];
+        bool asks = listener->https && server->https.client_auth == WORKER_CLIENT_REQUIRED;
+
+        if (listener->admin || asks || listener_is_local(listener))
+            continue;
+        log_warn("whoever reaches port %d may use the API: nothing asks who it is. Set "
+                 "rest.extension.classes for users and passwords, serve https with "
+                 "ssl.client.auth=required, or listen on localhost",
+                 listener->port);
+        return;
+    }
+}
+
 static int read_settings(struct server *server, const struct worker_config *config,
                          struct mr_error *err)
 {
@@ -281,6 +298,8 @@ static int read_settings(struct server *server, const struct worker_config *conf
         rc = worker_https_load_server(config, WORKER_HTTPS_MAIN, &server->https, err);
     if (rc == 0 && has_https(config, true))
         rc = worker_https_load_server(config, WORKER_HTTPS_ADMIN, &server->admin_https, err);
+    if (rc == 0)
+        warn_if_open(server, config);
     return rc;
 }
 

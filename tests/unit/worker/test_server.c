@@ -2,6 +2,7 @@
 /* server: real HTTP over sockets against a herder that the test plays; every operation, and what clients do wrong. */
 #include "base/clock.h"
 #include "herder_fake.h"
+#include "worker/rest/listener.h"
 #include "worker/rest/request_json.h"
 #include "worker/rest/server.h"
 
@@ -1407,6 +1408,22 @@ static void the_worker_id_is_the_advertised_address(void **state)
                            "rest.advertised.listener"));
 }
 
+static void loopback_is_known_by_its_name(void **state)
+{
+    static const struct {
+        const char *host;
+        bool local;
+    } rows[] = {{"localhost", true},   {"LOCALHOST", true}, {"127.0.0.1", true},
+                {"127.1.2.3", true},   {"::1", true},       {"", false},
+                {"0.0.0.0", false},    {"::", false},       {"10.0.0.1", false},
+                {"example.org", false}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        assert_int_equal(
+            listener_is_local(&(struct worker_listener){.host = (char *)(uintptr_t)rows[i].host}),
+            rows[i].local);
+}
+
 static void https_without_a_certificate_ends_the_start(void **state)
 {
     assert_non_null(
@@ -1465,6 +1482,7 @@ int main(void)
         cmocka_unit_test(stopping_under_load_is_safe),
         REST_TEST(a_port_in_use_is_one_clear_line),
         cmocka_unit_test(foreign_and_unknown_hosts_are_named),
+        cmocka_unit_test(loopback_is_known_by_its_name),
         cmocka_unit_test(https_without_a_certificate_ends_the_start),
         cmocka_unit_test(the_worker_id_is_the_advertised_address),
     };
