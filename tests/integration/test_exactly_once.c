@@ -272,6 +272,28 @@ static void a_task_whose_id_was_taken_begins_anew(void **state)
     producer_free(&p);
 }
 
+/* A leader's id is taken over by another: it asks for a round, and takes it back since it still leads; what a client asked for
+ * meanwhile is done, or refused and done when it is asked for again. */
+static void a_leader_whose_id_was_taken_claims_it_again(void **state)
+{
+    const char *group = scratch_name("eos"), *topic = scratch_name("z");
+    struct worker_run *w = member("w", group, "");
+    struct flow f = flow_start(w, "src", "");
+    struct producer *p;
+
+    (void)state;
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    topic_create(w->servers, topic, 1);
+    p = zombie(w->servers, scratch_text("connect-cluster-%s", group), topic);
+    wait_until(STATE_MS, worker_run_call(w, "DELETE", "/connectors/src", NULL).status == 204);
+    assert_true(scratch_contains(w->log, "its right to write as the leader is in doubt"));
+    producer_free(&p);
+    f = flow_start(w, "again", "");
+    worker_run_await(w, "again", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    flow_arrived(&f, w->servers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +303,7 @@ int main(void)
         scratch_test(work_that_moves_arrives_once),
         scratch_test(producers_of_an_earlier_set_cannot_commit),
         scratch_test(a_task_whose_id_was_taken_begins_anew),
+        scratch_test(a_leader_whose_id_was_taken_claims_it_again),
     };
 
     return cmocka_run_group_tests_name("exactly_once", tests, NULL, NULL);

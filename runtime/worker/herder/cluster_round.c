@@ -326,6 +326,8 @@ static void on_assigned(void *arg, const struct member_round *round)
     d->kind = round->kind;
     if (!round->leads)
         free_owners(d);
+    if (round->leads)
+        cluster_store_claim(d->store, !d->leads);
     d->leads = round->leads;
     led_by(d, given->leader_url != NULL ? given->leader_url : "");
     d->offset = given->offset;

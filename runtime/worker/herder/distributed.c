@@ -575,6 +575,15 @@ static void on_word(void *arg, const struct word *word)
     cluster_words_heard(arg, word);
 }
 
+/* Whether it still leads another round tells. */
+static void on_unclaimed(void *arg)
+{
+    struct distributed *d = arg;
+
+    if (d->leads && !d->closing)
+        cluster_round_want(d, "its right to write as the leader is in doubt");
+}
+
 static void on_ready(void *arg, const struct mr_error *err)
 {
     struct distributed *d = arg;
@@ -818,6 +827,7 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
                                                        .status = on_status,
                                                        .topic = on_topic,
                                                        .word = on_word,
+                                                       .unclaimed = on_unclaimed,
                                                        .lost = on_lost};
     struct distributed *d = calloc(1, sizeof(*d));
     struct cluster_store_options options = {

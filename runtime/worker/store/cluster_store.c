@@ -195,6 +195,9 @@ static void add_step(struct store_request *req, bool read_back)
 
 static void answer_done(struct store_request *req)
 {
+    if (req->privileged && req->err.code == MR_ERR_STATE && req->owner != NULL &&
+        req->owner->events.unclaimed != NULL)
+        req->owner->events.unclaimed(req->owner->arg);
     req->done(req->arg, req->err.code != 0 ? &req->err : NULL);
 }
 
@@ -228,15 +231,22 @@ static char *name_of(const char *name)
     return (char *)(uintptr_t)name; /* borrowed for rendering, which changes nothing */
 }
 
-/* One record, one step. */
+/* One record, one step. Target states and levels of loggers are anybody's to write. */
 static void put(struct cluster_store *store, const struct config_record *rec, bool read_back,
                 cluster_store_done done, void *arg)
 {
     struct store_request *req = config_request(rec->name, CLUSTER_STORE_WRITE_MS, done, arg);
 
+    req->privileged = rec->kind != CONFIG_TARGET && rec->kind != CONFIG_LOGGER;
     add_config(req, rec);
     add_step(req, read_back);
     ask(store, req);
+}
+
+void cluster_store_claim(struct cluster_store *store, bool anew)
+{
+    if (store->thread != NULL)
+        store_thread_claim(store->thread, anew);
 }
 
 void cluster_store_refresh(struct cluster_store *store, int64_t timeout_ms, cluster_store_done done,
@@ -254,6 +264,7 @@ void cluster_store_put_connector(struct cluster_store *store, const char *conn,
 {
     struct store_request *req = config_request(conn, CLUSTER_STORE_WRITE_MS, done, arg);
 
+    req->privileged = true;
     if (initial != NULL)
         add_config(req, &(struct config_record){
                             .kind = CONFIG_TARGET, .name = name_of(conn), .target = *initial});
@@ -268,6 +279,7 @@ void cluster_store_remove_connector(struct cluster_store *store, const char *con
 {
     struct store_request *req = config_request(conn, CLUSTER_STORE_WRITE_MS, done, arg);
 
+    req->privileged = true;
     add_config(req, &(struct config_record){
                         .kind = CONFIG_CONNECTOR, .name = name_of(conn), .tombstone = true});
     add_config(req, &(struct config_record){
@@ -282,6 +294,7 @@ void cluster_store_put_tasks(struct cluster_store *store, const char *conn,
 {
     struct store_request *req = config_request(conn, CLUSTER_STORE_WRITE_MS, done, arg);
 
+    req->privileged = true;
     for (size_t i = 0; i < count; i++)
         add_config(req, &(struct config_record){.kind = CONFIG_TASK,
                                                 .name = name_of(conn),

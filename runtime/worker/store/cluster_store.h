@@ -35,6 +35,7 @@ struct cluster_store_events {
     void (*topic)(void *arg, const char *conn, const char *topic, bool gone);
     /* Another worker said this just now: not read in a replay. After `ready`. */
     void (*word)(void *arg, const struct word *word);
+    void (*unclaimed)(void *arg); /* see cluster_store_claim */
     /* One of Connect's topics is gone for good (deleted, made anew without compaction, damaged): memory goes on to answer, all that needs it
      * is refused with err's text until the worker is started again. Once a topic. */
     void (*lost)(void *arg, const char *topic, const struct mr_error *err);
@@ -57,6 +58,11 @@ const struct status_state *cluster_store_status(const struct cluster_store *stor
  * MR_ERR_TOO_LARGE, MR_ERR_FATAL (topic gone, no rights), MR_ERR_CLOSED. Exactly once, never inside the call that asked
  * (but inside cluster_store_close). */
 typedef void (*cluster_store_done)(void *arg, const struct mr_error *err);
+
+/* This worker leads: the leader's writes are its own from now on, nobody else's any more (exactly.once.source.support=preparing or
+ * enabled; else nothing). anew: it did not lead until now. They fail with MR_ERR_STATE, and `unclaimed` runs, when another worker
+ * has claimed them since, or that is in doubt: claim once more, if it still leads. */
+void cluster_store_claim(struct cluster_store *store, bool anew);
 
 /* Read the config topic to the end it has now: at `done`, cluster_store_config has it all. Java gives
  * worker.sync.timeout.ms for it when a member lags. */

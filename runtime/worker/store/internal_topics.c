@@ -145,6 +145,27 @@ static void set_delivery(const struct props *worker, struct props *producer)
     mr_assert(props_set(producer, "delivery.timeout.ms", text) == 0);
 }
 
+/* Whoever leads writes under one id, so that a leader of before can't any more. */
+static void set_leader(const struct props *worker, struct internal_topic *topic)
+{
+    static const char *const settings[][2] = {
+        {"acks", "all"},
+        {"enable.idempotence", "true"},
+        {"max.in.flight.requests.per.connection", "5"},
+    };
+    const char *support = props_get(worker, "exactly.once.source.support");
+    char *id = NULL;
+
+    topic->fenced = topic->kind == TOPIC_CONFIG && support != NULL &&
+                    (strcasecmp(support, "enabled") == 0 || strcasecmp(support, "preparing") == 0);
+    inherit(worker, CLIENT_PRODUCER, "configs-leader", &topic->leader);
+    force(&topic->leader, settings, sizeof(settings) / sizeof(*settings));
+    set_delivery(worker, &topic->leader);
+    mr_assert(asprintf(&id, "connect-cluster-%s", props_get(worker, "group.id")) > 0 &&
+              props_set(&topic->leader, "transactional.id", id) == 0);
+    free(id);
+}
+
 static void make_clients(const struct props *worker, const struct kind *kind,
                          struct internal_topic *topic)
 {
@@ -164,6 +185,7 @@ static void make_clients(const struct props *worker, const struct kind *kind,
     props_remove(&topic->producer, "transactional.id");
     force(&topic->producer, producer, sizeof(producer) / sizeof(*producer));
     set_delivery(worker, &topic->producer);
+    set_leader(worker, topic);
     if (topic->kind == TOPIC_STATUS) /* a status may be stale by the second try: the loop decides */
         props_set(&topic->producer, "retries", "0");
 }
@@ -249,6 +271,7 @@ void internal_topics_deinit(struct internal_topics *topics)
         props_deinit(&topics->topics[i].settings);
         props_deinit(&topics->topics[i].consumer);
         props_deinit(&topics->topics[i].producer);
+        props_deinit(&topics->topics[i].leader);
     }
     props_deinit(&topics->names);
     props_deinit(&topics->admin);

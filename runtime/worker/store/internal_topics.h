@@ -25,6 +25,8 @@ struct internal_topic {
     struct props settings; /* of the topic, when it is created */
     struct props consumer; /* Java properties of its clients */
     struct props producer;
+    bool fenced;         /* the leader writes in transactions: exactly.once.source.support */
+    struct props leader; /* of the producer for that */
 };
 
 struct internal_topics {

@@ -218,6 +218,38 @@ static void complete(struct store_job *job)
     finish(job, NULL);
 }
 
+/* The whole step is one transaction. */
+static void write_fenced(struct store_job *job)
+{
+    const struct store_request *req = job->req;
+    size_t from = job->step > 0 ? req->steps[job->step - 1].end : 0;
+    size_t count = req->steps[job->step].end - from;
+    struct fenced_write *writes = calloc(count + 1, sizeof(*writes));
+
+    mr_assert(writes != NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct store_write *write = &req->writes[from + i];
+
+        writes[i] =
+            (struct fenced_write){write->key, write->key_len, write->value, write->value_len};
+    }
+    job->unconfirmed++;
+    fenced_writer_write(job->log->writer, writes, count, req->deadline_ms, on_confirmed, job);
+    free(writes);
+}
+
+static int write_step(struct store_job *job, struct mr_error *err)
+{
+    size_t from = job->step > 0 ? job->req->steps[job->step - 1].end : 0;
+
+    if (job->req->task == STORE_OFFSETS_PUT)
+        return write_offsets(job, err);
+    if (!job->req->privileged || job->log->writer == NULL || job->req->steps[job->step].end == from)
+        return write_records(job, err);
+    write_fenced(job);
+    return 0;
+}
+
 static void begin_step(struct store_job *job)
 {
     struct mr_error err = {0};
@@ -232,7 +264,7 @@ static void begin_step(struct store_job *job)
         return;
     }
     job->state = WRITING;
-    rc = job->req->task == STORE_OFFSETS_PUT ? write_offsets(job, &err) : write_records(job, &err);
+    rc = write_step(job, &err);
     job->log->full = rc == MR_ERR_FULL;
     if (rc == MR_ERR_FULL && job->unconfirmed == 0 && topic_log_unconfirmed(job->log->log) > 0)
         job->state = WAITING; /* for what others have appended to be confirmed */
@@ -519,7 +551,17 @@ int store_log_start(struct store_log *log, struct mr_error *err)
     if (log->watch == NULL)
         return err != NULL ? err->code : MR_ERR_IO;
     loop_timer_start(log->loop, &log->later, 0, on_later, log);
-    return 0;
+    if (!log->topic->fenced)
+        return 0;
+    log->writer = fenced_writer_new(
+        &(struct fenced_writer_options){log->loop, log->topic->name, &log->topic->leader}, err);
+    return log->writer != NULL ? 0 : MR_ERR_IO;
+}
+
+void store_log_claim(const struct store_log *log, bool anew)
+{
+    if (log->writer != NULL)
+        fenced_writer_claim(log->writer, anew);
 }
 
 void store_log_ask(struct store_log *log, struct store_request *req)
@@ -578,6 +620,7 @@ void store_log_close(struct store_log *log)
     loop_timer_cancel(&log->later);
     if (log->watch != NULL)
         loop_fd_remove(&log->watch);
+    fenced_writer_free(&log->writer);
     log->loop = NULL; /* reports that still come move nothing */
     topic_log_close(&log->log);
     while (log->first != NULL)

@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "kafka/topic_log.h"
 #include "worker/store/config_records.h"
+#include "worker/store/fenced_writer.h"
 #include "worker/store/internal_topics.h"
 #include "worker/store/offset_records.h"
 #include "worker/store/offset_store.h"
@@ -47,7 +48,8 @@ struct store_request {
     struct store_thread *thread;
     enum internal_topic_kind topic;
     enum store_task task;
-    char *subject; /* NULL: waits for nobody */
+    bool privileged; /* the leader's alone */
+    char *subject;   /* NULL: waits for nobody */
     int64_t deadline_ms;
     struct store_write *writes;
     size_t write_count;
@@ -102,6 +104,7 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
                                       const struct store_thread_events *events, void *arg,
                                       struct mr_error *err);
 void store_thread_ask(struct store_thread *thread, struct store_request *req);
+void store_thread_claim(struct store_thread *thread, bool anew);       /* as cluster_store_claim */
 void store_thread_lease(struct store_thread *thread, int64_t hard_ms); /* as cluster_store_lease */
 /* Wait until deadline_ms for what is under way to be confirmed, then end the thread. No event runs after this. Requests that
  * were not answered are the loop's again, as they are. */
@@ -133,6 +136,7 @@ struct store_log {
     const struct store_log_events *events;
     struct store_thread *thread;
     struct topic_log *log;
+    struct fenced_writer *writer; /* of the leader's writes; NULL: they are as all others */
     int partitions;
     struct loop_fd *watch;
     struct store_job *first; /* oldest first */
@@ -151,6 +155,7 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
 /* Follow it on the loop from now on. */
 int store_log_start(struct store_log *log, struct mr_error *err);
 void store_log_ask(struct store_log *log, struct store_request *req);
+void store_log_claim(const struct store_log *log, bool anew);
 /* ms until offsets are not written any more, 0 since then, -1 no end. Any thread. */
 int64_t store_log_lease_left(const struct store_log *log);
 /* The lease may have ended: offsets that wait are given up then. Gives the ms until it ends, 0 once it has, -1 no end. */

@@ -551,6 +551,21 @@ void store_thread_ask(struct store_thread *thread, struct store_request *req)
     mr_assert(loop_post(thread->own, on_ask, req) == 0);
 }
 
+static void on_claim(void *arg)
+{
+    store_log_claim(&((struct store_thread *)arg)->logs[TOPIC_CONFIG], false);
+}
+
+static void on_claim_anew(void *arg)
+{
+    store_log_claim(&((struct store_thread *)arg)->logs[TOPIC_CONFIG], true);
+}
+
+void store_thread_claim(struct store_thread *thread, bool anew)
+{
+    mr_assert(loop_post(thread->own, anew ? on_claim_anew : on_claim, thread) == 0);
+}
+
 static void on_cut(void *arg)
 {
     struct store_thread *thread = arg;

@@ -38,6 +38,8 @@ static struct cluster {
     void *peer_arg;
     fence_round_done fence_fn; /* of the round under way, NULL none */
     void *fence_arg;
+    int claims; /* of the leader's writes, and of these anew */
+    int claims_anew;
     char trace[64];   /* of the last status */
     int64_t lease_ms; /* of the store */
 } cluster;
@@ -100,6 +102,12 @@ void cluster_store_refresh(struct cluster_store *store, int64_t timeout_ms, clus
     assert_non_null(store);
     note("refresh\n");
     asked(done, arg);
+}
+
+void cluster_store_claim(struct cluster_store *store, bool anew)
+{
+    cluster.claims++;
+    cluster.claims_anew += anew;
 }
 
 const struct word_state *cluster_store_words(const struct cluster_store *store)

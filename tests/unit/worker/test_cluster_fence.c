@@ -189,6 +189,28 @@ static void what_is_no_source_has_nothing_to_fence(void **state)
     assert_int_equal(f->answers, 2);
 }
 
+static void a_new_leader_claims_the_writes_and_one_in_doubt_asks_for_a_round(void **state)
+{
+    (void)state;
+    join(NULL, false);
+    assert_int_equal(cluster.claims, 0);
+    round_ends(&(struct round){.leads = true});
+    assert_int_equal(cluster.claims, 1);
+    assert_int_equal(cluster.claims_anew, 1);
+    pass(0);
+    forget();
+    cluster.store.unclaimed(cluster.store_arg);
+    pass(1000);
+    assert_non_null(strstr(world.journal, "its right to write as the leader is in doubt"));
+    round_ends(&(struct round){.leads = true});
+    assert_int_equal(cluster.claims, 2);
+    assert_int_equal(cluster.claims_anew, 1);
+    round_ends(&(struct round){.leads = false});
+    cluster.store.unclaimed(cluster.store_arg);
+    round_ends(&(struct round){.leads = true});
+    assert_int_equal(cluster.claims_anew, 2);
+}
+
 /* --- a follower ------------------------------------------------------------------------------------------------------ */
 
 static void a_follower_asks_the_leader_signed_and_again_until_it_is_settled(void **state)
@@ -308,6 +330,7 @@ int main(void)
         test(a_set_that_came_during_the_last_read_is_not_recorded),
         test(a_topic_that_cannot_be_read_is_read_again),
         test(what_is_no_source_has_nothing_to_fence),
+        test(a_new_leader_claims_the_writes_and_one_in_doubt_asks_for_a_round),
         test(a_follower_asks_the_leader_signed_and_again_until_it_is_settled),
         test(what_the_leader_refuses_for_good_fails_the_task),
         test(a_follower_sends_other_workers_on),
