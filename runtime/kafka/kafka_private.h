@@ -174,6 +174,21 @@ struct producer {
 /* Before the handle is made: count the ends of transactions that leave. */
 void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf);
 
+/* --- topic_admin.c, for group_offsets.c ------------------------------------------------------------------------- */
+
+struct topic_admin;
+
+rd_kafka_t *topic_admin_client(const struct topic_admin *admin);
+/* A request's own options and queue (which is empty: a late answer to the one before finds nobody), then its answer: NULL with err. */
+rd_kafka_AdminOptions_t *topic_admin_options(struct topic_admin *admin, rd_kafka_admin_op_t op,
+                                             int64_t timeout_ms);
+rd_kafka_queue_t *topic_admin_queue(struct topic_admin *admin);
+rd_kafka_event_t *topic_admin_await(struct topic_admin *admin, int64_t timeout_ms,
+                                    struct mr_error *err);
+/* text: the broker's own words, or NULL. */
+int topic_admin_failed(struct topic_admin *admin, rd_kafka_resp_err_t code, const char *text,
+                       struct mr_error *err);
+
 /* --- consumer.c, consumer_group.c, consumer_parts.c ------------------------------------------------------------- */
 
 struct consumer_topic {

@@ -129,9 +129,8 @@ static int meaning_of(rd_kafka_resp_err_t code)
     return kafka_error_consume(code, "");
 }
 
-/* text: the broker's own words, or NULL. */
-static int failed(struct topic_admin *admin, rd_kafka_resp_err_t code, const char *text,
-                  struct mr_error *err)
+int topic_admin_failed(struct topic_admin *admin, rd_kafka_resp_err_t code, const char *text,
+                       struct mr_error *err)
 {
     if (code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE ||
         code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
@@ -167,8 +166,8 @@ bool topic_admin_cancelled(const struct topic_admin *admin)
     return atomic_load(&admin->cancelled);
 }
 
-static rd_kafka_AdminOptions_t *options_of(struct topic_admin *admin, rd_kafka_admin_op_t op,
-                                           int64_t timeout_ms)
+rd_kafka_AdminOptions_t *topic_admin_options(struct topic_admin *admin, rd_kafka_admin_op_t op,
+                                             int64_t timeout_ms)
 {
     rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(admin->rk, op);
     int ms = timeout_ms > 300000 ? 300000 : timeout_ms < 1 ? 1 : (int)timeout_ms;
@@ -180,23 +179,31 @@ static rd_kafka_AdminOptions_t *options_of(struct topic_admin *admin, rd_kafka_a
     return options;
 }
 
-/* The answer to the admin request that was just sent. One that comes after all is of an earlier
- * request, whose type differs or whose content says so; the queue is drained before each. */
-static rd_kafka_event_t *await(struct topic_admin *admin, int64_t timeout_ms)
+/* The answer to the admin request that was just sent. One that comes after all is of an earlier request, whose type differs or
+ * whose content says so; the queue is drained before each. */
+rd_kafka_event_t *topic_admin_await(struct topic_admin *admin, int64_t timeout_ms,
+                                    struct mr_error *err)
 {
     int64_t until = clock_ms() + timeout_ms + SLICE_MS;
     rd_kafka_event_t *event = NULL;
 
     while (event == NULL && !topic_admin_cancelled(admin) && clock_ms() < until)
         event = rd_kafka_queue_poll(admin->queue, SLICE_MS / 5);
+    if (event == NULL)
+        (void)(topic_admin_cancelled(admin) ? closed(err) : no_answer(admin, err));
     return event;
 }
 
-/* A new queue for each request: a late answer to the one before finds nobody. */
-static void fresh_queue(struct topic_admin *admin)
+rd_kafka_queue_t *topic_admin_queue(struct topic_admin *admin)
 {
     rd_kafka_queue_destroy(admin->queue);
     admin->queue = rd_kafka_queue_new(admin->rk);
+    return admin->queue;
+}
+
+rd_kafka_t *topic_admin_client(const struct topic_admin *admin)
+{
+    return admin->rk;
 }
 
 /* --- creating --------------------------------------------------------------------------------- */
@@ -226,14 +233,15 @@ static int created(struct topic_admin *admin, rd_kafka_event_t *event, struct mr
     size_t count = 0;
 
     if (result == NULL || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return failed(admin, rd_kafka_event_error(event), rd_kafka_event_error_string(event), err);
+        return topic_admin_failed(admin, rd_kafka_event_error(event),
+                                  rd_kafka_event_error_string(event), err);
     topics = rd_kafka_CreateTopics_result_topics(result, &count);
     if (count != 1)
         return mr_fail(err, MR_ERR_RETRY, "an answer about %zu topics", count);
     if (rd_kafka_topic_result_error(topics[0]) == RD_KAFKA_RESP_ERR_NO_ERROR)
         return 0;
-    return failed(admin, rd_kafka_topic_result_error(topics[0]),
-                  rd_kafka_topic_result_error_string(topics[0]), err);
+    return topic_admin_failed(admin, rd_kafka_topic_result_error(topics[0]),
+                              rd_kafka_topic_result_error_string(topics[0]), err);
 }
 
 int topic_admin_create(struct topic_admin *admin, const struct topic_admin_spec *spec,
@@ -242,6 +250,7 @@ int topic_admin_create(struct topic_admin *admin, const struct topic_admin_spec 
     rd_kafka_NewTopic_t *topic;
     rd_kafka_AdminOptions_t *options;
     rd_kafka_event_t *event;
+    struct mr_error why = {0};
     int rc;
 
     if (topic_admin_cancelled(admin))
@@ -249,14 +258,13 @@ int topic_admin_create(struct topic_admin *admin, const struct topic_admin_spec 
     rc = new_topic(spec, &topic, err);
     if (rc != 0)
         return rc;
-    options = options_of(admin, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_ms);
-    fresh_queue(admin);
-    rd_kafka_CreateTopics(admin->rk, &topic, 1, options, admin->queue);
+    options = topic_admin_options(admin, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_ms);
+    rd_kafka_CreateTopics(admin->rk, &topic, 1, options, topic_admin_queue(admin));
     rd_kafka_AdminOptions_destroy(options);
     rd_kafka_NewTopic_destroy(topic);
-    event = await(admin, timeout_ms);
+    event = topic_admin_await(admin, timeout_ms, &why);
     if (event == NULL)
-        return topic_admin_cancelled(admin) ? closed(err) : no_answer(admin, err);
+        return mr_fail(err, why.code, "%s", why.text);
     rc = created(admin, event, err);
     rd_kafka_event_destroy(event);
     return rc;
@@ -289,13 +297,14 @@ static int described(struct topic_admin *admin, rd_kafka_event_t *event, const c
     size_t count = 0;
 
     if (result == NULL || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return failed(admin, rd_kafka_event_error(event), rd_kafka_event_error_string(event), err);
+        return topic_admin_failed(admin, rd_kafka_event_error(event),
+                                  rd_kafka_event_error_string(event), err);
     resources = rd_kafka_DescribeConfigs_result_resources(result, &count);
     if (count != 1)
         return mr_fail(err, MR_ERR_RETRY, "an answer about %zu topics", count);
     if (rd_kafka_ConfigResource_error(resources[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return failed(admin, rd_kafka_ConfigResource_error(resources[0]),
-                      rd_kafka_ConfigResource_error_string(resources[0]), err);
+        return topic_admin_failed(admin, rd_kafka_ConfigResource_error(resources[0]),
+                                  rd_kafka_ConfigResource_error_string(resources[0]), err);
     return pick_setting(resources[0], key, out, size, err);
 }
 
@@ -305,6 +314,7 @@ int topic_admin_setting(struct topic_admin *admin, const char *topic, const char
     rd_kafka_ConfigResource_t *resource;
     rd_kafka_AdminOptions_t *options;
     rd_kafka_event_t *event;
+    struct mr_error why = {0};
     int rc;
 
     if (topic_admin_cancelled(admin))
@@ -312,14 +322,13 @@ int topic_admin_setting(struct topic_admin *admin, const char *topic, const char
     resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
     if (resource == NULL)
         return mr_fail(err, MR_ERR_CONFIG, "\"%.249s\" is no topic's name", topic);
-    options = options_of(admin, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, timeout_ms);
-    fresh_queue(admin);
-    rd_kafka_DescribeConfigs(admin->rk, &resource, 1, options, admin->queue);
+    options = topic_admin_options(admin, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, timeout_ms);
+    rd_kafka_DescribeConfigs(admin->rk, &resource, 1, options, topic_admin_queue(admin));
     rd_kafka_AdminOptions_destroy(options);
     rd_kafka_ConfigResource_destroy(resource);
-    event = await(admin, timeout_ms);
+    event = topic_admin_await(admin, timeout_ms, &why);
     if (event == NULL)
-        return topic_admin_cancelled(admin) ? closed(err) : no_answer(admin, err);
+        return mr_fail(err, why.code, "%s", why.text);
     rc = described(admin, event, key, out, size, err);
     rd_kafka_event_destroy(event);
     return rc;
@@ -335,7 +344,7 @@ static int counted(struct topic_admin *admin, const struct rd_kafka_metadata *me
     if (metadata->topic_cnt != 1)
         return mr_fail(err, MR_ERR_RETRY, "an answer about %d topics", metadata->topic_cnt);
     if (topic->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return failed(admin, topic->err, NULL, err);
+        return topic_admin_failed(admin, topic->err, NULL, err);
     if (topic->partition_cnt <= 0)
         return mr_fail(err, MR_ERR_RETRY, "its partitions are not known yet");
     for (int i = 0; i < topic->partition_cnt; i++)
@@ -355,7 +364,7 @@ static int found(struct topic_admin *admin, const struct rd_kafka_metadata *meta
     (void)count;
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
         return 0;
-    return failed(admin, code, NULL, err);
+    return topic_admin_failed(admin, code, NULL, err);
 }
 
 typedef int (*metadata_reader)(struct topic_admin *admin, const struct rd_kafka_metadata *metadata,
@@ -376,7 +385,8 @@ static int ask_metadata(struct topic_admin *admin, const char *topic, int64_t ti
         code = rd_kafka_metadata(admin->rk, 0, rkt, &metadata, slice);
     rd_kafka_topic_destroy(rkt);
     if (metadata == NULL)
-        return topic_admin_cancelled(admin) ? closed(err) : failed(admin, code, NULL, err);
+        return topic_admin_cancelled(admin) ? closed(err)
+                                            : topic_admin_failed(admin, code, NULL, err);
     rc = read(admin, metadata, count, err);
     rd_kafka_metadata_destroy(metadata);
     return rc;
@@ -410,7 +420,7 @@ static int ended(struct topic_admin *admin, const rd_kafka_topic_partition_list_
 {
     for (int i = 0; i < list->cnt; i++) {
         if (list->elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR)
-            return failed(admin, list->elems[i].err, NULL, err);
+            return topic_admin_failed(admin, list->elems[i].err, NULL, err);
         if (list->elems[i].offset < 0)
             return mr_fail(err, MR_ERR_RETRY, "the end of partition %d is not known",
                            (int)list->elems[i].partition);
@@ -432,7 +442,7 @@ int topic_admin_ends(struct topic_admin *admin, const char *topic, int count, in
         rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(admin->rk, list, slice);
 
         err_clear(&last);
-        rc = code != RD_KAFKA_RESP_ERR_NO_ERROR ? failed(admin, code, NULL, &last)
+        rc = code != RD_KAFKA_RESP_ERR_NO_ERROR ? topic_admin_failed(admin, code, NULL, &last)
                                                 : ended(admin, list, ends, &last);
         rd_kafka_topic_partition_list_destroy(list);
     }
