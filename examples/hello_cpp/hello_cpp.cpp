@@ -64,8 +64,8 @@ const mr_sink hello_cpp_plugin = {
     sizeof(mr_config_key), keys, sizeof(State), nullptr, "Counts words",
     // start, put, flush, interrupt, stop, tasks
     start, put, nullptr, nullptr, stop, nullptr,
-    // put_atomic, open, close, pre_commit
-    false, nullptr, nullptr, nullptr,
+    // put_atomic, open, close, pre_commit, alter_offsets
+    false, nullptr, nullptr, nullptr, nullptr,
 };
 
 } // namespace

@@ -203,9 +203,33 @@ static inline void mr_sink_commit(struct mr_task *task)
     task->host->sink_commit(task);
 }
 
-/* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code
- * when the list is full), then set its keys. What is not set is taken from the connector's
- * configuration. */
+/* --- for alter_offsets ------------------------------------------------------------------------------------------- */
+
+/* A partition of a source, and what its offset is to be: maps of text to text, numbers, booleans or null, as they are stored.
+ * partition  null: none was given
+ * offset     null: it is forgotten
+ * Both live as long as the call they came with. */
+struct mr_offset_change {
+    struct mr_value partition;
+    struct mr_value offset;
+};
+
+struct mr_offset_list {
+    const struct mr_host *host;
+    const char *changes; /* the first struct mr_offset_change */
+    size_t change_size;  /* bytes from one to the next */
+    size_t count;
+};
+
+/* Change i of 0 to count - 1. */
+static inline const struct mr_offset_change *mr_offset_change_at(const struct mr_offset_list *list,
+                                                                 size_t i)
+{
+    return (const struct mr_offset_change *)(const void *)(list->changes + i * list->change_size);
+}
+
+/* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code when the list is
+ * full), then set its keys. What is not set is taken from the connector's configuration. */
 static inline int mr_task_add(const struct mr_task *connector, struct mr_task_list *list)
 {
     return connector->host->task_add(list);

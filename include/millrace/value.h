@@ -202,6 +202,23 @@ static inline struct mr_value mr_item(struct mr_value v, size_t i)
     return v.kind == MR_KIND_LIST && i < v.len ? ((const struct mr_value *)v.u.p)[i] : mr_null();
 }
 
+/* The value of a text key of a MAP; false when there is no such key (its value may be null). */
+static inline bool mr_map_find(struct mr_value v, const char *key, struct mr_value *out)
+{
+    size_t i, len = strlen(key);
+
+    for (i = 0; v.kind == MR_KIND_MAP && i < v.len; i++) {
+        const struct mr_pair *pair = (const struct mr_pair *)v.u.p + i;
+
+        if (pair->key.kind != MR_KIND_STRING || pair->key.len != len ||
+            memcmp(pair->key.u.p, key, len) != 0)
+            continue;
+        *out = pair->value;
+        return true;
+    }
+    return false;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -125,9 +125,51 @@ static void stop(void *self)
 static const char *const source_aliases[] = {
     "org.apache.kafka.connect.file.FileStreamSourceConnector", NULL};
 
+/* Offsets that make no sense can be forgotten, but not made. Whether the file is so long is seen when its task starts. */
+static int check_offset(const struct mr_offset_change *change, struct mr_error *err)
+{
+    struct mr_value position, name;
+    int64_t n = 0;
+
+    if (mr_is_null(change->offset))
+        return MR_OK;
+    if (!mr_map_find(change->offset, "position", &position))
+        return mr_fail(err, MR_ERR_DATA,
+                       "Offset objects should either be null or contain the key 'position'");
+    if (!mr_as_long(position, &n))
+        return mr_fail(err, MR_ERR_DATA,
+                       "The value for the 'position' key in the offset is expected to be a Long "
+                       "value");
+    if (n < 0)
+        return mr_fail(err, MR_ERR_DATA,
+                       "The value for the 'position' key in the offset should be a non-negative "
+                       "value");
+    if (mr_is_null(change->partition))
+        return mr_fail(err, MR_ERR_DATA, "Partition objects cannot be null");
+    if (!mr_map_find(change->partition, "filename", &name))
+        return mr_fail(err, MR_ERR_DATA, "Partition objects should contain the key 'filename'");
+    return MR_OK;
+}
+
+static int alter_offsets(struct mr_task *connector, const struct mr_offset_list *offsets,
+                         struct mr_error *err)
+{
+    const char *path = mr_config_str(connector, "file");
+    int rc = MR_OK;
+
+    if (path == NULL || path[0] == '\0')
+        return mr_fail(err, MR_ERR_STATE,
+                       "Offsets cannot be modified if the 'file' configuration is unspecified. "
+                       "This is because stdin is used for input and offsets are not tracked.");
+    for (size_t i = 0; rc == MR_OK && i < offsets->count; i++)
+        rc = check_offset(mr_offset_change_at(offsets, i), err);
+    return rc;
+}
+
 const struct mr_source file_source_plugin = MR_DESCRIPTOR(
     mr_source, MR_PLUGIN_SOURCE, "FileStreamSource", "4.3.1", .aliases = source_aliases,
     .keys = source_keys, .doc = "Each line of a file as a record",
-    .state_size = sizeof(struct file_source), .start = start, .poll = poll_lines, .stop = stop);
+    .state_size = sizeof(struct file_source), .start = start, .poll = poll_lines, .stop = stop,
+    .alter_offsets = alter_offsets);
 
 MR_MODULE(MR_PLUGIN(file_source), MR_PLUGIN(file_sink))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `millrace check`: a throwaway process that asks transforms and predicates of values which only
- * they can judge, such as regular expressions, in the format of link/check_format.h. Run by
- * worker/supervisor/plugin_check.c while a connector's configuration is validated; it is killed
- * when it takes too long. One thread.
+/* `millrace check`: a throwaway process that asks transforms and predicates of values which only they can judge, such as regular
+ * expressions, and connectors of offsets that a user wants changed, in the format of link/check_format.h. Run by worker/supervisor/plugin_check.c while a connector's configuration
+ * is validated; it is killed when it takes too long. One thread.
  *
  * Plugin code may print, crash or hang: each line is complete before it runs, and the end is
  * _exit. */
 #include "host/host.h"
 
 #include "base/json.h"
+#include "host/check_offsets.h"
 #include "host/task/plugin_stage.h"
 #include "link/check_format.h"
 #include "link/printable.h"
@@ -55,7 +55,14 @@ static void tell_error(int fd, size_t stage, const char *key, struct mr_error *e
                json_pack("{s:i, s:s, s:s}", "stage", (int)stage, "key", key, "error", err->text));
 }
 
-/* --- questions -------------------------------------------------------------------------------- */
+static void tell_refusal(int fd, size_t stage, const char *key, struct mr_error *err)
+{
+    printable_clean(err->text, strlen(err->text));
+    write_line(fd, json_pack("{s:i, s:s, s:s, s:i}", "stage", (int)stage, "key", key, "error",
+                             err->text, "code", (int)err->code));
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------------------ */
 
 /* One member of the array, as its caller wrote it. */
 struct question {
@@ -63,6 +70,7 @@ struct question {
     const char *library, *class_name;
     int64_t kind;
     const json_t *keys;
+    const json_t *offsets; /* of a connector */
     struct props config;
 };
 
@@ -70,9 +78,12 @@ static bool read_question(const json_t *from, size_t stage, struct question *q)
 {
     q->stage = stage;
     q->keys = json_object_get(from, "keys");
+    q->offsets = json_object_get(from, "offsets");
     return json_get_text(from, "library", &q->library) &&
            json_get_text(from, "class", &q->class_name) &&
-           json_get_int(from, "kind", MR_PLUGIN_TRANSFORM, MR_PLUGIN_PREDICATE, &q->kind) &&
+           json_get_int(from, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_PREDICATE, &q->kind) &&
+           (q->kind <= MR_PLUGIN_SINK ? json_is_array(q->offsets)
+                                      : q->kind >= MR_PLUGIN_TRANSFORM) &&
            json_string_value(json_array_get(q->keys, 0)) != NULL &&
            json_to_props(json_object_get(from, "config"), &q->config, NULL) == 0;
 }
@@ -95,6 +106,14 @@ static void ask_keys(int fd, const struct question *q, const struct instance *in
     }
 }
 
+static void ask_offsets(int fd, const struct question *q, struct instance *inst)
+{
+    struct mr_error err = {0};
+
+    if (check_offsets(inst, q->offsets, &err) != MR_OK)
+        tell_refusal(fd, q->stage, json_string_value(json_array_get(q->keys, 0)), &err);
+}
+
 static void ask(int fd, const json_t *from, size_t stage)
 {
     struct question q = {0};
@@ -109,7 +128,10 @@ static void ask(int fd, const json_t *from, size_t stage)
     if (plugin == NULL || instance_init_loose(&inst, plugin, &q.config, &err) != MR_OK) {
         tell_error(fd, stage, json_string_value(json_array_get(q.keys, 0)), &err);
     } else {
-        ask_keys(fd, &q, &inst);
+        if (q.kind <= MR_PLUGIN_SINK)
+            ask_offsets(fd, &q, &inst);
+        else
+            ask_keys(fd, &q, &inst);
         instance_deinit(&inst);
     }
     props_deinit(&q.config);

@@ -118,6 +118,45 @@ static void a_library_that_is_not_there_is_told(void **state)
         0);
 }
 
+#define OFFSETS(class, kind, mood, offsets) \
+    "[{\"library\":\"" PICKY \
+    "\",\"class\":\"" class "\",\"kind\":" kind ",\"config\":{\"mood\":\"" mood \
+                            "\"},\"keys\":[\"offsets\"],\"offsets\":[" offsets "]}]"
+#define REFUSED(text, code) \
+    BEGIN("offsets") \
+    "{\"stage\":0,\"key\":\"offsets\",\"error\":\"" text "\",\"code\":" code "}\n" END
+
+static void a_connector_has_its_say_in_offsets(void **state)
+{
+    (void)state;
+    expect(OFFSETS("PickySource", "1", "good", "[{\"name\":\"a\"},null]"), BEGIN("offsets") END, 0);
+    expect(
+        OFFSETS("PickySource", "1", "tell",
+                "[{\"name\":\"a\"},{\"next\":7}],[null,{\"next\":\"8\"}],[{\"name\":\"b\"},null]"),
+        REFUSED("a=7, ?=-1, b=-1", "-2"), 0);
+    expect(OFFSETS("PickySink", "2", "tell", "[\"t\",3,9],[\"u\",0,-1]"),
+           REFUSED("2, the first t-3=9", "-2"), 0);
+    expect(OFFSETS("PickySource", "1", "deny", ""),
+           REFUSED("alter_offsets failed with UNSUPPORTED and no text", "-5"), 0);
+    expect(OFFSETS("PickySilent", "1", "good", ""), REFUSED("it has no alter_offsets", "-6"), 0);
+    expect(OFFSETS("PickySource", "1", "crash", ""), BEGIN("offsets"), SIGSEGV);
+}
+
+static void offsets_of_another_form_reach_no_connector(void **state)
+{
+    static const char *const bad[] = {"7", "[1,null]", "[null,[]]"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        char question[512];
+
+        snprintf(question, sizeof(question), OFFSETS("PickySource", "1", "tell", "%s"), bad[i]);
+        expect(question, REFUSED("the worker sent offsets of another form", "-15"), 0);
+    }
+    expect(OFFSETS("PickySink", "2", "tell", "[null,0,0]"),
+           REFUSED("the worker sent offsets of another form", "-15"), 0);
+}
+
 static void questions_that_are_none_are_usage(void **state)
 {
     static const char *const bad[] = {
@@ -137,6 +176,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(values_that_are_wrong_count_as_not_set),
         cmocka_unit_test(what_plugin_code_does_is_laid_at_its_key_s_door),
         cmocka_unit_test(a_library_that_is_not_there_is_told),
+        cmocka_unit_test(a_connector_has_its_say_in_offsets),
+        cmocka_unit_test(offsets_of_another_form_reach_no_connector),
         cmocka_unit_test(questions_that_are_none_are_usage),
     };
 
