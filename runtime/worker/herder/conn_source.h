@@ -80,6 +80,8 @@ struct source_parts {
  * sync       done, once all that is known elsewhere is known here: before may_start is asked. NULL: that is so at any time
  * readable   does it know what there is? NULL: always. Until then parts->readable is to come
  * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it serves, as does a NULL function
+ * freshen    read what others have written; then 0, or MR_ERR_STATE with a text for the client while a stop of this connector is not
+ *            through everywhere, or another code. NULL: all is known here at once
  * topic_used a task here sent records to this topic, or was given some of it: kept, unless it is known
  * next_topic for (size_t i = 0; (topic = next_topic(source, name, &i)) != NULL;): the topics that a connector has used
  * forget_topics
@@ -127,6 +129,7 @@ struct conn_source {
     bool (*readable)(const struct conn_source *source);
     const char *(*stage)(const struct conn_source *source);
     const char *(*unwell)(const struct conn_source *source);
+    void (*freshen)(struct conn_source *source, const char *name, connectors_done done, void *arg);
     void (*topic_used)(struct conn_source *source, const char *conn, int task, const char *topic);
     const char *(*next_topic)(const struct conn_source *source, const char *name, size_t *cursor);
     void (*forget_topics)(struct conn_source *source, const char *name);

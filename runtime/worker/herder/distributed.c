@@ -608,6 +608,35 @@ static void on_ready(void *arg, const struct mr_error *err)
 
 /* --- life ------------------------------------------------------------------------------------------------------------- */
 
+static void on_freshened(void *arg, const struct mr_error *err)
+{
+    struct writing *writing = arg;
+    const struct dist_conn *conn = distributed_conn(writing->d, writing->conn);
+    struct mr_error told = {0};
+
+    /* Until the round that took its tasks away is over, one may still run, and commit. */
+    if (err == NULL &&
+        (writing->d->rebalancing || (conn != NULL && (conn->held || conn->stopping))))
+        stale(&told);
+    if (told.code == 0) {
+        on_written(writing, err);
+        return;
+    }
+    writing->done(writing->arg, &told);
+    free(writing->conn);
+    free(writing);
+}
+
+static void on_freshen(struct conn_source *source, const char *name, connectors_done done,
+                       void *arg)
+{
+    struct distributed *d = self_of(source);
+
+    cluster_store_refresh(
+        d->store, d->parts.config->cluster.sync_ms, on_freshened,
+        writing_new(source, name, "Failed to read to end of config topic", done, arg));
+}
+
 /* The topic says what is used, on every worker: a host here tells of it once, and again after it was taken off the list. */
 static void on_topic_used(struct conn_source *source, const char *conn, int task, const char *topic)
 {
@@ -795,6 +824,7 @@ static const struct conn_source table = {
     .readable = on_readable,
     .stage = on_stage,
     .unwell = on_unwell,
+    .freshen = on_freshen,
     .topic_used = on_topic_used,
     .next_topic = on_next_topic,
     .forget_topics = on_forget_topics,

@@ -19,6 +19,7 @@
 #include "worker/herder/start_desk.h"
 #include "worker/herder/conn_source.h"
 #include "worker/herder/judge.h"
+#include "worker/herder/offset_changes.h"
 #include "worker/herder/log_control.h"
 #include "worker/herder/sink_members.h"
 #include "worker/herder/view.h"
@@ -41,6 +42,7 @@ struct herder {
     struct connectors *connectors;
     struct judge *judge;
     struct conn_source *source;
+    struct offset_changes *offsets;
     struct cluster_probe *probe;
     struct map *sink_members; /* "CONN-TASK" → text; sink_members.h */
     char *cluster_id;         /* NULL: not known yet */
@@ -390,6 +392,17 @@ void herder_restart_task(struct herder *herder, const char *conn, int task, herd
         herder->source->restart_task(herder->source, conn, task, on_done,
                                      pending_new(herder, conn, done, arg));
     }
+}
+
+void herder_offsets(struct herder *herder, const char *conn, herder_done done, void *arg)
+{
+    offset_changes_read(herder->offsets, conn, done, arg);
+}
+
+void herder_change_offsets(struct herder *herder, const char *conn, const json_t *entries,
+                           herder_done done, void *arg)
+{
+    offset_changes_apply(herder->offsets, conn, entries, done, arg);
 }
 
 int herder_check_claim(const struct herder *herder, const struct herder_claim *claim,
@@ -910,6 +923,7 @@ struct herder *herder_new(const struct herder_options *options, struct mr_error 
     herder->starts =
         (struct start_desk){herder->loop, herder->sup, herder->source, herder->sink_members};
     herder->judge = judge_new(herder->loop, herder->catalog, herder->config);
+    herder->offsets = offset_changes_new(herder->loop, herder->source, herder->config);
     open_connectors(herder);
     return herder;
 }
@@ -926,8 +940,11 @@ void herder_free(struct herder **herderp)
     cluster_probe_free(&herder->probe);
     judge_free(&herder->judge);
     connectors_free(&herder->connectors);
+    if (herder->offsets != NULL)
+        offset_changes_stop(herder->offsets);
     if (herder->source != NULL)
-        herder->source->free(herder->source); /* its last answers go to hosts */
+        herder->source->free(herder->source); /* its last answers go to hosts, and to these: */
+    offset_changes_free(&herder->offsets);
     supervisor_free(&herder->sup);
     map_free(&herder->sink_members, free);
     free(herder->cluster_id);

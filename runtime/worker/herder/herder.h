@@ -116,6 +116,13 @@ void herder_restart(struct herder *herder, const char *conn, bool include_tasks,
 void herder_restart_task(struct herder *herder, const char *conn, int task, herder_done done,
                          void *arg);
 
+/* Offsets of a connector: body {"offsets": […]}, in any state of it. MR_ERR_NOT_FOUND; MR_ERR_FATAL: they can't be read. */
+void herder_offsets(struct herder *herder, const char *conn, herder_done done, void *arg);
+/* Change some ([[partition, offset], …] as in offset_entries.h, copied), or with NULL forget all. Body {"message": …}. The connector
+ * must be STOPPED; offset_changes.h has all refusals. */
+void herder_change_offsets(struct herder *herder, const char *conn, const json_t *entries,
+                           herder_done done, void *arg);
+
 /* Task configurations that another worker's connector made. May such a call be believed? 0, or the HTTP status to answer with, and
  * why. Headers as they came, NULL where missing. */
 struct herder_claim {

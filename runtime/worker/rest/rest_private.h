@@ -7,6 +7,7 @@
 #include "worker/herder/herder.h"
 #include "worker/rest/entities.h"
 #include "worker/rest/request_json.h"
+#include "worker/rest/request_offsets.h"
 #include "worker/rest/router.h"
 
 /* One request and its answer. Owner: the HTTP thread until it hands the exchange to the loop,
@@ -17,6 +18,7 @@ struct exchange {
     struct router_match match;
     struct request_create
         input;         /* of a ROUTE_CREATE or ROUTE_CONFIG body (then only config is used) */
+    json_t *offsets;   /* of a ROUTE_OFFSETS body: request_offsets.h; NULL none */
     bool input_absent; /* the body was empty or null */
     /* As they came, for another worker; NULL where there is none, or none is needed. Valid until
      * the answer is sent. */
@@ -128,6 +130,9 @@ void res_tasks_status(struct call *call);
 void res_tasks_restart(struct call *call);
 void res_tasks_put(struct call *call);
 void res_tasks_fence(struct call *call);
+void res_offsets_read(struct call *call);
+void res_offsets_alter(struct call *call);
+void res_offsets_reset(struct call *call);
 void res_topics_list(struct call *call);
 void res_topics_reset(struct call *call);
 

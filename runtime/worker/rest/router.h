@@ -25,6 +25,7 @@ enum route_body {
     ROUTE_NO_BODY, /* what is sent is read and dropped */
     ROUTE_CREATE,  /* {"name","config","initial_state"} */
     ROUTE_CONFIG,  /* a map of text */
+    ROUTE_OFFSETS, /* {"offsets"} */
     ROUTE_RAW      /* kept as it is */
 };
 

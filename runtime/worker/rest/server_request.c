@@ -54,6 +54,7 @@ static void request_free(struct request *req)
     release_body(req);
     router_deinit(&req->exchange.target);
     request_json_create_deinit(&req->exchange.input);
+    json_decref(req->exchange.offsets);
     entities_deinit(&req->exchange.answer);
     free(req->raw);
     free(req);
@@ -397,6 +398,9 @@ static void parse_body(struct request *req)
     if (kind == ROUTE_CREATE)
         rc = request_json_create(data, req->body.len, &exchange->input, &exchange->input_absent,
                                  &err);
+    else if (kind == ROUTE_OFFSETS)
+        rc = request_offsets_parse(data, req->body.len, &exchange->offsets, &exchange->input_absent,
+                                   &err);
     else
         rc = request_json_config(data, req->body.len, &exchange->input.config,
                                  &exchange->input_absent, &err);

@@ -568,19 +568,25 @@ void cluster_store_lease(struct cluster_store *store, int64_t hard_ms)
         store_thread_lease(store->thread, hard_ms);
 }
 
-struct offset_store cluster_store_offsets(struct cluster_store *store)
-{
-    return (struct offset_store){store, get_offsets, put_offsets};
-}
-
-void cluster_store_list_offsets(struct cluster_store *store, const char *conn,
-                                offset_store_read_fn fn, void *arg)
+static void list_offsets(void *self, const char *conn, offset_store_read_fn fn, void *arg)
 {
     struct store_request *req = request_new(TOPIC_OFFSETS, conn, READ_MS, arg);
 
     req->answer = answer_read;
     req->read_fn = fn;
-    ask_offsets(store, req, STORE_OFFSETS_LIST, NULL);
+    ask_offsets(self, req, STORE_OFFSETS_LIST, NULL);
+}
+
+struct offset_store cluster_store_offsets(struct cluster_store *store)
+{
+    return (struct offset_store){
+        .self = store, .get = get_offsets, .list = list_offsets, .put = put_offsets};
+}
+
+void cluster_store_list_offsets(struct cluster_store *store, const char *conn,
+                                offset_store_read_fn fn, void *arg)
+{
+    list_offsets(store, conn, fn, arg);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */

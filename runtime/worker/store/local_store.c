@@ -41,7 +41,7 @@ struct request {
     struct request *next;
     bool write;
     char *conn;
-    json_t *body;    /* partitions or entries; then the answer's entries */
+    json_t *body;    /* partitions (null: all) or entries; then the answer's entries */
     char error[512]; /* "" none */
     local_store_read_fn read_fn;
     local_store_written_fn written_fn;
@@ -443,10 +443,25 @@ static void flush(struct local_store *store)
     store->waiting_count = 0;
 }
 
-static void take_read(struct local_store *store, struct request *req)
+static bool find_all(struct local_store *store, const char *conn, json_t *found)
 {
-    json_t *found = json_array(), *partition;
-    bool ok = found != NULL;
+    const char *key;
+    json_t *entry;
+    bool ok = true;
+
+    json_object_foreach(store->offsets, key, entry)
+    {
+        if (strcmp(json_string_value(json_array_get(entry, 0)), conn) == 0)
+            ok = ok && json_array_append_new(found, json_pack("[OO]", json_array_get(entry, 1),
+                                                              json_array_get(entry, 2))) == 0;
+    }
+    return ok;
+}
+
+static bool find_some(struct local_store *store, const struct request *req, json_t *found)
+{
+    json_t *partition;
+    bool ok = true;
     size_t i;
 
     json_array_foreach(req->body, i, partition)
@@ -460,7 +475,15 @@ static void take_read(struct local_store *store, struct request *req)
                                     json_pack("[OO]", partition, json_array_get(entry, 2))) == 0);
         free(key);
     }
-    if (!ok)
+    return ok;
+}
+
+static void take_read(struct local_store *store, struct request *req)
+{
+    json_t *found = json_array();
+
+    if (found == NULL || !(json_is_null(req->body) ? find_all(store, req->conn, found)
+                                                   : find_some(store, req, found)))
         snprintf(req->error, sizeof(req->error), "cannot read offsets: out of memory");
     json_decref(req->body);
     /* The answer must share nothing with what this thread keeps: jansson's values are not for two
@@ -665,6 +688,15 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
             snprintf(req->error, sizeof(req->error), "partition %zu is not an object", i);
     }
     ask(store, req, conn, partitions);
+}
+
+void local_store_list(struct local_store *store, const char *conn, local_store_read_fn fn,
+                      void *arg)
+{
+    struct request *req = request_new(arg);
+
+    req->read_fn = fn;
+    ask(store, req, conn, json_null());
 }
 
 void local_store_put(struct local_store *store, const char *conn, const json_t *entries,

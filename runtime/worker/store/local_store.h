@@ -27,12 +27,14 @@ typedef offset_store_written_fn local_store_written_fn;
  * writes before. Partitions match as values: member order and integer width do not count. */
 void local_store_get(struct local_store *store, const char *conn, const json_t *partitions,
                      local_store_read_fn fn, void *arg);
-/* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old
- * file and says why. */
+/* All of a connector's. */
+void local_store_list(struct local_store *store, const char *conn, local_store_read_fn fn,
+                      void *arg);
+/* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old file and says why. */
 void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
                      local_store_written_fn fn, void *arg);
 
-/* The same two as the herder's offset_desk wants them. */
+/* The same three as the herder's offset_desk wants them. */
 static inline void local_store_get_any(void *self, const char *conn, const json_t *partitions,
                                        offset_store_read_fn fn, void *arg)
 {
@@ -43,9 +45,17 @@ static inline void local_store_put_any(void *self, const char *conn, const json_
 {
     local_store_put(self, conn, entries, fn, arg);
 }
+static inline void local_store_list_any(void *self, const char *conn, offset_store_read_fn fn,
+                                        void *arg)
+{
+    local_store_list(self, conn, fn, arg);
+}
 static inline struct offset_store local_store_offsets(struct local_store *store)
 {
-    return (struct offset_store){store, local_store_get_any, local_store_put_any};
+    return (struct offset_store){.self = store,
+                                 .get = local_store_get_any,
+                                 .list = local_store_list_any,
+                                 .put = local_store_put_any};
 }
 
 /* Pure halves, for tests and the fuzzer. The object's members: canonical key → [connector,

@@ -18,6 +18,8 @@ struct offset_store {
      * before; those unknown are left out. Partitions match as values. */
     void (*get)(void *self, const char *conn, const json_t *partitions, offset_store_read_fn fn,
                 void *arg);
+    /* All stored offsets of a connector: [[partition, offset]]. */
+    void (*list)(void *self, const char *conn, offset_store_read_fn fn, void *arg);
     /* Store [[partition, offset|null]], in order; answered when durable. null removes. */
     void (*put)(void *self, const char *conn, const json_t *entries, offset_store_written_fn fn,
                 void *arg);

@@ -27,14 +27,19 @@ void check_answers_deinit(struct check_answers *a)
     a->key = NULL;
 }
 
-static void add_problem(struct check_answers *a, const char *member, const char *text)
+/* code: 0 none. */
+static void add_problem(struct check_answers *a, const char *member, const char *text, int64_t code)
 {
     const json_t *first = json_object_get(json_array_get(a->question, 0), "keys");
     const char *key = a->key != NULL ? a->key : json_string_value(json_array_get(first, 0));
 
-    json_array_append_new(a->problems, json_pack("{s:I, s:s, s:s}", "stage",
-                                                 (json_int_t)(a->stage >= 0 ? a->stage : 0), "key",
-                                                 key, member, text));
+    json_t *problem =
+        json_pack("{s:I, s:s, s:s}", "stage", (json_int_t)(a->stage >= 0 ? a->stage : 0), "key",
+                  key, member, text);
+
+    if (code != 0 && problem != NULL)
+        json_object_set_new(problem, "code", json_integer(code));
+    json_array_append_new(a->problems, problem);
 }
 
 static bool was_asked(const struct check_answers *a, int64_t stage, const char *key)
@@ -55,7 +60,7 @@ static bool was_asked(const struct check_answers *a, int64_t stage, const char *
 static bool take_object(struct check_answers *a, const json_t *line)
 {
     const char *key, *error = NULL;
-    int64_t stage;
+    int64_t stage, code = 0;
 
     if (a->ended)
         return false;
@@ -67,7 +72,8 @@ static bool take_object(struct check_answers *a, const json_t *line)
     if (json_get_text(line, "error", &error)) {
         if (stage != a->stage || a->key == NULL || strcmp(a->key, key) != 0)
             return false;
-        add_problem(a, "error", error);
+        (void)json_get_int(line, "code", INT32_MIN, -1, &code);
+        add_problem(a, "error", error, code);
         return true;
     }
     free(a->key);
@@ -100,7 +106,7 @@ void check_answers_broken(struct check_answers *a, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    add_problem(a, "broken", text);
+    add_problem(a, "broken", text, 0);
 }
 
 bool check_answers_take(struct check_answers *a, const void *bytes, size_t len)

@@ -205,6 +205,29 @@ bool herder_set_logger(struct herder *herder, const char *name, const char *leve
     return true;
 }
 
+void herder_offsets(struct herder *herder, const char *conn, herder_done done, void *arg)
+{
+    struct herder_answer answer = {.body = json_pack("{s:[]}", "offsets")};
+
+    if (herder_fake_has(conn))
+        done(arg, &answer);
+    else
+        herder_fake_fail(done, arg, MR_ERR_NOT_FOUND, "Connector x not found");
+    json_decref((json_t *)(uintptr_t)answer.body);
+}
+
+void herder_change_offsets(struct herder *herder, const char *conn, const json_t *entries,
+                           herder_done done, void *arg)
+{
+    struct herder_answer answer = {.body = json_pack("{s:s}", "message", "done")};
+    char *text = entries != NULL ? json_text(entries) : strdup("all");
+
+    herder_fake_note(herder, "offsets of %s: %s; ", conn, text);
+    done(arg, &answer);
+    free(text);
+    json_decref((json_t *)(uintptr_t)answer.body);
+}
+
 json_t *herder_topics(struct herder *herder, const char *conn, struct mr_error *err)
 {
     if (strcmp(conn, "b") != 0)

@@ -5,6 +5,7 @@
 #define TESTS_HERDER_WORLD_H
 
 #include "base/loop.h"
+#include "worker/herder/sink_offsets.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/store/local_store.h"
 #include "worker/supervisor/catalog.h"
@@ -56,6 +57,8 @@ static struct world {
     json_t *question; /* of a class that judges its values; NULL: none is asked */
     plugin_check_done check_done;
     void *check_arg;
+    sink_offsets_done group_done; /* of what Kafka is asked about a group; NULL: nothing is */
+    void *group_arg;
 } world;
 
 static MR_PRINTF(1, 2)
@@ -340,6 +343,46 @@ void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, con
     note("fenced %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
 }
 
+/* --- offsets ------------------------------------------------------------------------------------------------------------ */
+
+struct sink_offsets *sink_offsets_new(struct loop *loop, int64_t timeout_ms)
+{
+    return (struct sink_offsets *)&world;
+}
+
+/* Kafka's answer to what is asked of a group now. */
+static void group_answers(const struct group_offset *list, size_t count, int code)
+{
+    sink_offsets_done done = world.group_done;
+    struct mr_error err = {.code = code, .text = "Kafka says no"};
+
+    assert_non_null(done);
+    world.group_done = NULL;
+    done(world.group_arg, list, count, code != 0 ? &err : NULL);
+}
+
+void sink_offsets_free(struct sink_offsets **so)
+{
+    if (world.group_done != NULL)
+        group_answers(NULL, 0, MR_ERR_CLOSED);
+    *so = NULL;
+}
+
+void sink_offsets_ask(struct sink_offsets *so, const struct sink_offsets_job *job,
+                      sink_offsets_done done, void *arg)
+{
+    static const char *const acts[] = {"list", "change", "drop"};
+
+    assert_null(world.group_done);
+    note("%s %s by %s:", acts[job->act], job->group, props_get(job->client, "client.id"));
+    for (size_t i = 0; i < job->count; i++)
+        note(" %s-%d=%d", job->changes[i].topic, (int)job->changes[i].partition,
+             (int)job->changes[i].offset);
+    note("\n");
+    world.group_done = done;
+    world.group_arg = arg;
+}
+
 /* --- store, Kafka, plugins ----------------------------------------------------------------------------------------------- */
 
 struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err)
@@ -358,6 +401,14 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
                      local_store_read_fn fn, void *arg)
 {
     note("get %s\n", conn);
+    world.read_fn = fn;
+    world.store_arg = arg;
+}
+
+void local_store_list(struct local_store *store, const char *conn, local_store_read_fn fn,
+                      void *arg)
+{
+    note("list %s\n", conn);
     world.read_fn = fn;
     world.store_arg = arg;
 }

@@ -545,6 +545,65 @@ static void a_deleted_connector_keeps_its_state_until_its_tasks_have_none(void *
     assert_null(herder_status(f->herder, "c"));
 }
 
+/* --- offsets ---------------------------------------------------------------------------------------------------------------------- */
+
+static void change_offsets(struct fixture *f)
+{
+    json_t *entries = json_pack("[[{s:i}, n]]", "a", 1);
+
+    f->answers = 0;
+    herder_change_offsets(f->herder, "c", entries, on_answer, f);
+    json_decref(entries);
+}
+
+static void offsets_are_the_leader_s_to_change(void **state)
+{
+    struct fixture *f = *state;
+
+    create("c");
+    record("target-state-c", "{\"state\":\"PAUSED\",\"state.v2\":\"STOPPED\"}");
+    join(NULL, false);
+    change_offsets(f);
+    assert_string_equal(f->elsewhere, "http://leader:1/");
+    expect("");
+}
+
+static void offsets_wait_for_what_others_wrote_and_for_the_round_of_a_stop(void **state)
+{
+    static const char stale[] = "Cannot complete request momentarily due to stale configuration "
+                                "(typically caused by a concurrent config change)";
+    struct fixture *f = *state;
+
+    create("c");
+    join("c:-1", true);
+    commit("c", 0);
+    record("target-state-c", "{\"state\":\"PAUSED\",\"state.v2\":\"STOPPED\"}");
+    forget();
+    change_offsets(f);
+    expect("refresh\n");
+    answer(0); /* but the round that takes its tasks away is still to come */
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->code, MR_ERR_STATE);
+    assert_string_equal(f->text, stale);
+    round_ends(&(struct round){.leads = true});
+    forget();
+    change_offsets(f);
+    record("target-state-c", "{\"state\":\"STARTED\",\"state.v2\":\"STARTED\"}");
+    answer(0);
+    assert_int_equal(f->code, MR_ERR_CONFIG); /* as was read meanwhile */
+    record("target-state-c", "{\"state\":\"PAUSED\",\"state.v2\":\"STOPPED\"}");
+    change_offsets(f);
+    answer(MR_ERR_TIMEOUT);
+    assert_int_equal(f->code, MR_ERR_FATAL);
+    change_offsets(f);
+    answer(0);
+    assert_int_equal(f->answers, 0);
+    assert_non_null(world.question);
+    cluster.member.rebalancing(cluster.member_arg);
+    change_offsets(f);
+    assert_string_equal(f->text, stale);
+}
+
 /* --- topics ----------------------------------------------------------------------------------------------------------------------- */
 
 /* A record of the status topic about a topic that c uses was read. */
@@ -908,6 +967,8 @@ int main(void)
         test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),
         test(a_leader_tidies_states_of_what_is_no_more),
         test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),
+        test(offsets_are_the_leader_s_to_change),
+        test(offsets_wait_for_what_others_wrote_and_for_the_round_of_a_stop),
         test(a_topic_is_written_once_and_told_anew_after_a_reset),
         test(topics_of_what_is_deleted_are_not_written),
         test(the_leader_writes_what_is_new_and_nothing_else),

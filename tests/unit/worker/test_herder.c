@@ -1670,6 +1670,296 @@ static void any_order_of_requests_and_events_answers_each_request_once(void **st
     }
 }
 
+/* --- offsets ----------------------------------------------------------------------------------------------------------------- */
+
+#define NOT_STOPPED \
+    "Connectors must be in the STOPPED state before their offsets can be modified. This can be " \
+    "done for the specified connector by issuing a 'PUT' request to the '/connectors/c/stop' " \
+    "endpoint"
+
+static void change(struct fixture *f, const char *entries)
+{
+    json_t *list = entries != NULL ? json_loads(entries, 0, NULL) : NULL;
+
+    forget_answers(f);
+    herder_change_offsets(f->herder, "c", list, on_answer, &f->last);
+    json_decref(list);
+}
+
+/* The answer to a change or a read: body, or code and text. */
+static void assert_body(struct fixture *f, const char *want)
+{
+    char *text = json_text(f->last.body);
+
+    assert_answered(f, 1, 0);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+static void assert_refused(struct fixture *f, int code, const char *text)
+{
+    assert_answered(f, 1, code);
+    assert_string_equal(f->last.text, text);
+}
+
+static void stop_source(struct fixture *f)
+{
+    run_source(f, "c", 1);
+    target(f, "c", TARGET_STOPPED);
+    pass(0);
+    task_says("c", 0, STATE_UNASSIGNED, NULL);
+    says("c", STATE_STOPPED, NULL);
+    forget_answers(f);
+    world.journal[0] = '\0';
+}
+
+static void stopped_sink(struct fixture *f)
+{
+    put_to(f, &f->last, "c", TARGET_STOPPED, true, "connector.class", "Snk", "topics", "t", NULL);
+    pass(0);
+    says("c", STATE_STOPPED, NULL);
+    assert_answered(f, 1, 0);
+    forget_answers(f);
+    world.journal[0] = '\0';
+}
+
+/* What the connector's code was asked with. */
+static void assert_asked(const char *member, const char *want)
+{
+    char *text;
+
+    assert_non_null(world.question);
+    text = json_dumps(json_object_get(json_array_get(world.question, 0), member),
+                      JSON_COMPACT | JSON_ENCODE_ANY);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+static void code_says(const char *problem)
+{
+    json_t *problems = json_loads(problem, 0, NULL);
+
+    assert_non_null(problems);
+    check_answers(problems);
+    json_decref(problems);
+}
+
+static void offsets_of_a_source_are_read_in_any_state(void **state)
+{
+    struct fixture *f = *state;
+
+    herder_offsets(f->herder, "c", on_answer, &f->last);
+    assert_refused(f, MR_ERR_NOT_FOUND, "Connector c not found");
+    forget_answers(f);
+    run_source(f, "c", 1);
+    herder_offsets(f->herder, "c", on_answer, &f->last);
+    expect("list c\n");
+    world.read_fn(world.store_arg, json_pack("[[{s:s}, {s:i}]]", "file", "x", "p", 4), NULL);
+    assert_body(f, "{\"offsets\":[{\"partition\":{\"file\":\"x\"},\"offset\":{\"p\":4}}]}");
+    forget_answers(f);
+    herder_offsets(f->herder, "c", on_answer, &f->last);
+    world.read_fn(world.store_arg, NULL, "the disk is gone");
+    assert_refused(f, MR_ERR_FATAL, "Failed to retrieve offsets for source connector c");
+}
+
+static void offsets_change_only_where_nothing_runs(void **state)
+{
+    struct fixture *f = *state;
+
+    change(f, "[[null,null]]");
+    assert_refused(f, MR_ERR_NOT_FOUND, "Connector c not found");
+    forget_answers(f);
+    run_source(f, "c", 1);
+    change(f, "[[null,null]]");
+    assert_refused(f, MR_ERR_CONFIG, NOT_STOPPED);
+    change(f, NULL);
+    assert_refused(f, MR_ERR_CONFIG, NOT_STOPPED);
+    target(f, "c", TARGET_PAUSED);
+    change(f, NULL);
+    assert_refused(f, MR_ERR_CONFIG, NOT_STOPPED);
+    assert_null(world.question);
+}
+
+static void a_source_s_offsets_are_stored_once_its_code_agrees(void **state)
+{
+    struct fixture *f = *state;
+
+    stop_source(f);
+    change(f, "[[{\"file\":\"x\"},{\"p\":4}],[null,null]]");
+    assert_asked("offsets", "[[{\"file\":\"x\"},{\"p\":4}],[null,null]]");
+    assert_asked("library", "\"/p/src.so\"");
+    expect("");
+    code_says("[]");
+    expect("put c\n");
+    assert_int_equal(f->last.count, 0);
+    world.written_fn(world.store_arg, NULL);
+    assert_body(f,
+                "{\"message\":\"The offsets for this connector have been altered successfully\"}");
+    change(f, "[[{},{\"p\":4}]]");
+    code_says("[]");
+    world.written_fn(world.store_arg, "the disk is full");
+    assert_refused(f, MR_ERR_FATAL, "Failed to modify offsets for source connector c");
+}
+
+static void a_reset_of_a_source_forgets_all_that_is_stored(void **state)
+{
+    struct fixture *f = *state;
+
+    stop_source(f);
+    change(f, NULL);
+    expect("list c\n");
+    world.read_fn(world.store_arg, json_pack("[[{s:i}, {s:i}]]", "a", 1, "p", 4), NULL);
+    assert_asked("offsets", "[[{\"a\":1},null]]");
+    code_says("[{\"stage\":0,\"key\":\"offsets\",\"error\":\"none\",\"code\":-6}]");
+    expect("put c\n");
+    world.written_fn(world.store_arg, NULL);
+    assert_body(f, "{\"message\":\"The Connect framework-managed offsets for this connector have "
+                   "been reset successfully. However, if this connector manages offsets "
+                   "externally, they will need to be manually reset in the system that the "
+                   "connector uses.\"}");
+    change(f, NULL);
+    world.read_fn(world.store_arg, json_array(), NULL);
+    code_says("[]");
+    assert_answered(f, 1, 0); /* there was nothing to write */
+}
+
+static void what_a_connector_refuses_is_not_stored(void **state)
+{
+    struct fixture *f = *state;
+
+    stop_source(f);
+    change(f, "[[{},{\"p\":4}]]");
+    code_says("[{\"error\":\"p must be odd\",\"code\":-2}]");
+    assert_refused(f, MR_ERR_FATAL, "p must be odd");
+    change(f, "[[{},{\"p\":4}]]");
+    code_says("[{\"error\":\"x\",\"code\":-5}]");
+    assert_refused(f, MR_ERR_FATAL,
+                   "Failed to modify offsets for connector c because it doesn't support external "
+                   "modification of offsets");
+    change(f, "[[{},{\"p\":4}]]");
+    code_says("[{\"broken\":\"its class took longer than 20 s\"}]");
+    assert_refused(f, MR_ERR_FATAL,
+                   "Failed to modify offsets for connector c: its class took longer than 20 s");
+    change(f, "[[{},{\"p\":[]}]]");
+    assert_refused(f, MR_ERR_DATA,
+                   "Offsets may only contain primitive types as values, but field p contains "
+                   "ARRAY");
+    assert_null(world.question);
+    expect("");
+}
+
+static void a_connector_that_is_resumed_meanwhile_keeps_its_offsets(void **state)
+{
+    struct fixture *f = *state;
+
+    stop_source(f);
+    change(f, "[[{},{\"p\":4}]]");
+    target(f, "c", TARGET_STARTED);
+    world.journal[0] = '\0';
+    forget_answers(f);
+    code_says("[]");
+    assert_refused(f, MR_ERR_CONFIG, NOT_STOPPED);
+    assert_null(strstr(world.journal, "put"));
+}
+
+#define T0 "{\"kafka_topic\":\"t\",\"kafka_partition\":0}"
+
+static void offsets_of_a_sink_are_its_group_s(void **state)
+{
+    const struct group_offset committed = {(char *)(uintptr_t) "t", 0, 9};
+    struct fixture *f = *state;
+
+    stopped_sink(f);
+    herder_offsets(f->herder, "c", on_answer, &f->last);
+    expect("list connect-c by connector-worker-adminclient-c:\n");
+    group_answers(&committed, 1, 0);
+    assert_body(f, "{\"offsets\":[{\"partition\":{\"kafka_partition\":0,\"kafka_topic\":\"t\"},"
+                   "\"offset\":{\"kafka_offset\":9}}]}");
+    forget_answers(f);
+    herder_offsets(f->herder, "c", on_answer, &f->last);
+    group_answers(NULL, 0, MR_ERR_RETRY);
+    assert_refused(f, MR_ERR_FATAL,
+                   "Failed to retrieve consumer group offsets for sink connector c");
+    world.journal[0] = '\0';
+    change(f, "[[" T0
+              ",{\"kafka_offset\":\"5\"}],[{\"kafka_topic\":\"t\",\"kafka_partition\":1},null]]");
+    assert_asked("offsets", "[[\"t\",0,5],[\"t\",1,-1]]");
+    code_says("[]");
+    expect("change connect-c by connector-worker-adminclient-c: t-0=5 t-1=-1\n");
+    group_answers(NULL, 0, 0);
+    assert_body(f,
+                "{\"message\":\"The offsets for this connector have been altered successfully\"}");
+    change(f, NULL);
+    expect("list connect-c by connector-worker-adminclient-c:\n");
+    group_answers(&committed, 1, 0);
+    assert_asked("offsets", "[[\"t\",0,-1]]");
+    code_says("[]");
+    expect("drop connect-c by connector-worker-adminclient-c:\n");
+    group_answers(NULL, 0, 0);
+    assert_body(f, "{\"message\":\"The offsets for this connector have been reset successfully\"}");
+}
+
+static void a_sink_s_offsets_that_can_not_be_changed_are_told_as_connect_does(void **state)
+{
+    struct fixture *f = *state;
+
+    stopped_sink(f);
+    change(f, "[[" T0 ",{}]]");
+    assert_refused(f, MR_ERR_CONFIG,
+                   "The offset for a sink connector should either be null or "
+                   "contain the key 'kafka_offset'");
+    change(f, "[[" T0 ",{\"kafka_offset\":-1}]]");
+    assert_refused(f, MR_ERR_FATAL, "Failed to modify offsets for sink connector c");
+    change(f, "[[" T0 ",null]]");
+    code_says("[]");
+    group_answers(NULL, 0, MR_ERR_NOT_FOUND);
+    assert_refused(f, MR_ERR_FATAL, "Failed to alter consumer group offsets for connector c");
+    change(f, "[[" T0 ",null]]");
+    code_says("[]");
+    group_answers(NULL, 0, MR_ERR_STATE);
+    assert_refused(f, MR_ERR_FATAL,
+                   "Failed to alter consumer group offsets for connector c either because its "
+                   "tasks haven't stopped completely yet or the connector was resumed before the "
+                   "request to alter its offsets could be successfully completed. If the connector "
+                   "is in a stopped state, this operation can be safely retried. If it doesn't "
+                   "eventually succeed, the Connect cluster may need to be restarted to get rid of "
+                   "the zombie sink tasks.");
+    change(f, NULL);
+    group_answers(NULL, 0, 0);
+    code_says("[]");
+    group_answers(NULL, 0, MR_ERR_IO);
+    assert_refused(f, MR_ERR_FATAL, "Failed to reset consumer group offsets for connector c");
+}
+
+static void a_sink_s_own_settings_name_group_and_client(void **state)
+{
+    struct fixture *f = *state;
+
+    put_to(f, &f->last, "c", TARGET_STOPPED, true, "connector.class", "Snk", "topics", "t",
+           "consumer.override.group.id", "mine", "admin.override.client.id", "me", NULL);
+    pass(0);
+    says("c", STATE_STOPPED, NULL);
+    world.journal[0] = '\0';
+    forget_answers(f);
+    herder_offsets(f->herder, "c", on_answer, &f->last);
+    expect("list mine by me:\n");
+    group_answers(NULL, 0, 0);
+    assert_body(f, "{\"offsets\":[]}");
+}
+
+static void what_waits_for_offsets_is_answered_when_the_worker_ends(void **state)
+{
+    struct fixture *f = *state;
+
+    stopped_sink(f);
+    change(f, "[[" T0 ",null]]");
+    herder_offsets(f->herder, "c", on_answer, &f->other);
+    herder_free(&f->herder);
+    assert_answered(f, 1, MR_ERR_CLOSED);
+    assert_int_equal(f->other.count, 1);
+    assert_int_equal(f->other.code, MR_ERR_CLOSED);
+}
+
 /* --- topics ------------------------------------------------------------------------------------------------------------------ */
 
 static void assert_topics(struct fixture *f, const char *want)
@@ -1792,6 +2082,16 @@ int main(void)
         herder_test(readiness_waits_for_the_command_line_and_for_kafka),
         herder_test(plugins_are_listed_in_connects_order),
         herder_test(a_trace_of_any_bytes_can_be_shown),
+        herder_test(offsets_of_a_source_are_read_in_any_state),
+        herder_test(offsets_change_only_where_nothing_runs),
+        herder_test(a_source_s_offsets_are_stored_once_its_code_agrees),
+        herder_test(a_reset_of_a_source_forgets_all_that_is_stored),
+        herder_test(what_a_connector_refuses_is_not_stored),
+        herder_test(a_connector_that_is_resumed_meanwhile_keeps_its_offsets),
+        herder_test(offsets_of_a_sink_are_its_group_s),
+        herder_test(a_sink_s_offsets_that_can_not_be_changed_are_told_as_connect_does),
+        herder_test(a_sink_s_own_settings_name_group_and_client),
+        herder_test(what_waits_for_offsets_is_answered_when_the_worker_ends),
         herder_test(topics_that_are_used_are_known_until_they_are_reset_or_the_connector_goes),
         herder_test(topics_are_not_kept_and_not_reset_where_the_worker_says_so),
         cmocka_unit_test_setup_teardown(without_restarts_a_crash_fails_at_once,

@@ -353,6 +353,36 @@ static void reads_answer_from_the_herder(void **state)
            "[{\"class\":\"converter\"}]");
 }
 
+static void offsets_are_read_changed_and_reset(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(ask(f, "GET", "/connectors/a/offsets", NULL), 200, "{\"offsets\":[]}");
+    expect_error(ask(f, "GET", "/connectors/x/offsets", NULL), 404, "Connector x not found");
+    expect(ask(f, "PATCH", "/connectors/a/offsets",
+               "{\"offsets\":[{\"partition\":{\"p\":1},\"offset\":null}]}"),
+           200, "{\"message\":\"done\"}");
+    expect(ask(f, "DELETE", "/connectors/a/offsets", NULL), 200, "{\"message\":\"done\"}");
+    assert_string_equal(f->herder.log, "offsets of a: [[{\"p\":1},null]]; offsets of a: all; ");
+}
+
+static void offsets_of_no_form_are_refused_before_anybody_is_asked(void **state)
+{
+    static const char none[] = "Partitions / offsets need to be provided for an alter offsets "
+                               "request";
+    struct fixture *f = *state;
+
+    expect_error(ask(f, "PATCH", "/connectors/a/offsets", "{}"), 400, none);
+    expect_error(ask(f, "PATCH", "/connectors/a/offsets", "{\"offsets\":null}"), 400, none);
+    expect_error(ask(f, "PATCH", "/connectors/a/offsets", "null"), 400,
+                 "The request body must be a JSON object with the member 'offsets'");
+    expect_error(ask(f, "PATCH", "/connectors/a/offsets", "{\"offsets\":[5]}"), 400,
+                 "Entry 0 of 'offsets' must be a JSON object");
+    expect_error(ask_with(f, "PATCH", "/connectors/a/offsets", "", "{}"), 415,
+                 "HTTP 415 Unsupported Media Type");
+    assert_string_equal(f->herder.log, "");
+}
+
 static void topics_are_listed_and_reset_unless_the_worker_keeps_none(void **state)
 {
     struct fixture *f = *state;
@@ -1438,6 +1468,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         REST_TEST(reads_answer_from_the_herder),
+        REST_TEST(offsets_are_read_changed_and_reset),
+        REST_TEST(offsets_of_no_form_are_refused_before_anybody_is_asked),
         REST_TEST(topics_are_listed_and_reset_unless_the_worker_keeps_none),
         REST_TEST(plugins_tell_their_keys_and_judge_configurations),
         REST_TEST(loggers_are_read_and_set),
