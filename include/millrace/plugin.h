@@ -73,13 +73,16 @@ struct mr_plugin {
  * stop       once, last, whenever start was called, also if it failed
  * tasks      the tasks' configurations, at most max, by mr_task_add; NULL = one task
  * alter_offsets
- *            a user wants offsets changed, or forgotten, while the connector is stopped: refuse what can't be (the text goes to the
- *            user), and change what is kept elsewhere. Only after MR_OK are the stored ones changed; the same may come again.
- *            MR_ERR_UNSUPPORTED: not for this connector. NULL = the stored ones are changed, and the user is told that others are not
+ *            a user wants offsets changed, or forgotten, while the connector is stopped: refuse
+ *            what can't be (the text goes to the user), and change what is kept elsewhere. Only
+ *            after MR_OK are the stored ones changed; the same may come again. MR_ERR_UNSUPPORTED:
+ *            not for this connector. NULL = the stored ones are changed, and the user is told that
+ *            others are not
  *
- * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time until stop is called;
- * tasks on the connector's own; alter_offsets in a process of its own, for at most 20 s. Blocking is allowed everywhere but in
- * interrupt. Spec: org.apache.kafka.connect.source.SourceConnector, SourceTask. */
+ * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time
+ * until stop is called; tasks on the connector's own; alter_offsets in a process of its own, for at
+ * most 20 s. Blocking is allowed everywhere but in interrupt.
+ * Spec: org.apache.kafka.connect.source.SourceConnector, SourceTask. */
 struct mr_source {
     MR_PLUGIN_HEAD
     int (*start)(void *self, struct mr_task *task, struct mr_error *err);
@@ -100,14 +103,18 @@ struct mr_source {
  *            and no offset of the batch is committed; but see put_atomic
  * flush      make durable what put took: offsets are committed only after it returned MR_OK
  * tasks      NULL = tasks.max tasks, each with the connector's configuration
- * open       partitions came: where reading of each begins (-1: by auto.offset.reset); mr_sink_seek changes that
- * close      partitions went, after the last flush or pre_commit for them, before their offsets are committed; lost: the group
- *            gave them away already, nothing of them is committed any more. At the end of the task for all that are left
- * pre_commit in place of flush, for sinks that write behind: offsets says where each partition may be committed, from what put
- *            took. Lower an offset to what is durable, -1: not now. MR_ERR_RETRY: nothing is committed now
- * put_atomic a put that fails has had no effect, on self neither. Then a batch that fails with MR_ERR_DATA, where
- *            errors.tolerance=all and a dead-letter topic are set, comes again in ever smaller parts, until the guilty
- *            record stands alone: that one becomes a dead letter, all others are put
+ * open       partitions came: where reading of each begins (-1: by auto.offset.reset); mr_sink_seek
+ *            changes that
+ * close      partitions went, after the last flush or pre_commit for them, before their offsets are
+ *            committed; lost: the group gave them away already, nothing of them is committed any
+ *            more. At the end of the task for all that are left
+ * pre_commit in place of flush, for sinks that write behind: offsets says where each partition may
+ *            be committed, from what put took. Lower an offset to what is durable, -1: not now.
+ *            MR_ERR_RETRY: nothing is committed now
+ * put_atomic a put that fails has had no effect, on self neither. Then a batch that fails with
+ *            MR_ERR_DATA, where errors.tolerance=all and a dead-letter topic are set, comes again
+ *            in ever smaller parts, until the guilty record stands alone: that one becomes a dead
+ *            letter, all others are put
  * alter_offsets
  *            as for sources; offsets as they are to be committed, -1: forgotten
  *

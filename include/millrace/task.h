@@ -203,9 +203,10 @@ static inline void mr_sink_commit(struct mr_task *task)
     task->host->sink_commit(task);
 }
 
-/* --- for alter_offsets ------------------------------------------------------------------------------------------- */
+/* --- for alter_offsets ------------------------------------------------------------------------ */
 
-/* A partition of a source, and what its offset is to be: maps of text to text, numbers, booleans or null, as they are stored.
+/* A partition of a source, and what its offset is to be: maps of text to text, numbers, booleans or
+ * null, as they are stored.
  * partition  null: none was given
  * offset     null: it is forgotten
  * Both live as long as the call they came with. */
@@ -228,8 +229,9 @@ static inline const struct mr_offset_change *mr_offset_change_at(const struct mr
     return (const struct mr_offset_change *)(const void *)(list->changes + i * list->change_size);
 }
 
-/* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code when the list is
- * full), then set its keys. What is not set is taken from the connector's configuration. */
+/* In a `.tasks` slot: start the next task's configuration (its number, from 0, or a negative code
+ * when the list is full), then set its keys. What is not set is taken from the connector's
+ * configuration. */
 static inline int mr_task_add(const struct mr_task *connector, struct mr_task_list *list)
 {
     return connector->host->task_add(list);

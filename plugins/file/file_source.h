@@ -58,7 +58,8 @@ bool file_source_full(const struct file_source *s, const struct mr_batch *out);
 int file_tail_poll(struct file_source *s, struct mr_batch *out, struct mr_error *err);
 void file_tail_close(struct file_tail *tail);
 
-/* file_stream.c: the same for a stream. It can't be read twice, so lines go out before what failed behind them is said. */
+/* file_stream.c: the same for a stream. It can't be read twice, so lines go out before what failed
+ * behind them is said. */
 int file_stream_poll(struct file_source *s, struct mr_batch *out, struct mr_error *err);
 void file_stream_close(struct file_stream *stream);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `millrace check`: a throwaway process that asks transforms and predicates of values which only they can judge, such as regular
- * expressions, and connectors of offsets that a user wants changed, in the format of link/check_format.h. Run by worker/supervisor/plugin_check.c while a connector's configuration
- * is validated; it is killed when it takes too long. One thread.
+/* `millrace check`: a throwaway process that asks transforms and predicates of values which only
+ * they can judge, such as regular expressions, and connectors of offsets that a user wants changed,
+ * in the format of link/check_format.h. Run by worker/supervisor/plugin_check.c while a connector's
+ * configuration is validated; it is killed when it takes too long. One thread.
  *
  * Plugin code may print, crash or hang: each line is complete before it runs, and the end is
  * _exit. */
@@ -62,7 +63,7 @@ static void tell_refusal(int fd, size_t stage, const char *key, struct mr_error 
                              err->text, "code", (int)err->code));
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------ */
+/* --- questions -------------------------------------------------------------------------------- */
 
 /* One member of the array, as its caller wrote it. */
 struct question {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the worker's JSON to what the slot alter_offsets takes, and the slot's call. Partitions and offsets become maps that borrow
- * their texts from the JSON; integers are 64 bits wide, as Connect has them after they were stored. One thread, in `millrace
- * check`, where a plugin may crash or hang; memory is freed by the end of the process. Spec: {Source,Sink}Connector.alterOffsets. */
+/* From the worker's JSON to what the slot alter_offsets takes, and the slot's call. Partitions and
+ * offsets become maps that borrow their texts from the JSON; integers are 64 bits wide, as Connect
+ * has them after they were stored. One thread, in `millrace check`, where a plugin may crash or
+ * hang; memory is freed by the end of the process. Spec: {Source,Sink}Connector.alterOffsets. */
 #include "host/check_offsets.h"
 
 #include <limits.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Committed offsets of a group, by librdkafka's admin requests, over the client of a topic_admin. A request that goes to a
- * coordinator which is just moving is sent again until time is over.
+/* Committed offsets of a group, by librdkafka's admin requests, over the client of a topic_admin. A
+ * request that goes to a coordinator which is just moving is sent again until time is over.
  *
- * Brokers take a commit of several partitions by halves, and removing is another request than committing. So a change looks first
- * whether all partitions are there, notes what is committed now, removes, commits, and where that breaks off puts back what it had
- * changed. Called by the worker for GET, PATCH and DELETE of a sink's offsets, on a thread made for that. */
+ * Brokers take a commit of several partitions by halves, and removing is another request than
+ * committing. So a change looks first whether all partitions are there, notes what is committed
+ * now, removes, commits, and where that breaks off puts back what it had changed. Called by the
+ * worker for GET, PATCH and DELETE of a sink's offsets, on a thread made for that. */
 #include "kafka/group_offsets.h"
 
 #include "base/clock.h"
@@ -31,7 +32,7 @@ static int64_t left_ms(const struct act *act)
     return left > 0 ? left : 0;
 }
 
-/* --- answers -------------------------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static bool has_members(rd_kafka_resp_err_t code)
 {
@@ -88,7 +89,7 @@ static int judge_group(struct act *act, const rd_kafka_group_result_t **groups, 
     return 0;
 }
 
-/* --- requests --------------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 struct request {
     rd_kafka_admin_op_t op;
@@ -257,7 +258,7 @@ static int ask_delete(struct act *act, const parts_t *parts, struct mr_error *er
                NULL, err);
 }
 
-/* --- listing ---------------------------------------------------------------------------------------------------------------- */
+/* --- listing ---------------------------------------------------------------------------------- */
 
 void group_offsets_free(struct group_offset *list, size_t count)
 {
@@ -289,7 +290,7 @@ int group_offsets_list(struct topic_admin *admin, const char *group, int64_t tim
     return 0;
 }
 
-/* --- changing --------------------------------------------------------------------------------------------------------------- */
+/* --- changing --------------------------------------------------------------------------------- */
 
 static int check_part(struct act *act, const struct group_offset *change, struct mr_error *err)
 {

@@ -179,8 +179,8 @@ rd_kafka_AdminOptions_t *topic_admin_options(struct topic_admin *admin, rd_kafka
     return options;
 }
 
-/* The answer to the admin request that was just sent. One that comes after all is of an earlier request, whose type differs or
- * whose content says so; the queue is drained before each. */
+/* The answer to the admin request that was just sent. One that comes after all is of an earlier
+ * request, whose type differs or whose content says so; the queue is drained before each. */
 rd_kafka_event_t *topic_admin_await(struct topic_admin *admin, int64_t timeout_ms,
                                     struct mr_error *err)
 {

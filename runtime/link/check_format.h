@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `millrace check` is asked and answers: values of transforms and predicates, and changed offsets of connectors, that only their
- * own code can judge.
- * Written by worker/supervisor/plugin_check.c and host/check.c.
+/* What `millrace check` is asked and answers: values of transforms and predicates, and changed
+ * offsets of connectors, that only their own code can judge. Written by
+ * worker/supervisor/plugin_check.c and host/check.c.
  *
  * The question stands in a file that is its descriptor 0, as one JSON array:
  *
  *   [{"library": PATH, "class": TEXT, "kind": enum mr_plugin_kind, "config": {OWN KEY: TEXT, …},
  *   "keys": [OWN KEY, …]}, …]
  *
- * For a connector there is one key, which is only a name, and "offsets": [[partition, offset or null], …] of a source (objects, a
- * partition may be null), [[topic, partition, offset or -1], …] of a sink.
+ * For a connector there is one key, which is only a name, and "offsets": [[partition, offset or
+ * null], …] of a source (objects, a partition may be null), [[topic, partition, offset or -1], …]
+ * of a sink.
  *
- * class is the descriptor's own name, config has no prefix and may have members that are wrong, which count as not set. Other
- * members are left alone. The answer goes to descriptor 1, a line of JSON each:
+ * class is the descriptor's own name, config has no prefix and may have members that are wrong,
+ * which count as not set. Other members are left alone. The answer goes to descriptor 1, a line of
+ * JSON each:
  *
  *   {"stage": N, "key": KEY}                  before the class N of the array is asked of KEY: what crashes or hangs is in there
  *   {"stage": N, "key": KEY, "error": TEXT}   it said no; of a connector also "code": enum mr_code, MR_ERR_NOT_FOUND: it has no say

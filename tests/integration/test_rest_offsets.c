@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offsets and topics of connectors by REST, judged by Kafka itself: groups and records are read by a client of its own. What Java
- * answers to the same requests is test_rest_golden.c's. */
+/* Offsets and topics of connectors by REST, judged by Kafka itself: groups and records are read by
+ * a client of its own. What Java answers to the same requests is test_rest_golden.c's. */
 #include "support/kafka_run.h"
 #include "support/rest_answer.h"
 #include "support/scratch.h"
@@ -59,7 +59,7 @@ static void assert_committed(const struct worker_run *w, const char *group, cons
     assert_int_equal(topic_committed(w->servers, group, topic, 1), second);
 }
 
-/* --- sinks ------------------------------------------------------------------------------------------------------------------- */
+/* --- sinks ------------------------------------------------------------------------------------ */
 
 static void a_sink_s_offsets_change_all_together_or_not_at_all(void **state)
 {
@@ -135,7 +135,7 @@ static void a_client_that_can_not_be_made_is_told(void **state)
                         "Failed to retrieve consumer group offsets for sink connector lost");
 }
 
-/* --- sources ----------------------------------------------------------------------------------------------------------------- */
+/* --- sources ---------------------------------------------------------------------------------- */
 
 static void a_source_goes_on_from_where_its_offsets_were_set(void **state)
 {
@@ -189,7 +189,7 @@ static void what_a_plugin_says_or_does_not_say_comes_in_time(void **state)
                            "altered successfully. However,"));
 }
 
-/* --- a cluster ----------------------------------------------------------------------------------------------------------------- */
+/* --- a cluster -------------------------------------------------------------------------------- */
 
 static const struct topic_record *find(struct topic_records records, const char *key)
 {

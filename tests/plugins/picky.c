@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform, a predicate and connectors whose check or alter_offsets does what their value says: for tests of what becomes of a worker
- * that asks plugin code. Records pass untouched; the connectors have none. */
+/* A transform, a predicate and connectors whose check or alter_offsets does what their value says:
+ * for tests of what becomes of a worker that asks plugin code. Records pass untouched; the
+ * connectors have none. */
 #include <millrace/plugin.h>
 
 #include <signal.h>

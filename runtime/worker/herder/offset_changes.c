@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request about offsets, from the herder to whoever keeps them and back. A change goes through these steps, and at any of them may
- * be refused; up to the last nothing was done:
+/* One request about offsets, from the herder to whoever keeps them and back. A change goes through
+ * these steps, and at any of them may be refused; up to the last nothing was done:
  *
- *   who ─► freshen ─► is it STOPPED? ─► entries: judged, or for a reset: listed ─► the connector's own code (millrace check)
- *                                                                                      │ is it STOPPED still?
- *                     message ◄───────────── store, or Kafka's group ◄── producers fenced ◄┘
+ *   who ─► freshen ─► is it STOPPED? ─► entries: judged, or for a reset: listed
+ *                                                  │
+ *                             the connector's own code (millrace check)
+ *                                                  │ is it STOPPED still?
+ *      message ◄─ store, or Kafka's group ◄─ producers fenced (exactly-once)
  *
- * Each step comes back as an event; an errand owns what it needs, and is answered exactly once. Loop thread only. */
+ * Each step comes back as an event; an errand owns what it needs, and is answered exactly once.
+ * Loop thread only. */
 #define LOGGER "worker.herder"
 #include "worker/herder/offset_changes.h"
 
@@ -47,7 +50,7 @@ struct errand {
     size_t part_count;
 };
 
-/* --- answers -------------------------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void end(struct errand *errand, const struct herder_answer *answer)
 {
@@ -75,7 +78,8 @@ void refuse(struct errand *errand, int code, const char *fmt, ...)
     refuse_with(errand, &err);
 }
 
-/* The client reads Connect's sentence, the log has the reason. What is only about this worker goes through as it is. */
+/* The client reads Connect's sentence, the log has the reason. What is only about this worker goes
+ * through as it is. */
 static void fail(struct errand *errand, int code, const char *sentence, const char *why)
 {
     if (code == MR_ERR_CLOSED || code == MR_ERR_FULL) {
@@ -124,7 +128,7 @@ static struct errand *errand_new(struct offset_changes *oc, const char *conn, he
     return errand;
 }
 
-/* --- what is known of the connector --------------------------------------------------------------------------------------- */
+/* --- what is known of the connector ----------------------------------------------------------- */
 
 /* The worker ends: refused. */
 static bool is_over(struct errand *errand)
@@ -173,7 +177,7 @@ static bool find_stopped(struct errand *errand, struct source_conn *out)
     return false;
 }
 
-/* --- a sink's group --------------------------------------------------------------------------------------------------------- */
+/* --- a sink's group --------------------------------------------------------------------------- */
 
 static int layer(const struct errand *errand, const struct source_conn *conn, enum client_kind kind,
                  const char *key, const char *value, struct props *out)
@@ -197,7 +201,8 @@ static int layer(const struct errand *errand, const struct source_conn *conn, en
     return rc;
 }
 
-/* As its tasks have it: connect-NAME, unless the worker's or the connector's settings say otherwise. */
+/* As its tasks have it: connect-NAME, unless the worker's or the connector's settings say
+ * otherwise. */
 static int group_of(const struct errand *errand, const struct source_conn *conn, char *out,
                     size_t size)
 {
@@ -240,7 +245,7 @@ static void ask_group(struct errand *errand, const struct source_conn *conn,
     props_deinit(&client);
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void show(struct errand *errand, const json_t *entries)
 {
@@ -303,7 +308,7 @@ void offset_changes_read(struct offset_changes *oc, const char *conn, herder_don
         oc->source->offsets.list(oc->source->offsets.self, conn, on_source_read, errand);
 }
 
-/* --- changing: the last step ------------------------------------------------------------------------------------------------ */
+/* --- changing: the last step ------------------------------------------------------------------ */
 
 static void on_stored(void *arg, const char *error)
 {
@@ -379,7 +384,8 @@ static void on_fenced(void *arg, const struct mr_error *err)
         write_source(errand);
 }
 
-/* A task that hangs somewhere may still commit a transaction, with offsets from before the change. */
+/* A task that hangs somewhere may still commit a transaction, with offsets from before the
+ * change. */
 static void fence(struct errand *errand)
 {
     struct conn_source *source = errand->oc->source;
@@ -407,7 +413,7 @@ static void apply(struct errand *errand)
         succeed(errand);
 }
 
-/* --- changing: the connector's own code -------------------------------------------------------------------------------------- */
+/* --- changing: the connector's own code ------------------------------------------------------- */
 
 static void on_asked(void *arg, const json_t *problems)
 {
@@ -470,7 +476,7 @@ static void ask_plugin(struct errand *errand)
         plugin_check_ask(errand->oc->check, question, on_asked, errand);
 }
 
-/* --- changing: what is to change ----------------------------------------------------------------------------------------------- */
+/* --- changing: what is to change -------------------------------------------------------------- */
 
 static void on_source_listed(void *arg, json_t *entries, const char *error)
 {
@@ -538,7 +544,7 @@ static void judge_entries(struct errand *errand)
         ask_plugin(errand);
 }
 
-/* --- changing: the first steps --------------------------------------------------------------------------------------------------- */
+/* --- changing: the first steps ---------------------------------------------------------------- */
 
 /* Is it for this worker to do, now? false: answered. */
 static bool is_ours(struct errand *errand)
@@ -599,7 +605,7 @@ void offset_changes_apply(struct offset_changes *oc, const char *conn, const jso
         begin(errand);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct offset_changes *offset_changes_new(struct loop *loop, struct conn_source *source,
                                           const struct worker_config *config)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges and translates the offsets of PATCH /connectors/X/offsets, with the Java worker's texts, and makes the body of GET. Values
- * that are wrong are shown as Java prints them. Called by offset_changes.c. Pure. */
+/* Judges and translates the offsets of PATCH /connectors/X/offsets, with the Java worker's texts,
+ * and makes the body of GET. Values that are wrong are shown as Java prints them. Called by
+ * offset_changes.c. Pure. */
 #include "worker/herder/offset_entries.h"
 
 #include "base/map.h"
@@ -13,7 +14,7 @@
 
 #define SHOWN_MAX 512
 
-/* --- a source's ------------------------------------------------------------------------------------------------------------- */
+/* --- a source's ------------------------------------------------------------------------------- */
 
 static bool is_big(const json_t *value)
 {
@@ -65,7 +66,7 @@ int offset_entries_check(const json_t *entries, struct mr_error *err)
     return rc;
 }
 
-/* --- as Java prints it -------------------------------------------------------------------------------------------------------- */
+/* --- as Java prints it ------------------------------------------------------------------------ */
 
 static void print(struct buf *out, const json_t *value);
 
@@ -143,7 +144,7 @@ static bool read_number(const char *text, int64_t min, int64_t max, int64_t *out
     return true;
 }
 
-/* --- a sink's ----------------------------------------------------------------------------------------------------------------- */
+/* --- a sink's --------------------------------------------------------------------------------- */
 
 static int wrong(struct mr_error *err, const char *text)
 {

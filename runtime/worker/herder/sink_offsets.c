@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs about the offsets of consumer groups. A job has its own client, with the connector's settings, and its own thread, so that one
- * cluster that does not answer holds up nobody else's question; how many run and wait is bounded.
+/* Jobs about the offsets of consumer groups. A job has its own client, with the connector's
+ * settings, and its own thread, so that one cluster that does not answer holds up nobody else's
+ * question; how many run and wait is bounded.
  *
  *   sink_offsets_ask ─► WAITING ─► RUNNING (its thread: client, requests) ─ loop_post ─► done
  *
- * A thread shares with the loop only `client`, under the lock, by which it is called off. Everything else is the thread's while it
- * runs, and the loop's before and after. */
+ * A thread shares with the loop only `client`, under the lock, by which it is called off.
+ * Everything else is the thread's while it runs, and the loop's before and after. */
 #include "worker/herder/sink_offsets.h"
 
 #include "base/clock.h"
@@ -50,7 +51,7 @@ struct sink_offsets {
 
 static void run_next(struct sink_offsets *so);
 
-/* --- the thread ----------------------------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 /* Nothing to tell: what has no effect was told when the connector was created. */
 static void no_remark(void *arg, const char *key, const char *text)
@@ -103,7 +104,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* --- jobs ----------------------------------------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
 static void job_free(struct job *job)
 {
@@ -232,7 +233,7 @@ void sink_offsets_ask(struct sink_offsets *so, const struct sink_offsets_job *fr
     run_next(so);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct sink_offsets *sink_offsets_new(struct loop *loop, int64_t timeout_ms)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Committed offsets of sinks' consumer groups, asked of Kafka and changed there, each on a thread of its own since a broker may not
- * answer. Owner: the worker's loop. */
+/* Committed offsets of sinks' consumer groups, asked of Kafka and changed there, each on a thread
+ * of its own since a broker may not answer. Owner: the worker's loop. */
 #ifndef WORKER_SINK_OFFSETS_H
 #define WORKER_SINK_OFFSETS_H
 
@@ -20,8 +20,9 @@ struct sink_offsets_job {
     size_t count;
 };
 
-/* list: what is committed, of SINK_OFFSETS_LIST; borrowed. err: as in kafka/group_offsets.h, or MR_ERR_CONFIG (settings of the
- * client), MR_ERR_FULL (too many wait), MR_ERR_TIMEOUT (they waited too long), MR_ERR_CLOSED. */
+/* list: what is committed, of SINK_OFFSETS_LIST; borrowed. err: as in kafka/group_offsets.h, or
+ * MR_ERR_CONFIG (settings of the client), MR_ERR_FULL (too many wait), MR_ERR_TIMEOUT (they waited
+ * too long), MR_ERR_CLOSED. */
 typedef void (*sink_offsets_done)(void *arg, const struct group_offset *list, size_t count,
                                   const struct mr_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the offsets of a request with jansson, which has no integers beyond 64 bits: these are put into a mark first, so that what they
- * stand in can be refused as Java refuses it. Called by the HTTP threads with bytes of clients. Pure. */
+/* Reads the offsets of a request with jansson, which has no integers beyond 64 bits: these are put
+ * into a mark first, so that what they stand in can be refused as Java refuses it. Called by the
+ * HTTP threads with bytes of clients. Pure. */
 #include "worker/rest/request_offsets.h"
 
 #include "base/map.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- integers beyond 64 bits ------------------------------------------------------------------------------------------------- */
+/* --- integers beyond 64 bits ------------------------------------------------------------------ */
 
 /* Behind the string that begins at `at`. */
 static const char *skip_string(const char *at, const char *end)
@@ -70,7 +71,7 @@ static int mark_large(const char *data, size_t len, struct buf *out)
     return out->failed ? MR_ERR_NOMEM : 0;
 }
 
-/* --- the document --------------------------------------------------------------------------------------------------------------- */
+/* --- the document ----------------------------------------------------------------------------- */
 
 static int wrong(struct mr_error *err, const char *fmt, size_t i)
 {

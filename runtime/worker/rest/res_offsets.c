@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /connectors/{c}/offsets: read, changed and forgotten by the herder, who comes back when the store, Kafka or the connector's own code
- * has answered. Run on the worker's loop. Spec: KIP-875; ConnectorsResource.{get,alter,reset}ConnectorOffsets. */
+/* /connectors/{c}/offsets: read, changed and forgotten by the herder, who comes back when the
+ * store, Kafka or the connector's own code has answered. Run on the worker's loop. Spec: KIP-875;
+ * ConnectorsResource.{get,alter,reset}ConnectorOffsets. */
 #include "worker/rest/rest_private.h"
 
 static void answered(void *arg, const struct herder_answer *answer)

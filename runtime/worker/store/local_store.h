@@ -30,7 +30,8 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
 /* All of a connector's. */
 void local_store_list(struct local_store *store, const char *conn, local_store_read_fn fn,
                       void *arg);
-/* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old file and says why. */
+/* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old
+ * file and says why. */
 void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
                      local_store_written_fn fn, void *arg);
 

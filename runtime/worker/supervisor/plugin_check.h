@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks plugin code about values of a configuration, or about offsets, in a process that is gone afterwards. Loop thread. */
+/* Asks plugin code about values of a configuration, or about offsets, in a process that is gone
+ * afterwards. Loop thread. */
 #ifndef WORKER_PLUGIN_CHECK_H
 #define WORKER_PLUGIN_CHECK_H
 
@@ -8,8 +9,9 @@
 
 struct plugin_check;
 
-/* problems: [{"stage": N, "key": KEY, "error": TEXT, "code"?: enum mr_code} or {…, "broken": how the process ended}, …], borrowed; KEY is one that was
- * asked. NULL: called off by plugin_check_free. */
+/* problems: [{"stage": N, "key": KEY, "error": TEXT, "code"?: enum mr_code} or {…, "broken": how
+ * the process ended}, …], borrowed; KEY is one that was asked. NULL: called off by
+ * plugin_check_free. */
 typedef void (*plugin_check_done)(void *arg, const json_t *problems);
 
 /* exe: binary to run as `exe check`, borrowed. patience_ms: for one question as a whole; what takes
