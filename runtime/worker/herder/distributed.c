@@ -630,11 +630,11 @@ static void on_freshened(void *arg, const struct mr_error *err)
 static void on_freshen(struct conn_source *source, const char *name, connectors_done done,
                        void *arg)
 {
-    struct distributed *d = self_of(source);
-
-    cluster_store_refresh(
-        d->store, d->parts.config->cluster.sync_ms, on_freshened,
-        writing_new(source, name, "Failed to read to end of config topic", done, arg));
+    cluster_store_refresh(self_of(source)->store, CLUSTER_STORE_WRITE_MS, on_freshened,
+                          writing_new(source, name,
+                                      "Failed to read to end of config topic before modifying "
+                                      "connector offsets",
+                                      done, arg));
 }
 
 /* The topic says what is used, on every worker: a host here tells of it once, and again after it was taken off the list. */

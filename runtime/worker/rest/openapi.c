@@ -85,8 +85,9 @@ static json_t *content_of(json_t *schema)
 
 static void set_body(json_t *operation, enum route_body body)
 {
-    static const char *const schemas[] = {
-        [ROUTE_CREATE] = "CreateConnectorRequest", [ROUTE_CONFIG] = "Config"};
+    static const char *const schemas[] = {[ROUTE_CREATE] = "CreateConnectorRequest",
+                                          [ROUTE_CONFIG] = "Config",
+                                          [ROUTE_OFFSETS] = "ConnectorOffsets"};
     json_t *schema;
 
     if (body == ROUTE_NO_BODY)
@@ -172,11 +173,22 @@ static json_t *paths_of(const struct route *routes, size_t count)
     return paths;
 }
 
+static json_t *offsets_schema(void)
+{
+    json_t *map = json_pack("{s:s, s:b}", "type", "object", "nullable", 1);
+    json_t *entry = json_pack("{s:s, s:b, s:{s:O, s:O}}", "type", "object", "additionalProperties",
+                              0, "properties", "partition", map, "offset", map);
+
+    json_decref(map);
+    return json_pack("{s:s, s:b, s:{s:{s:s, s:o}}}", "type", "object", "additionalProperties", 0,
+                     "properties", "offsets", "type", "array", "items", entry);
+}
+
 static json_t *schemas(void)
 {
     return json_pack(
         "{s:{s:s, s:{s:{s:s}, s:{s:s, s:b}}}, s:{s:s, s:{s:s, s:b}}, s:{s:s, s:[s, s], s:b, "
-        "s:{s:{s:s}, s:o, s:{s:s, s:[s, s, s]}}}}",
+        "s:{s:{s:s}, s:o, s:{s:s, s:[s, s, s]}}}, s:o}",
         /* Error */
         "Error", "type", "object", "properties", "error_code", "type", "integer", "message", "type",
         "string", "nullable", 1,
@@ -186,7 +198,7 @@ static json_t *schemas(void)
         "CreateConnectorRequest", "type", "object", "required", "name", "config",
         "additionalProperties", 0, "properties", "name", "type", "string", "config",
         reference("Config"), "initial_state", "type", "string", "enum", "RUNNING", "PAUSED",
-        "STOPPED");
+        "STOPPED", "ConnectorOffsets", offsets_schema());
 }
 
 json_t *openapi_document(const struct route *routes, size_t count, const char *version)
