@@ -188,6 +188,7 @@ static void begin_round(struct dist_conn *conn, const struct config_conn *config
     struct distributed *d = conn->d;
     struct fence_order order = {.worker = &d->parts.config->props,
                                 .connector = config->config,
+                                .providers = d->parts.config->providers,
                                 .group = d->parts.config->cluster.group_id,
                                 .conn = conn->name,
                                 .count = config->task_count_record};

@@ -32,6 +32,7 @@ struct fence_round {
     void *arg;
     /* The thread's until it has posted. */
     struct props settings;
+    struct providers *providers;
     char *prefix; /* of the ids */
     char *conn;
     int count;
@@ -42,6 +43,7 @@ static void destroy(struct fence_round *round)
 {
     pthread_mutex_destroy(&round->lock);
     props_deinit(&round->settings);
+    providers_free(&round->providers);
     free(round->prefix);
     free(round->conn);
     free(round);
@@ -69,10 +71,24 @@ static bool is_called_off(struct fence_round *round)
     return off;
 }
 
+/* References may lead to files, so they are followed here. */
+static struct wire_call *make_client(struct fence_round *round)
+{
+    const struct provider_job resolve = {.in = &round->settings};
+    struct wire_call *call;
+    struct props settings;
+
+    if (providers_resolve(round->providers, &resolve, &settings, &round->err) != 0)
+        return NULL;
+    call = wire_call_new(&settings, &round->err);
+    props_deinit(&settings);
+    return call;
+}
+
 static int fence_all(struct fence_round *round)
 {
     int64_t until_ms = clock_ms() + ROUND_MS;
-    struct wire_call *call = wire_call_new(&round->settings, &round->err);
+    struct wire_call *call = make_client(round);
     struct mr_error why = {0};
     int rc = call != NULL ? 0 : round->err.code;
     char *id = NULL;
@@ -161,6 +177,7 @@ struct fence_round *fence_round_new(struct loop *loop, const struct fence_order 
     round->done = done;
     round->arg = arg;
     round->count = order->count;
+    round->providers = providers_ref(order->providers);
     round->conn = strdup(order->conn);
     mr_assert(round->conn != NULL &&
               asprintf(&round->prefix, "%s-%s-", order->group, order->conn) > 0 &&

@@ -7,13 +7,14 @@
 #define WORKER_FENCE_ROUND_H
 
 #include "base/loop.h"
-#include "base/props.h"
+#include "base/provider.h"
 
 struct fence_round;
 
 struct fence_order {
-    const struct props *worker;    /* copied */
-    const struct props *connector; /* copied */
+    const struct props *worker;        /* copied */
+    const struct props *connector;     /* copied */
+    const struct providers *providers; /* of what it refers to; kept */
     const char *group;
     const char *conn;
     int count;

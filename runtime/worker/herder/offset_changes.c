@@ -238,6 +238,7 @@ static void ask_group(struct errand *errand, const struct source_conn *conn,
     } else {
         job.group = group;
         job.client = &client;
+        job.providers = errand->oc->config->providers;
         job.changes = errand->parts;
         job.count = act == SINK_OFFSETS_CHANGE ? errand->part_count : 0;
         sink_offsets_ask(errand->oc->sinks, &job, done, errand);

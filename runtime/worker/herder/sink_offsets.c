@@ -26,6 +26,7 @@ struct job {
     enum sink_offsets_act act;
     char *group;
     struct props client;
+    struct providers *providers;
     struct group_offset *changes;
     size_t change_count;
     int64_t until_ms;
@@ -88,10 +89,24 @@ static void act(struct job *job, struct topic_admin *admin)
 
 static void answer(void *arg);
 
+/* References may lead to files, so they are followed here. */
+static struct topic_admin *make_client(struct job *job)
+{
+    const struct provider_job resolve = {.in = &job->client};
+    struct topic_admin *admin;
+    struct props client;
+
+    if (providers_resolve(job->providers, &resolve, &client, &job->err) != 0)
+        return NULL;
+    admin = topic_admin_new(&client, no_remark, NULL, &job->err);
+    props_deinit(&client);
+    return admin;
+}
+
 static void *run(void *arg)
 {
     struct job *job = arg;
-    struct topic_admin *admin = topic_admin_new(&job->client, no_remark, NULL, &job->err);
+    struct topic_admin *admin = make_client(job);
 
     pthread_setname_np(pthread_self(), "sink-offsets");
     if (admin != NULL) {
@@ -111,6 +126,7 @@ static void job_free(struct job *job)
     group_offsets_free(job->changes, job->change_count);
     group_offsets_free(job->list, job->list_count);
     props_deinit(&job->client);
+    providers_free(&job->providers);
     pthread_mutex_destroy(&job->lock);
     free(job->group);
     free(job);
@@ -197,6 +213,7 @@ static struct job *job_new(struct sink_offsets *so, const struct sink_offsets_jo
     job->act = from->act;
     job->until_ms = clock_ms() + so->timeout_ms;
     job->group = strdup(from->group);
+    job->providers = providers_ref(from->providers);
     mr_assert(job->group != NULL && props_copy(&job->client, from->client) == 0);
     job->changes = calloc(from->count + 1, sizeof(*job->changes));
     mr_assert(job->changes != NULL);

@@ -5,6 +5,7 @@
 #define WORKER_SINK_OFFSETS_H
 
 #include "base/loop.h"
+#include "base/provider.h"
 #include "kafka/group_offsets.h"
 
 struct sink_offsets;
@@ -16,6 +17,7 @@ struct sink_offsets_job {
     enum sink_offsets_act act;
     const char *group;
     const struct props *client;
+    const struct providers *providers; /* of what client refers to; kept */
     const struct group_offset *changes;
     size_t count;
 };
