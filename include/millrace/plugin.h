@@ -78,6 +78,10 @@ struct mr_plugin {
  *            after MR_OK are the stored ones changed; the same may come again. MR_ERR_UNSUPPORTED:
  *            not for this connector. NULL = the stored ones are changed, and the user is told that
  *            others are not
+ * exactly_once
+ *            do its offsets say all that it takes to go on, after any crash, with nothing lost and
+ *            nothing doubled? NULL = not said; "" = yes; else the name of the key that must be set
+ *            for that. For configurations with exactly.once.support=required
  *
  * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time
  * until stop is called; tasks on the connector's own; alter_offsets in a process of its own, for at
@@ -94,6 +98,7 @@ struct mr_source {
                  struct mr_error *err);
     int (*alter_offsets)(struct mr_task *connector, const struct mr_offset_list *offsets,
                          struct mr_error *err);
+    const char *exactly_once;
 };
 
 /* A sink connector and its task.

@@ -170,6 +170,6 @@ const struct mr_source file_source_plugin = MR_DESCRIPTOR(
     mr_source, MR_PLUGIN_SOURCE, "FileStreamSource", "4.3.1", .aliases = source_aliases,
     .keys = source_keys, .doc = "Each line of a file as a record",
     .state_size = sizeof(struct file_source), .start = start, .poll = poll_lines, .stop = stop,
-    .alter_offsets = alter_offsets);
+    .alter_offsets = alter_offsets, .exactly_once = "file");
 
 MR_MODULE(MR_PLUGIN(file_source), MR_PLUGIN(file_sink))

@@ -387,6 +387,13 @@ static int read_plugin(struct reader *r, const struct kind *kind, const void *fr
     if (rc != 0)
         return rc;
     point_to_copies(plugin, (struct mr_plugin *)(void *)copy);
+    if (kind->kind == MR_PLUGIN_SOURCE) {
+        rc = read_text(r, plugin->source.exactly_once, SCAN_FORMAT_NAME_MAX - 1, "exactly_once",
+                       &plugin->exactly_once);
+        if (rc != 0)
+            return rc;
+        plugin->source.exactly_once = plugin->exactly_once;
+    }
     return check_slots(r, kind, copy);
 }
 

@@ -14,6 +14,7 @@ struct plugin {
     const char *name;
     const char *version;
     const char *doc;
+    const char *exactly_once;   /* of a source; NULL: not said */
     const char *library;        /* path */
     const char *const *aliases; /* ended by NULL, never NULL */
     struct mr_config_key *keys; /* copied, key_count and a zeroed entry */

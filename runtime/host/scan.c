@@ -116,6 +116,7 @@ static json_t *json_of_plugin(const struct plugin *plugin)
         json_array_append_new(keys, json_of_key(&plugin->keys[i]));
     json_object_set_new(object, "aliases", aliases);
     set_text(object, "doc", plugin->doc);
+    set_text(object, "exactly_once", plugin->exactly_once);
     json_object_set_new(object, "keys", keys);
     if (plugin->transform.check != NULL || plugin->predicate.check != NULL)
         json_object_set_new(object, "checks", json_true());

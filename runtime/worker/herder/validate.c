@@ -169,15 +169,52 @@ static void check_groups(struct validation *v)
     config_value_deinit(&groups);
 }
 
+/* What the class says of itself with this configuration. */
+static void check_offsets_suffice(struct validation *v)
+{
+    const char *needs = v->plugin->exactly_once;
+    const char *given = needs != NULL && needs[0] != '\0' ? validation_get(v, needs) : "";
+
+    if (needs == NULL)
+        validation_problem(
+            v, "exactly.once.support",
+            "The connector does not implement the API required for preflight validation of "
+            "exactly-once source support. Please consult the documentation for the connector to "
+            "determine whether it supports exactly-once semantics, and then consider reconfiguring "
+            "the connector to use the value \"requested\" for this property (which will disable "
+            "this preflight check and allow the connector to be created).");
+    else if (given == NULL || (needs[0] != '\0' && given[0] == '\0'))
+        validation_problem(v, "exactly.once.support",
+                           "The connector does not support exactly-once semantics with the "
+                           "provided configuration.");
+}
+
+static bool says(struct validation *v, const char *key, const char *word)
+{
+    const char *given = validation_get(v, key);
+    char *value = validation_trimmed(given != NULL ? given : "");
+    bool same = strcasecmp(value, word) == 0;
+
+    free(value);
+    return same;
+}
+
 static void check_exactly_once(struct validation *v)
 {
-    const char *support = validation_get(v, "exactly.once.support");
-    char *value = validation_trimmed(support != NULL ? support : "");
+    const char *support = v->in->worker->cluster.exactly_once;
 
-    if (strcasecmp(value, "required") == 0)
-        validation_problem(v, "exactly.once.support",
-                           "This worker does not have exactly-once source support enabled.");
-    free(value);
+    if (says(v, "exactly.once.support", "required")) {
+        if (support == NULL || strcasecmp(support, "enabled") != 0)
+            validation_problem(v, "exactly.once.support",
+                               "This worker does not have exactly-once source support enabled.");
+        check_offsets_suffice(v);
+    }
+    if (says(v, "transaction.boundary", "connector"))
+        validation_problem(
+            v, "transaction.boundary",
+            "The connector does not support connector-defined transaction boundaries with the "
+            "given configuration. Please reconfigure it to use a different transaction boundary "
+            "definition.");
 }
 
 /* --- the class --------------------------------------------------------------------------------------------------------------- */

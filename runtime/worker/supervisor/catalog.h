@@ -17,6 +17,7 @@ struct catalog_plugin {
     uint32_t kind;                    /* enum mr_plugin_kind */
     const char *const *aliases;       /* ended by NULL */
     const struct mr_config_key *keys; /* ended by a zeroed entry; never NULL */
+    const char *exactly_once;         /* of a source, see struct mr_source; NULL not said */
     bool checks;            /* it can judge values of its keys by itself: plugin_check.h */
     const char *java_class; /* the first alias that looks like a Java class, else name: for REST */
 };

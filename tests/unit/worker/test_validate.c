@@ -65,6 +65,7 @@ static const struct catalog_plugin plugins[] = {
      .kind = MR_PLUGIN_SOURCE,
      .aliases = none,
      .keys = source_keys,
+     .exactly_once = "file",
      .java_class = SOURCE},
     {.name = "Greedy",
      .kind = MR_PLUGIN_SOURCE,
@@ -200,6 +201,15 @@ static char *problems(struct fixture *f, size_t *count)
     *count = validate_error_count(&result);
     validate_deinit(&result);
     return out.len > 0 ? buf_take(&out) : strdup("");
+}
+
+static void expect_part(struct fixture *f, const char *want)
+{
+    size_t n;
+    char *got = problems(f, &n);
+
+    assert_non_null(strstr(got, want));
+    free(got);
 }
 
 static void expect(struct fixture *f, size_t count, const char *want)
@@ -787,9 +797,26 @@ static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
     set(f, "exactly.once.support", "requested");
     expect(f, 0, "");
     set(f, "exactly.once.support", " Required");
+    set(f, "file", "f");
     expect(
         f, 1,
         "exactly.once.support: This worker does not have exactly-once source support enabled.\n");
+    f->worker.cluster.exactly_once = (char *)(uintptr_t) "ENABLED";
+    expect(f, 0, "");
+    props_remove(&f->config, "file");
+    expect(f, 1,
+           "exactly.once.support: The connector does not support exactly-once semantics with the "
+           "provided configuration.\n");
+    set(f, "file", "f");
+    set(f, "transaction.boundary", "Connector");
+    expect(f, 1,
+           "transaction.boundary: The connector does not support connector-defined transaction "
+           "boundaries with the given configuration. Please reconfigure it to use a different "
+           "transaction boundary definition.\n");
+    props_remove(&f->config, "transaction.boundary");
+    set(f, "connector.class", "Greedy");
+    expect_part(f, "exactly.once.support: The connector does not implement the API required for "
+                   "preflight validation of exactly-once source support.");
 }
 
 static void overrides_are_judged_by_the_worker_s_policy(void **state)
