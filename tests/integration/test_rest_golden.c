@@ -8,13 +8,19 @@
 
 #define REPLAY_MS 300000
 #define JOBS "8"
+#define PROVIDER "org.apache.kafka.common.config.provider."
 
 /* As of the Java worker that was recorded. */
-static const char settings[] = "key.converter=org.apache.kafka.connect.json.JsonConverter\n"
-                               "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
-                               "exactly.once.source.support=enabled\n"
-                               "offset.storage.partitions=5\n"
-                               "scheduled.rebalance.max.delay.ms=0\n";
+static const char settings[] =
+    "key.converter=org.apache.kafka.connect.json.JsonConverter\n"
+    "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
+    "exactly.once.source.support=enabled\n"
+    "offset.storage.partitions=5\n"
+    "config.providers=file,env,directory\n"
+    "config.providers.file.class=" PROVIDER "FileConfigProvider\n"
+    "config.providers.env.class=" PROVIDER "EnvVarConfigProvider\n"
+    "config.providers.directory.class=" PROVIDER "DirectoryConfigProvider\n"
+    "scheduled.rebalance.max.delay.ms=0\n";
 
 static void a_cluster_answers_as_the_java_worker_did(void **state)
 {

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "kafka/client_conf.h"
 #include "model/conn_config.h"
+#include "worker/group/java_order.h"
 #include "worker/herder/validation.h"
 
 #define SIMPLE_HEADERS "org.apache.kafka.connect.storage.SimpleHeaderConverter"
@@ -379,6 +380,42 @@ static void add_group(json_t *groups, const char *group)
     json_array_append_new(groups, json_string(group));
 }
 
+/* The groups of one converter's keys, which Connect gathers in a HashSet. */
+#define CONVERTER_GROUPS 64
+struct converter_groups {
+    const char *prefix; /* of that converter; NULL none */
+    const char *names[CONVERTER_GROUPS];
+    size_t count;
+};
+
+static void flush_groups(json_t *groups, struct converter_groups *of)
+{
+    size_t places[CONVERTER_GROUPS];
+
+    if (java_order_of_set(of->names, of->count, places) == 0)
+        for (size_t i = 0; i < of->count; i++)
+            add_group(groups, of->names[places[i]]);
+    of->count = 0;
+    of->prefix = NULL;
+}
+
+static void take_group(json_t *groups, struct converter_groups *of, const struct shown *s)
+{
+    size_t i = 0;
+
+    if (of->prefix != NULL && of->prefix != s->prefix)
+        flush_groups(groups, of);
+    if (strstr(s->prefix, "converter.") == NULL) {
+        add_group(groups, s->key.group);
+        return;
+    }
+    of->prefix = s->prefix;
+    while (i < of->count && s->key.group != NULL && strcmp(of->names[i], s->key.group) != 0)
+        i++;
+    if (s->key.group != NULL && i == of->count && i < CONVERTER_GROUPS)
+        of->names[of->count++] = s->key.group;
+}
+
 /* A plugin's internal keys are shown only where something is wrong with them. */
 static bool is_hidden(const struct shown *s, const struct validate_key *key)
 {
@@ -389,6 +426,7 @@ json_t *validate_reply(const struct validate_input *in, const struct validate_re
 {
     const char *name = props_get(in->raw != NULL ? in->raw : in->config, "connector.class");
     json_t *groups = json_array(), *undefined = json_array(), *defined = json_array();
+    struct converter_groups of = {0};
 
     for (size_t i = 0; i < result->key_count; i++) {
         const struct validate_key *key = &result->keys[i];
@@ -400,13 +438,14 @@ json_t *validate_reply(const struct validate_input *in, const struct validate_re
                                   json_pack("{s:n, s:o}", "definition", "value",
                                             value_info(key, given_value(in, key->name), NULL)));
         } else if (!is_hidden(&s, key)) {
-            add_group(groups, s.key.group);
+            take_group(groups, &of, &s);
             json_array_append_new(
                 defined,
                 json_pack("{s:o, s:o}", "definition", definition(&s.key, s.prefix), "value",
                           value_info(key, shown_value(in, &s, key->name), s.choices)));
         }
     }
+    flush_groups(groups, &of);
     json_array_extend(undefined, defined);
     json_decref(defined);
     return json_pack("{s:s, s:i, s:o, s:o}", "name", name != NULL ? name : "", "error_count",
