@@ -57,7 +57,10 @@ static int source_offsets(struct instance *inst, const json_t *offsets, struct m
 {
     size_t count = json_array_size(offsets);
     struct mr_offset_change *changes = allocate(count, sizeof(*changes));
-    struct mr_offset_list list = {inst->pub.host, (const char *)changes, sizeof(*changes), count};
+    struct mr_offset_list list = {.host = inst->pub.host,
+                                  .changes = (const char *)changes,
+                                  .change_size = sizeof(*changes),
+                                  .count = count};
     size_t i;
     const json_t *entry;
 
@@ -67,7 +70,8 @@ static int source_offsets(struct instance *inst, const json_t *offsets, struct m
 
         if (!is_map_or_null(partition) || !is_map_or_null(offset))
             return wrong(err);
-        changes[i] = (struct mr_offset_change){map_of(partition), map_of(offset)};
+        changes[i] =
+            (struct mr_offset_change){.partition = map_of(partition), .offset = map_of(offset)};
     }
     return inst->plugin->source.alter_offsets(&inst->pub, &list, err);
 }
@@ -76,7 +80,10 @@ static int sink_offsets(struct instance *inst, const json_t *offsets, struct mr_
 {
     size_t count = json_array_size(offsets);
     struct mr_partition *parts = allocate(count, sizeof(*parts));
-    struct mr_partition_list list = {inst->pub.host, (char *)parts, sizeof(*parts), count};
+    struct mr_partition_list list = {.host = inst->pub.host,
+                                     .parts = (char *)parts,
+                                     .part_size = sizeof(*parts),
+                                     .count = count};
     size_t i;
     const json_t *entry;
 
@@ -84,9 +91,9 @@ static int sink_offsets(struct instance *inst, const json_t *offsets, struct mr_
     {
         const json_t *partition = json_array_get(entry, 1);
 
-        parts[i] = (struct mr_partition){json_string_value(json_array_get(entry, 0)),
-                                         (int32_t)json_integer_value(partition),
-                                         json_integer_value(json_array_get(entry, 2))};
+        parts[i] = (struct mr_partition){.topic = json_string_value(json_array_get(entry, 0)),
+                                         .partition = (int32_t)json_integer_value(partition),
+                                         .offset = json_integer_value(json_array_get(entry, 2))};
         if (parts[i].topic == NULL || json_integer_value(partition) > INT32_MAX)
             return wrong(err);
     }
