@@ -370,7 +370,7 @@ static void a_worker_that_cannot_serve_ends_with_a_reason(void **state)
 
     (void)state;
     topic_create(kafka_run_servers(), topic, 2);
-    assert_int_equal(exit_code_with(group, "exactly.once.source.support=enabled\n",
+    assert_int_equal(exit_code_with(group, "exactly.once.source.support=sometimes\n",
                                     "exactly.once.source.support"),
                      2);
     assert_int_equal(exit_code_with(group, "heartbeat.interval.ms=20000\n",

@@ -539,6 +539,11 @@ void connectors_reshare(struct connectors *all, const char *name)
     go_on(all, entry);
 }
 
+bool connectors_has(const struct connectors *all, const char *name)
+{
+    return find(all, name) != NULL;
+}
+
 bool connectors_sharing(const struct connectors *all, const char *name)
 {
     const struct entry *entry = find(all, name);

@@ -77,6 +77,8 @@ void connectors_keep(struct connectors *all, const char *name);
  * way with it. */
 void connectors_ask_again(struct connectors *all, const char *name);
 
+bool connectors_has(const struct connectors *all, const char *name); /* anything of it is here */
+
 /* What is wanted of a connector here may have changed: looked at as soon as nothing of it is
  * ending, then gone for. */
 void connectors_reshare(struct connectors *all, const char *name);

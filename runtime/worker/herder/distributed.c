@@ -314,11 +314,27 @@ static void on_target(struct conn_source *source, const char *name, enum target_
         cluster_store_put_target(self_of(source)->store, name, target, on_written, writing);
 }
 
+/* What is to be restarted is given to this worker, but between two sets of its tasks nothing of it runs. */
+static bool is_between(const struct distributed *d, const char *name, connectors_done done,
+                       void *arg)
+{
+    struct mr_error err = {0};
+
+    if (connectors_has(d->connectors, name))
+        return false;
+    stale(&err);
+    if (done != NULL)
+        done(arg, &err);
+    return true;
+}
+
 static void on_restart(struct conn_source *source, const char *name,
                        const struct connectors_plan *plan, connectors_done done, void *arg)
 {
     struct distributed *d = self_of(source);
 
+    if (!plan->tasks && !plan->only_failed && is_between(d, name, done, arg))
+        return;
     if (!plan->tasks && !plan->only_failed)
         connectors_restart(d->connectors, name, plan, done, arg);
     else
@@ -330,7 +346,8 @@ static void on_restart(struct conn_source *source, const char *name,
 static void on_restart_task(struct conn_source *source, const char *name, int task,
                             connectors_done done, void *arg)
 {
-    connectors_restart_task(self_of(source)->connectors, name, task, done, arg);
+    if (!is_between(self_of(source), name, done, arg))
+        connectors_restart_task(self_of(source)->connectors, name, task, done, arg);
 }
 
 static void on_tasks(struct conn_source *source, const char *name, const struct props *tasks,

@@ -367,6 +367,23 @@ static void tasks_of_a_new_set_wait_for_a_round(void **state)
     expect("checked c 2 yes\nchecked c 3 no\n");
 }
 
+static void between_two_sets_there_is_nothing_to_restart_yet(void **state)
+{
+    struct fixture *f = *state;
+
+    create("c");
+    commit("c", 1);
+    join("c:0", false);
+    task_says("c", 0, STATE_RUNNING);
+    commit("c", 1);
+    task_says("c", 0, STATE_UNASSIGNED);
+    died("c");
+    pass(0);
+    herder_restart_task(f->herder, "c", 0, on_answer, f);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->code, MR_ERR_STATE);
+}
+
 static void a_set_that_this_round_does_not_know_goes_on_waiting(void **state)
 {
     (void)state;
@@ -958,6 +975,7 @@ int main(void)
         test(a_stop_of_everything_that_is_lost_is_undone),
         test(a_leader_reads_up_to_the_members_before_it_assigns),
         test(tasks_of_a_new_set_wait_for_a_round),
+        test(between_two_sets_there_is_nothing_to_restart_yet),
         test(a_set_that_this_round_does_not_know_goes_on_waiting),
         test(a_deleted_connector_stops_at_once_and_writes_no_more_states),
         test(targets_and_restarts_reach_what_is_here),
