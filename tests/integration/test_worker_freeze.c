@@ -3,9 +3,11 @@
  * a whole: the short forms of what `make chaos` does at length, judged by the same oracles
  * (tests/chaos/chaos_ledger.c). */
 #include "chaos/chaos.h"
+#include "support/topic.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #define QUICK \
     "session.timeout.ms=3000\nheartbeat.interval.ms=500\nscheduled.rebalance.max.delay.ms=0\n"
@@ -51,6 +53,19 @@ static void a_frozen_workers_hosts_fall_silent_by_themselves(void **state)
     chaos_judge(s, &busy);
 }
 
+/* Whose member of its group the task is stands where its successor finds it. */
+static bool is_told(const struct chaos_cluster *c, const char *task)
+{
+    struct topic_records words =
+        topic_read(c->servers, scratch_text("%s-millrace", c->group), 0, 0);
+    const char *key = scratch_text("consumer-%s", task);
+    bool told = false;
+
+    for (size_t i = 0; i < words.count; i++)
+        told = told || strcmp(words.records[i].key, key) == 0;
+    return told;
+}
+
 static void a_killed_cluster_goes_on_where_it_was(void **state)
 {
     struct chaos_cluster *c = chaos_cluster_small(2, "");
@@ -59,6 +74,7 @@ static void a_killed_cluster_goes_on_where_it_was(void **state)
     int64_t from, died_ms;
 
     (void)state;
+    wait_until(CHAOS_HEAL_MS, is_told(c, "snk-0"));
     for (int i = 0; i < 2; i++)
         chaos_destroy(c->w[i]);
     died_ms = chaos_boot_ms();
