@@ -169,10 +169,11 @@ static void *log_much(void *arg)
 static void threads_may_log_while_levels_change(void **state)
 {
     pthread_t threads[2];
+    char name[] = "t9.a.b";
 
     (void)state;
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, log_much, "t9.a.b"), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, log_much, name), 0);
     for (int i = 0; i < 300; i++)
         set("t9.a", i % 2 == 0 ? LOG_DEBUG : LOG_WARN);
     for (size_t i = 0; i < 2; i++)
