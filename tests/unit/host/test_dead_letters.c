@@ -129,6 +129,7 @@ static void what_put_refuses_becomes_a_dead_letter_and_the_rest_is_taken(void **
 
     picky.refuses = 7;
     rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1); /* order is one of a partition */
     rig_write_topic(rig, "in", 1, 0, 300);
     rig_start(rig, &picky_plugin, TARGET_STARTED);
     rig_wait_true(rig, taken_is, 297);
@@ -164,6 +165,7 @@ static void a_put_that_fails_on_data_is_split_down_to_the_guilty_record(void **s
     picky.fails = 33;
     picky_plugin.sink.put_atomic = true;
     rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1); /* order is one of a partition */
     rig_write_topic(rig, "in", 1, 0, 500);
     rig_start(rig, &picky_plugin, TARGET_STARTED);
     rig_wait_true(rig, taken_is, 495);
@@ -183,6 +185,7 @@ static void parts_that_were_put_are_not_put_again_after_a_retry(void **state)
     picky.busy = 2;
     picky_plugin.sink.put_atomic = true;
     rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1); /* order is one of a partition */
     rig_write_topic(rig, "in", 1, 0, 200);
     rig_start(rig, &picky_plugin, TARGET_STARTED);
     rig_wait_true(rig, taken_is, 198);
