@@ -304,12 +304,15 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
 static void commit(struct source_task *s)
 {
     struct mr_error err = {0};
-    int rc = txn_commit(&s->txn, &err);
+    int rc;
 
+    if (!letters_delivered(s))
+        return;
+    rc = txn_commit(&s->txn, &err);
     if (rc == 0)
         tell_committed(s);
     else if (rc == MR_ERR_CLOSED)
-        s->restart = true;
+        s->restart = task_lease_held(s->task); /* else `rest` does, once there is a lease again */
     else if (rc != MR_ERR_TIMEOUT)
         task_fail(s->task, &err, NULL);
     if (rc != 0 && !s->task->failed)
@@ -335,9 +338,9 @@ static bool commit_when_due(struct source_task *s, int64_t now_ms)
 static void turn_paused(struct source_task *s)
 {
     if (s->task->reported != STATE_PAUSED) {
-        if (exactly_once(s) && s->txn.boundary != TXN_CONNECTOR)
+        if (exactly_once(s))
             commit(s);
-        else if (!exactly_once(s))
+        else
             offset_writer_flush(&s->writer, clock_ms());
         task_report(s->task, STATE_PAUSED);
     }
@@ -509,7 +512,7 @@ static void finish_transaction(struct source_task *s, int64_t send_ms)
     if (!s->task->failed && !s->restart && !s->sender.fenced)
         finish_sending(s, send_ms);
     if (!s->task->failed && !s->restart && !s->sender.fenced && s->sender.sending == NULL &&
-        s->txn.boundary != TXN_CONNECTOR && task_lease_held(s->task)) {
+        task_lease_held(s->task) && letters_delivered(s)) {
         rc = txn_commit(&s->txn, &err);
         if (rc == 0)
             tell_committed(s);

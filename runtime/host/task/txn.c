@@ -71,11 +71,33 @@ static enum txn_boundary boundary_of(const struct props *config)
     return text != NULL && strcasecmp(text, "connector") == 0 ? TXN_CONNECTOR : TXN_POLL;
 }
 
-static const char *topic_of(const struct task *task)
+static bool differ(const char *own, const char *worker)
 {
-    const char *own = props_get(&task->connector_config, "offsets.storage.topic");
+    return own != NULL && (worker == NULL || strcmp(own, worker) != 0);
+}
 
-    return own != NULL ? own : props_get(task->worker, "offset.storage.topic");
+/* What would be lost in silence: positions are read from the worker's topic, so they must be written there. */
+static int check_settings(const struct txn *t, struct mr_error *err)
+{
+    const struct props *worker = t->task->worker;
+    const char *own = props_get(&t->task->connector_config, "offsets.storage.topic");
+
+    if (t->boundary == TXN_CONNECTOR)
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "transaction.boundary=connector is not supported yet: set poll or interval");
+    if (differ(own, t->topic))
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "offsets.storage.topic=%.249s is not supported yet under exactly-once: "
+                       "remove it, and offsets are kept in the worker's %.249s",
+                       own, t->topic);
+    if (differ(props_get(&t->sender->java, "bootstrap.servers"),
+               props_get(worker, "bootstrap.servers")))
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "under exactly-once a source can't write to another Kafka than its worker's "
+                       "yet: records and offsets are one transaction. Remove "
+                       "producer.override.bootstrap.servers, or set it to the worker's "
+                       "bootstrap.servers");
+    return MR_OK;
 }
 
 int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_error *err)
@@ -90,7 +112,10 @@ int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_
                       .sender = sender,
                       .boundary = boundary_of(&task->connector_config),
                       .graceful_ms = times.graceful_ms,
-                      .topic = topic_of(task)};
+                      .topic = props_get(task->worker, "offset.storage.topic")};
+    rc = check_settings(t, err);
+    if (rc != MR_OK)
+        return rc;
     t->interval_ms = task_client_number(&task->connector_config, "transaction.boundary.interval.ms",
                                         times.flush_interval_ms, 1, INT64_MAX / 2);
     t->due_ms = clock_ms() + t->interval_ms;

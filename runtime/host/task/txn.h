@@ -22,7 +22,7 @@ struct txn {
     int64_t due_ms; /* of the next commit, by interval */
     int64_t graceful_ms;
     bool open;
-    const char *topic; /* that offsets go to; of the task's configuration or the worker's */
+    const char *topic; /* that offsets go to: the worker's */
     struct producer_topic *offsets;
     struct ack_offset *portion;
     struct buf text; /* keys and values of the offsets under way */
@@ -35,7 +35,8 @@ bool txn_wanted(const struct props *worker);
 /* What they change of the producer's settings; a setting of the user's that can't hold is told in the log. */
 int txn_settings(const struct task *task, struct props *java, struct mr_error *err);
 
-/* sender: not open yet. What was opened twice is closed in between. */
+/* sender: connected, not open yet. What was opened twice is closed in between. MR_ERR_CONFIG: settings that would break the
+ * promise. */
 int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_error *err);
 void txn_close(struct txn *t); /* also of one that was not opened */
 

@@ -13,6 +13,7 @@
 #define LOGGER "worker.herder.fence"
 #include "worker/herder/distributed_private.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "worker/herder/fence_round.h"
 #include "worker/herder/signature.h"
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #define AGAIN_MS 250
+#define SAY_MS 10000   /* between two lines about what is tried again, and before the first */
 #define CALL_MS 120000 /* a round takes 90 s at most, reading and writing around it little */
 
 enum fence_step { ASKING, READING, IN_ROUND, SENT, PAUSED };
@@ -31,6 +33,7 @@ struct fence_wait {
     struct distributed *d;
     char *conn;
     bool patient;
+    int64_t said_ms;
     enum fence_step step;
     struct loop_timer retry;
     connectors_done done;
@@ -60,13 +63,22 @@ static bool may_pass(const struct mr_error *err)
            err->code == MR_ERR_FULL;
 }
 
+/* Another worker hears 409 of what may pass, and tries again; all else fails its task. */
 static void settle(struct fence_wait *wait, const struct mr_error *err)
 {
+    struct mr_error own = err != NULL ? *err : (struct mr_error){0};
+
     if (err == NULL || !wait->patient || wait->d->closing || !may_pass(err)) {
-        answer(wait, err);
+        own.code = err != NULL && may_pass(err) ? MR_ERR_STATE : own.code;
+        answer(wait, err != NULL ? &own : NULL);
         return;
     }
-    log_write_for(LOG_DEBUG, LOGGER, wait->conn, -1, "fencing is tried again: %s", err->text);
+    if (clock_ms() - wait->said_ms >= SAY_MS) {
+        log_write_for(LOG_WARN, LOGGER, wait->conn, -1,
+                      "its tasks wait for the producers of earlier ones to be fenced: %s",
+                      err->text);
+        wait->said_ms = clock_ms();
+    }
     wait->step = PAUSED;
     loop_timer_start(wait->d->parts.loop, &wait->retry, AGAIN_MS, ask, wait);
 }
@@ -271,7 +283,7 @@ static void on_answered(void *arg, const struct peer_answer *answered)
         snprintf(text, sizeof(text), "the leader does not answer: %.500s", answered->error);
     else
         snprintf(text, sizeof(text), "the leader answers %d: %.500s", status, answered->body);
-    fail(wait, status == 400 || status == 404 ? MR_ERR_FATAL : MR_ERR_STATE, text);
+    fail(wait, status == 400 || status == 404 || status == 500 ? MR_ERR_FATAL : MR_ERR_STATE, text);
 }
 
 static void send(struct fence_wait *wait)
@@ -325,8 +337,12 @@ void cluster_fence(struct distributed *d, const char *conn, bool patient, connec
     struct fence_wait *wait = calloc(1, sizeof(*wait));
 
     mr_assert(wait != NULL);
-    *wait = (struct fence_wait){
-        .next = d->fence_waits, .d = d, .patient = patient, .done = done, .arg = arg};
+    *wait = (struct fence_wait){.next = d->fence_waits,
+                                .d = d,
+                                .patient = patient,
+                                .said_ms = clock_ms(),
+                                .done = done,
+                                .arg = arg};
     wait->conn = strdup(conn);
     mr_assert(wait->conn != NULL);
     d->fence_waits = wait;

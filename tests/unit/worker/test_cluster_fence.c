@@ -174,6 +174,21 @@ static void a_topic_that_cannot_be_read_is_read_again(void **state)
     expect("refresh\n");
 }
 
+static void another_worker_hears_of_what_may_pass_and_of_what_does_not(void **state)
+{
+    struct fixture *f = *state;
+
+    lead_with(2, 2);
+    herder_fence(f->herder, "c", on_answer, f);
+    answer(MR_ERR_TIMEOUT);
+    assert_int_equal(f->code, MR_ERR_STATE);
+    herder_fence(f->herder, "c", on_answer, f);
+    answer(0);
+    fenced(MR_ERR_FATAL);
+    assert_int_equal(f->code, MR_ERR_FATAL);
+    assert_int_equal(f->answers, 2);
+}
+
 static void what_is_no_source_has_nothing_to_fence(void **state)
 {
     struct fixture *f = *state;
@@ -235,7 +250,7 @@ static void a_follower_asks_the_leader_signed_and_again_until_it_is_settled(void
 
 static void what_the_leader_refuses_for_good_fails_the_task(void **state)
 {
-    static const struct peer_answer no = {.status = 404, .body = "unknown"};
+    static const struct peer_answer no = {.status = 500, .body = "unknown"};
 
     (void)state;
     create("c");
@@ -244,7 +259,7 @@ static void what_the_leader_refuses_for_good_fails_the_task(void **state)
     host_asks(1);
     forget();
     cluster.peer_fn(cluster.peer_arg, &no);
-    expect("fenced c 1 the leader answers 404: unknown\n");
+    expect("fenced c 1 the leader answers 500: unknown\n");
 }
 
 static void a_follower_sends_other_workers_on(void **state)
@@ -329,6 +344,7 @@ int main(void)
         test(a_new_set_ends_the_round_of_the_old_one),
         test(a_set_that_came_during_the_last_read_is_not_recorded),
         test(a_topic_that_cannot_be_read_is_read_again),
+        test(another_worker_hears_of_what_may_pass_and_of_what_does_not),
         test(what_is_no_source_has_nothing_to_fence),
         test(a_new_leader_claims_the_writes_and_one_in_doubt_asks_for_a_round),
         test(a_follower_asks_the_leader_signed_and_again_until_it_is_settled),
