@@ -389,12 +389,16 @@ static void a_letter_above_buffer_memory_fails_the_task(void **state)
 
 /* --- sources ------------------------------------------------------------------------------------------------------------ */
 
+static atomic_bool bad_asked_again;
+
 static int bad_poll(void *self, struct mr_batch *out, struct mr_error *err)
 {
     static const char *const values[] = {"one", "bad", "two"};
 
-    if (*(bool *)self)
+    if (*(bool *)self) {
+        bad_asked_again = true;
         return mr_again_in(out, 100);
+    }
     *(bool *)self = true;
     for (int i = 0; i < 3; i++) {
         struct mr_record *rec = mr_batch_add(out, "out");
@@ -404,6 +408,12 @@ static int bad_poll(void *self, struct mr_batch *out, struct mr_error *err)
         mr_record_offset(rec, "p", "at", i + 1);
     }
     return MR_OK;
+}
+
+/* What it gave is on its way. */
+static bool bad_polled(struct rig *rig, int64_t n)
+{
+    return bad_asked_again;
 }
 
 static const struct plugin bad_source = {.kind = MR_PLUGIN_SOURCE,
@@ -474,8 +484,7 @@ static void a_letter_of_a_source_without_a_lease_waits_for_a_new_one(void **stat
         rd_kafka_mock_push_request_errors(rig->cluster, 0 /* Produce */, 1,
                                           RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
     rig_start(rig, &bad_source, TARGET_STARTED);
-    rig_wait_state(rig, STATE_RUNNING);
-    usleep(200000); /* it has polled */
+    rig_wait_true(rig, bad_polled, 0);
     rig_lose_lease(rig, 100000);
     rd_kafka_mock_clear_request_errors(rig->cluster, 0);
     usleep(500000); /* several times as long as a client waits before it tries again */

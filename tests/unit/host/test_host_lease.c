@@ -182,6 +182,7 @@ static void lease_that_has_passed_ends_at_once(void **state)
     host_case_start("HostileSource", host_case_nothing);
     host_peer_task(host_case_peer, 0, config);
     json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 5000));
+    host_peer_await_call(host_case_peer, "poll");
     lease(-2000, -1000);
     assert_killed_at(clock_boot_ms());
 }
