@@ -532,6 +532,7 @@ static void new_work_while_ending_is_not_begun(void **state)
     json_decref(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 100));
     host_peer_task(host_case_peer, 5, host_case_nothing);
     json_decref(host_case_await(MSG_TASK_STATUS, "UNASSIGNED", 2000));
+    host_case_assert_answers();
 }
 
 /* Whatever a plugin leaves behind, the process ends: exit handlers, threads, children, destructors of threads. */
