@@ -258,12 +258,18 @@ static struct topic_record take(const rd_kafka_message_t *msg)
 static void read_partition(rd_kafka_t *rk, const char *topic, int partition, FILE *out)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    int64_t low, end = 0;
+    int64_t low, end = 0, from = scratch_now_ms();
     bool more = true;
+    rd_kafka_resp_err_t code;
 
-    if (rd_kafka_query_watermark_offsets(rk, topic, partition, &low, &end, CALL_MS) !=
-        RD_KAFKA_RESP_ERR_NO_ERROR)
-        fail_msg("reading %s: no end of partition %d", topic, partition);
+    /* of a topic that was just made the first answers may be that it has no leader */
+    while ((code = rd_kafka_query_watermark_offsets(rk, topic, partition, &low, &end, CALL_MS)) !=
+               RD_KAFKA_RESP_ERR_NO_ERROR &&
+           scratch_since(from) < CALL_MS)
+        scratch_pause(20);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail_msg("reading %s: no end of partition %d: %s", topic, partition,
+                 rd_kafka_err2str(code));
     rd_kafka_topic_partition_list_add(list, topic, partition)->offset = RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_assign(rk, list);
     while (more) {
