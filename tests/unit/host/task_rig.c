@@ -169,6 +169,15 @@ static int64_t ask_start(void *arg, struct task *task)
     return id;
 }
 
+static int64_t ask_fence(void *arg, struct task *task)
+{
+    struct rig *rig = arg;
+    int64_t id = ++rig->next_id;
+
+    answer(task, id, NULL, false, "");
+    return id;
+}
+
 static void on_member(void *arg, struct task *task, const char *id)
 {
     struct rig *rig = arg;
@@ -266,6 +275,7 @@ static const struct task_events events = {
     .ask_offsets = ask_offsets,
     .put_offsets = put_offsets,
     .ask_start = ask_start,
+    .ask_fence = ask_fence,
     .topic_used = on_topic_used,
     .member = on_member,
     .quiet = on_quiet,

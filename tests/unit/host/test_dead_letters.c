@@ -470,6 +470,25 @@ static void a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back(v
     assert_int_equal(rig_stored(rig, "{\"name\":\"p\"}", "at"), -1);
 }
 
+/* Under exactly-once too no offset goes before the letter. */
+static void a_letter_that_can_not_be_written_commits_no_transaction(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, ALL, "millrace.errors.deadletterqueue.topic.name", "dead",
+             "worker:exactly.once.source.support", "enabled", "worker:group.id", "g",
+             "worker:offset.storage.topic", "offs", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "out", 1, 1);
+    rd_kafka_mock_topic_create(rig->cluster, "offs", 1, 1);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    rd_kafka_mock_push_request_errors(rig->cluster, 0 /* Produce */, 1,
+                                      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    rig_start(rig, &bad_source, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "dead-letter topic dead"));
+    assert_int_equal(rig_topic_end(rig, "offs"), 0);
+}
+
 /* A successor may be writing the same letter by now. */
 static void a_letter_of_a_source_without_a_lease_waits_for_a_new_one(void **state)
 {
@@ -567,6 +586,7 @@ int main(int argc, char **argv)
         T(a_bad_record_of_the_last_poll_is_told),
         T(a_letter_above_buffer_memory_fails_the_task),
         T(a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back),
+        T(a_letter_that_can_not_be_written_commits_no_transaction),
         T(a_letter_of_a_source_without_a_lease_waits_for_a_new_one),
         T(a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_it),
     };
