@@ -115,6 +115,12 @@ static void note_member(struct sink_task *s, const char *id)
         s->task->events->member(s->task->arg, s->task, id);
 }
 
+/* Known before partitions are: the broker keeps a new group waiting for other members, by default for 3 s. */
+void sink_consumer_note_member(struct sink_task *s)
+{
+    note_member(s, consumer_member_id(s->consumer));
+}
+
 static void on_assigned(void *arg, const struct consumer_partition *parts, size_t count)
 {
     struct sink_task *s = arg;
@@ -122,7 +128,7 @@ static void on_assigned(void *arg, const struct consumer_partition *parts, size_
 
     if (ledger_assign(s->ledger, parts, count, &err) != MR_OK)
         sink_task_fail(s, &err, NULL);
-    note_member(s, consumer_member_id(s->consumer));
+    sink_consumer_note_member(s);
     log_info("%zu partitions assigned, %zu in all", count, ledger_count(s->ledger));
     sink_control_open(s, parts, count);
 }

@@ -24,7 +24,7 @@
 #include "base/log.h"
 
 #define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */
-#define GHOSTS_MS 20            /* between two looks whether our member is in the group */
+#define GHOSTS_MS 20 /* between two looks whether our member is in the group, or has its id */
 #define QUIET_POLL_MS 60000
 #define BATCH_BUDGET ((size_t)64 * 1024 * 1024)
 
@@ -140,7 +140,7 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
         until = s->put_due_ms;
     if (s->sent_count > 0 && now_ms + 100 < until)
         until = now_ms + 100; /* the answer to a commit is asked for, it wakes nobody */
-    if (sink_ghosts_pending(&s->ghosts) && now_ms + GHOSTS_MS < until)
+    if ((sink_ghosts_pending(&s->ghosts) || s->member[0] == '\0') && now_ms + GHOSTS_MS < until)
         until = now_ms + GHOSTS_MS;
     return until > now_ms ? until - now_ms : 0;
 }
@@ -228,6 +228,8 @@ static void turn(struct sink_task *s)
     if (s->consumer == NULL && !join_again(s))
         return;
     sink_control_catch_up(s);
+    if (s->member[0] == '\0')
+        sink_consumer_note_member(s);
     if (sink_ghosts_pending(&s->ghosts))
         sink_ghosts_evict(&s->ghosts, consumer_member_id(s->consumer));
     sink_commit_take_result(s);

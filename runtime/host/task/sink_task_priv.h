@@ -115,6 +115,7 @@ int64_t sink_commit_due_by(struct sink_task *s, int tenths, int64_t least_ms, in
 int sink_consumer_open(struct sink_task *s, struct mr_error *err);
 int sink_consumer_subscribe(struct sink_task *s,
                             struct mr_error *err); /* from here on control may serve it */
+void sink_consumer_note_member(struct sink_task *s);
 /* Leaving the group revokes everything: what is done is flushed and committed in there. */
 void sink_consumer_close(struct sink_task *s);
 /* Nothing is to be delivered while the task is paused, the lease is lost or a batch waits to be put again. It holds for partitions that come

@@ -77,6 +77,7 @@ struct source_parts {
  * member     the newest such id of that task, "CONN-TASK", that any worker has told; NULL none. NULL with `joined`
  * fence      no producer of an earlier set of this source's tasks can commit any more once done runs. patient: it is one of ours,
  *            tried again until that is settled. NULL: there are no transactions
+ * hear       done, once member knows what other workers have told until now, or soon without that. NULL with `joined`
  * sync       done, once all that is known elsewhere is known here: before may_start is asked. NULL: that is so at any time
  * readable   does it know what there is? NULL: always. Until then parts->readable is to come
  * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it serves, as does a NULL function
@@ -123,6 +124,7 @@ struct conn_source {
                       int64_t generation);
     void (*joined)(struct conn_source *source, const char *task, const char *member);
     const char *(*member)(const struct conn_source *source, const char *task);
+    void (*hear)(struct conn_source *source, connectors_done done, void *arg);
     void (*fence)(struct conn_source *source, const char *conn, bool patient, connectors_done done,
                   void *arg);
     void (*sync)(struct conn_source *source, connectors_done done, void *arg);

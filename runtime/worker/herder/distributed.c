@@ -27,6 +27,7 @@
 #include <strings.h>
 
 #define CLOSE_MS 2000 /* for status that waits to be written */
+#define HEAR_MS 3000  /* a task that starts waits for the words; first they may have to be opened */
 
 static struct distributed *self_of(struct conn_source *source)
 {
@@ -473,6 +474,11 @@ static const char *on_member(const struct conn_source *source, const char *task)
     return word_state_consumer(cluster_store_words(self_in(source)->store), task);
 }
 
+static void on_hear(struct conn_source *source, connectors_done done, void *arg)
+{
+    cluster_store_refresh_words(self_of(source)->store, HEAR_MS, done, arg);
+}
+
 static void on_made(struct conn_source *source, const char *conn, struct props *configs,
                     size_t count)
 {
@@ -837,6 +843,7 @@ static const struct conn_source table = {
     .may_start = on_may_start,
     .joined = on_joined,
     .member = on_member,
+    .hear = on_hear,
     .fence = on_fence,
     .readable = on_readable,
     .stage = on_stage,

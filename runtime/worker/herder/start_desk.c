@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A question from the supervisor's event to the source and back to the supervisor, which drops the answer when that host has gone
  * meanwhile. Where the source has to read on before it knows (exactly-once: a slow task may have taken its transactional id from
- * a newer one, and must hear of that), reading is tried until it succeeds. */
+ * a newer one, and must hear of that), reading is tried until it succeeds. A sink's members that earlier lives have left behind are
+ * known by the words of other workers: these are heard first, so a worker that has just started does not miss them. */
 #include "worker/herder/start_desk.h"
 
 #include <stdlib.h>
@@ -43,6 +44,34 @@ static void check(const struct start_desk *desk, const char *conn, int64_t id, i
                                   sink_members_left(desk->members, desk->source, conn, task));
 }
 
+/* Heard or not: without the words a member that was left behind is waited out. */
+static void on_heard(void *arg, const struct mr_error *err)
+{
+    struct start_question *question = arg;
+
+    if (err == NULL || err->code != MR_ERR_CLOSED)
+        check(question->desk, question->conn, question->id, question->task, question->generation);
+    question_free(question);
+}
+
+static bool is_sink(const struct conn_source *source, const char *conn)
+{
+    struct source_conn known;
+
+    return source->find(source, conn, &known) && known.plugin != NULL &&
+           known.plugin->kind == MR_PLUGIN_SINK;
+}
+
+static void hear(struct start_question *question)
+{
+    struct conn_source *source = question->desk->source;
+
+    if (source->hear != NULL && is_sink(source, question->conn))
+        source->hear(source, on_heard, question);
+    else
+        on_heard(question, NULL);
+}
+
 static void sync_again(void *arg);
 
 static void on_synced(void *arg, const struct mr_error *err)
@@ -54,8 +83,9 @@ static void on_synced(void *arg, const struct mr_error *err)
         return;
     }
     if (err == NULL)
-        check(question->desk, question->conn, question->id, question->task, question->generation);
-    question_free(question);
+        hear(question);
+    else
+        question_free(question);
 }
 
 static void sync_again(void *arg)
@@ -68,16 +98,14 @@ static void sync_again(void *arg)
 void start_desk_check(struct start_desk *desk, const char *conn, int64_t id, int task,
                       int64_t generation)
 {
-    struct start_question *question;
+    struct start_question *question = question_new(desk, conn, id);
 
-    if (desk->source->sync == NULL) {
-        check(desk, conn, id, task, generation);
-        return;
-    }
-    question = question_new(desk, conn, id);
     question->task = task;
     question->generation = generation;
-    sync_again(question);
+    if (desk->source->sync != NULL)
+        sync_again(question);
+    else
+        hear(question);
 }
 
 static void on_fenced(void *arg, const struct mr_error *err)

@@ -26,7 +26,8 @@
 #define ODD_MAX 1000 /* lines about odd records, a topic */
 #define WORDS_MS \
     3000 /* to find or make their topic, and a little; then it is read. The others wait for that */
-#define WORDS_AGAIN_MS 60000 /* after it could not be opened, or was lost */
+#define WORDS_AGAIN_MS 10000 /* after it could not be opened, or was lost */
+#define WORDS_DENIED_AGAIN_MS 60000
 
 /* Outlives the thread until all that it posted has run. */
 struct tie {
@@ -377,7 +378,9 @@ static void words_failed(struct store_thread *thread, const struct mr_error *err
                   "it"
                 : "");
     thread->words_told = true;
-    loop_timer_start(thread->own, &thread->words_timer, WORDS_AGAIN_MS, open_words, thread);
+    loop_timer_start(thread->own, &thread->words_timer,
+                     err->code == MR_ERR_UNSUPPORTED ? WORDS_DENIED_AGAIN_MS : WORDS_AGAIN_MS,
+                     open_words, thread);
 }
 
 /* Also anew, after it was lost: what it held is not missed for long. */

@@ -406,6 +406,26 @@ static void the_members_id_stands_in_the_black_box_until_it_leaves(void **state)
     assert_true(rig->box.slots[1].member_id[0] == '\0'); /* it has left by itself */
 }
 
+static bool member_is_told(struct rig *rig, int64_t n)
+{
+    return rig->member[0] != '\0';
+}
+
+/* The mock cluster, as a broker, gives a new group some seconds for more members before anybody has partitions. Killed meanwhile,
+ * this member would be waited for until its session ends. */
+static void the_members_id_is_told_before_it_has_partitions(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rig_start(rig, &keep_plugin, TARGET_STARTED);
+    rig_wait_true(rig, member_is_told, 0);
+    assert_true(accepted_is(rig, 0));
+    rig_wait_true(rig, accepted_is, 10);
+    rig_stop(rig);
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, keep_setup, keep_teardown)
@@ -432,6 +452,7 @@ int main(int argc, char **argv)
         T(a_stop_with_the_broker_away_ends_in_time_with_the_plugins_stop),
         T(topics_can_be_named_by_a_pattern),
         T(the_members_id_stands_in_the_black_box_until_it_leaves),
+        T(the_members_id_is_told_before_it_has_partitions),
     };
 
     return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
