@@ -198,24 +198,25 @@ static void on_fenced(void *arg, const struct mr_error *err)
 static void begin_round(struct dist_conn *conn, const struct config_conn *config)
 {
     struct distributed *d = conn->d;
+    int earlier = config->task_count_record > 0 ? config->task_count_record : 0;
     struct fence_order order = {.worker = &d->parts.config->props,
                                 .connector = config->config,
                                 .providers = d->parts.config->providers,
                                 .group = d->parts.config->cluster.group_id,
                                 .conn = conn->name,
-                                .count = config->task_count_record};
+                                .count = (size_t)earlier};
     struct mr_error err = {0};
 
     conn->fencing = true;
     conn->fence_serial++;
     conn->fence_generation = config->generation;
     /* One task before and one now: the new one takes the id over itself. */
-    if (order.count <= 0 || (order.count == 1 && config_state_tasks(config) == 1)) {
+    if (earlier == 0 || (earlier == 1 && config_state_tasks(config) == 1)) {
         record(conn);
         return;
     }
     log_write_for(LOG_INFO, LOGGER, conn->name, -1, "fences the producers of %d earlier tasks",
-                  order.count);
+                  earlier);
     conn->round = fence_round_new(d->parts.loop, &order, on_fenced, conn, &err);
     if (conn->round == NULL)
         end_round(conn, &err);

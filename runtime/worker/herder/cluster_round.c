@@ -61,6 +61,15 @@ static void free_owners(struct distributed *d)
     d->members = map_new();
 }
 
+static void lead_no_more(struct distributed *d)
+{
+    void *conn;
+
+    free_owners(d);
+    for (size_t i = 0; map_next(d->conns, &i, NULL, &conn);)
+        cluster_lost_forget(conn);
+}
+
 static bool still_ending(const struct distributed *d)
 {
     for (size_t i = 0; i < d->ending.count; i++)
@@ -325,7 +334,7 @@ static void on_assigned(void *arg, const struct member_round *round)
     d->generation = round->generation;
     d->kind = round->kind;
     if (!round->leads)
-        free_owners(d);
+        lead_no_more(d);
     if (round->leads)
         cluster_store_claim(d->store, !d->leads);
     d->leads = round->leads;
@@ -482,6 +491,7 @@ static void on_led(void *arg, int64_t generation, const struct lead *lead)
                 add_owner(d, member->share->owned.entries[i].conn,
                           member->share->owned.entries[i].tasks[t], member->metadata.url);
     }
+    cluster_lost_led(d, lead);
 }
 
 const char *cluster_round_owner(const struct distributed *d, const char *conn, int task)

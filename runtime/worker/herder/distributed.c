@@ -71,6 +71,7 @@ static void free_conn(void *value)
     struct dist_conn *conn = value;
 
     task_writer_forget(conn);
+    cluster_lost_forget(conn);
     fence_round_free(&conn->round);
     work_list_deinit(&conn->missing);
     free(conn->name);

@@ -34,6 +34,9 @@ struct dist_conn {
     struct fence_round *round; /* its first half */
     uint64_t fence_serial;
     int64_t fence_generation;
+    /* cluster_lost.c */
+    struct work_list lost; /* tasks that nobody has, and whose ids were fenced for it */
+    struct fence_round *lost_round;
 };
 
 struct fence_wait;
@@ -162,6 +165,12 @@ void cluster_fence(struct distributed *d, const char *conn, bool patient, connec
                    void *arg);
 void cluster_fence_cancel(struct dist_conn *conn); /* its tasks were configured anew */
 void cluster_fence_end(struct distributed *d);     /* closing: before peers and store end */
+
+/* --- cluster_lost.c --------------------------------------------------------------------------------------------------- */
+
+void cluster_lost_led(struct distributed *d,
+                      const struct lead *lead);   /* after the owners are known */
+void cluster_lost_forget(struct dist_conn *conn); /* call off what is under way */
 
 /* --- key_keeper.c ------------------------------------------------------------------------------------------------------- */
 

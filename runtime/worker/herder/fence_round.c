@@ -35,7 +35,8 @@ struct fence_round {
     struct providers *providers;
     char *prefix; /* of the ids */
     char *conn;
-    int count;
+    int32_t *tasks;
+    size_t count;
     struct mr_error err;
 };
 
@@ -44,6 +45,7 @@ static void destroy(struct fence_round *round)
     pthread_mutex_destroy(&round->lock);
     props_deinit(&round->settings);
     providers_free(&round->providers);
+    free(round->tasks);
     free(round->prefix);
     free(round->conn);
     free(round);
@@ -93,11 +95,11 @@ static int fence_all(struct fence_round *round)
     int rc = call != NULL ? 0 : round->err.code;
     char *id = NULL;
 
-    for (int i = 0; rc == 0 && i < round->count && !is_called_off(round); i++) {
+    for (size_t i = 0; rc == 0 && i < round->count && !is_called_off(round); i++) {
         int64_t left = until_ms - clock_ms();
 
         free(id);
-        mr_assert(asprintf(&id, "%s%d", round->prefix, i) > 0);
+        mr_assert(asprintf(&id, "%s%d", round->prefix, (int)round->tasks[i]) > 0);
         rc = wire_call_fence(call, &(struct wire_call_fence){id, ROUND_MS}, left > 1 ? left : 1,
                              &why);
     }
@@ -117,7 +119,7 @@ static void *run(void *arg)
     pthread_setname_np(pthread_self(), "fence");
     log_context(round->conn, -1);
     if (fence_all(round) == 0)
-        log_debug("%d transactional ids are fenced", round->count);
+        log_debug("%zu transactional ids are fenced", round->count);
     log_context(NULL, -1);
     pthread_mutex_lock(&round->lock);
     off = round->called_off;
@@ -179,9 +181,12 @@ struct fence_round *fence_round_new(struct loop *loop, const struct fence_order 
     round->count = order->count;
     round->providers = providers_ref(order->providers);
     round->conn = strdup(order->conn);
-    mr_assert(round->conn != NULL &&
+    round->tasks = calloc(order->count + 1, sizeof(*round->tasks));
+    mr_assert(round->conn != NULL && round->tasks != NULL &&
               asprintf(&round->prefix, "%s-%s-", order->group, order->conn) > 0 &&
               layer(round, order) == 0);
+    for (size_t i = 0; i < order->count; i++)
+        round->tasks[i] = order->tasks != NULL ? order->tasks[i] : (int32_t)i;
     if (start(round, err) == 0)
         return round;
     destroy(round);

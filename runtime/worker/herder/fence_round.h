@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One round of fencing: the transactional ids <group>-<connector>-0 … count-1 are taken over, so that whoever had one can't commit
- * any more, and open transactions are aborted. With the connector's own admin settings. Owner: the loop; the work is done on a
+/* One round of fencing: the transactional ids <group>-<connector>-<task> are taken over, so that whoever had one can't commit any
+ * more, and open transactions are aborted. With the connector's own admin settings. Owner: the loop; the work is done on a
  * thread made for it.
  * Spec: KIP-618, Admin.fenceProducers; reference exactly-once 3 and 16. */
 #ifndef WORKER_FENCE_ROUND_H
@@ -17,7 +17,8 @@ struct fence_order {
     const struct providers *providers; /* of what it refers to; kept */
     const char *group;
     const char *conn;
-    int count;
+    const int32_t *tasks; /* copied; NULL: 0 … count-1 */
+    size_t count;
 };
 
 /* err NULL: all are fenced. MR_ERR_CONFIG, MR_ERR_FATAL (no right …), MR_ERR_TIMEOUT after 90 s. */

@@ -179,7 +179,10 @@ void cluster_store_put_task_count(struct cluster_store *store, const char *conn,
 struct fence_round *fence_round_new(struct loop *loop, const struct fence_order *order,
                                     fence_round_done done, void *arg, struct mr_error *err)
 {
-    note("fence %s-%s-0 to %d\n", order->group, order->conn, order->count - 1);
+    if (order->tasks == NULL)
+        note("fence %s-%s-0 to %zu\n", order->group, order->conn, order->count - 1);
+    for (size_t i = 0; order->tasks != NULL && i < order->count; i++)
+        note("fence %s-%s-%d\n", order->group, order->conn, order->tasks[i]);
     cluster.fence_fn = done;
     cluster.fence_arg = arg;
     return (struct fence_round *)&cluster;

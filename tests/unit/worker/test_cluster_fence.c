@@ -330,7 +330,79 @@ static void a_start_is_judged_by_the_topic_as_it_is_then(void **state)
     expect("checked c 7 no\n");
 }
 
+/* --- tasks that are lost --------------------------------------------------------------------------------------------- */
+
+/* A round that we led gave this to the only member, which still stops that. */
+static void led(const char *owned, const char *revoked, int error)
+{
+    struct assignor_share share = {0};
+    struct lead_member member = {.id = (char *)(uintptr_t) "m2",
+                                 .readable = true,
+                                 .metadata = {.url = (char *)(uintptr_t) "http://me:8083/"},
+                                 .share = error == 0 ? &share : NULL};
+
+    read_list(&share.owned, owned);
+    read_list(&share.revoked, revoked);
+    cluster.member.led(cluster.member_arg, cluster.generation + 1,
+                       &(struct lead){.members = &member, .count = 1, .error = (int16_t)error});
+    work_list_deinit(&share.owned);
+    work_list_deinit(&share.revoked);
+}
+
+static void transactions_of_lost_tasks_are_ended_once(void **state)
+{
+    (void)state;
+    lead_with(3, 3);
+    led("c:-1 c:0", "c:2", 0);
+    expect("fence g-c-1\n"); /* 2 stops in order */
+    led("c:-1 c:0", "c:2", 0);
+    expect("");
+    fenced(0);
+    led("c:-1 c:0", "", 0);
+    expect("fence g-c-1\nfence g-c-2\n");
+    fenced(MR_ERR_FATAL); /* as good as it gets */
+    led("c:-1 c:0", "", 0);
+    expect("");
+    led("c:-1 c:0 c:1 c:2", "", 0);
+    expect("");
+    led("c:-1 c:0 c:2", "", 0);
+    expect("fence g-c-1\n"); /* another loss */
+    fenced(0);
+}
+
+static void who_has_work_again_or_leads_no_more_fences_nobody(void **state)
+{
+    (void)state;
+    lead_with(2, 2);
+    led("c:-1 c:0", "", 0);
+    expect("fence g-c-1\n");
+    led("c:-1 c:0 c:1", "", 0);
+    expect("fence off\n");
+    led("c:-1 c:0", "", 0);
+    expect("fence g-c-1\n");
+    round_ends(&(struct round){.assigned = ""});
+    assert_non_null(strstr(world.journal, "fence off\n"));
+    forget();
+}
+
+static void a_round_that_assigned_nothing_loses_nothing(void **state)
+{
+    (void)state;
+    lead_with(1, 1);
+    led("", "", CONNECT_CONFIG_MISMATCH);
+    expect("");
+}
+
+static void without_transactions_nothing_is_ended(void **state)
+{
+    (void)state;
+    lead_with(1, 1);
+    led("", "", 0);
+    expect("");
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define test_enabled(name) cmocka_unit_test_setup_teardown(name, set_up_enabled, tear_down_enabled)
 
 int main(void)
 {
@@ -351,8 +423,11 @@ int main(void)
         test(what_the_leader_refuses_for_good_fails_the_task),
         test(a_follower_sends_other_workers_on),
         test(who_waits_when_the_worker_ends_is_answered),
-        cmocka_unit_test_setup_teardown(a_start_is_judged_by_the_topic_as_it_is_then,
-                                        set_up_enabled, tear_down_enabled),
+        test_enabled(a_start_is_judged_by_the_topic_as_it_is_then),
+        test_enabled(transactions_of_lost_tasks_are_ended_once),
+        test_enabled(who_has_work_again_or_leads_no_more_fences_nobody),
+        test_enabled(a_round_that_assigned_nothing_loses_nothing),
+        test(without_transactions_nothing_is_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
