@@ -137,6 +137,36 @@ static void an_open_transaction_of_the_dead_vanishes(void **state)
     flow_arrived(&f, w->servers);
 }
 
+/* The work of a lost worker waits for minutes here, and so would who reads what it has left open, without its leader. */
+static void an_open_transaction_of_a_lost_worker_holds_no_reader_up(void **state)
+{
+    const char *props = "session.timeout.ms=6000\nheartbeat.interval.ms=500\n"
+                        "scheduled.rebalance.max.delay.ms=600000\n";
+    const char *open = ", \"transaction.boundary\": \"interval\", "
+                       "\"transaction.boundary.interval.ms\": \"600000\", "
+                       "\"producer.override.transaction.timeout.ms\": \"600000\"";
+    const char *group = scratch_name("eos");
+    struct worker_run *leader = member("a", group, props), *lost = member("b", group, props);
+    struct flow flows[2];
+    int mine;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        flows[i] = flow_start(leader, scratch_text("src%d", i), open);
+    for (int i = 0; i < 2; i++)
+        worker_run_await(leader, scratch_text("src%d", i), "RUNNING", 1, STATE_MS);
+    mine =
+        atoi(strrchr(worker_run_state(leader, "src0", "tasks.0.worker_id"), ':') + 1) != lost->port;
+    flow_append(&flows[mine]);
+    wait_until(STATE_MS, end_of(leader->servers, flows[mine].topic) >= LINES);
+    topic_produce(leader->servers, flows[mine].topic, 0, NULL, "of another");
+    assert_int_equal(topic_read(leader->servers, flows[mine].topic, 0, 0).count, 0);
+    process_signal(lost->process, SIGSTOP);
+    assert_int_equal(kill(worker_run_host(lost, scratch_text("src%d", mine)), SIGKILL), 0);
+    worker_run_kill(lost);
+    assert_int_equal(topic_read(leader->servers, flows[mine].topic, 1, STATE_MS).count, 1);
+}
+
 /* --- stopped, paused, moved ------------------------------------------------------------------------------------------ */
 
 static void a_pause_commits_what_is_open(void **state)
@@ -319,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(killed_hosts_lose_and_double_nothing),
         scratch_test(an_open_transaction_of_the_dead_vanishes),
+        scratch_test(an_open_transaction_of_a_lost_worker_holds_no_reader_up),
         scratch_test(a_pause_commits_what_is_open),
         scratch_test(work_that_moves_arrives_once),
         scratch_test(producers_of_an_earlier_set_cannot_commit),
