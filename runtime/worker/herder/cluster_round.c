@@ -101,7 +101,7 @@ static void ask_for_round(struct distributed *d)
 {
     loop_timer_cancel(&d->wish_timer);
     round_pace_asked(&d->pace, loop_now_ms(d->parts.loop));
-    distributed_rejoin(d, d->wish);
+    distributed_report(d, d->wish);
 }
 
 static void on_wish(void *arg)

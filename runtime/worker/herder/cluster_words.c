@@ -11,7 +11,7 @@
  *            that member leave. The leader takes it back when the connector is deleted
  *   twins    said by a leader that sees two members advertise one URL: each of them says so in its log
  *
- * Called by distributed.c and cluster_round.c; loop thread. */
+ * Called by cluster_topics.c and cluster_round.c, at the end by distributed.c; loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
 
@@ -88,13 +88,13 @@ static void heard_leaving(struct distributed *d, const struct word *word)
     if (d->rebalancing)
         d->word_missed = true; /* unless this round's leader reads it in time */
     else if (word->generation >= d->generation)
-        distributed_rejoin(d, "a worker leaves");
+        distributed_report(d, "a worker leaves");
 }
 
 static void heard_round(struct distributed *d, const struct word *word)
 {
     if (!d->rebalancing && word->generation == d->generation)
-        distributed_rejoin(d, "another worker wants a round");
+        distributed_report(d, "another worker wants a round");
 }
 
 /* A leader has told it already. Once for each: one that was set right and comes back has another id. */

@@ -101,24 +101,42 @@ struct distributed {
     bool key_writing;
 };
 
-/* --- distributed.c --------------------------------------------------------------------------------------------------- */
+/* --- distributed.c ---------------------------------------------------------------------------- */
+
+static inline struct distributed *distributed_of(struct conn_source *source)
+{
+    return (struct distributed *)source;
+}
+
+static inline const struct distributed *distributed_in(const struct conn_source *source)
+{
+    return (const struct distributed *)source;
+}
 
 struct dist_conn *distributed_conn(const struct distributed *d, const char *name);
 const struct config_state *distributed_config(const struct distributed *d);
-/* Its class, as far as it is installed here. */
+/* Its class; NULL: not installed here. */
 const struct catalog_plugin *distributed_plugin(const struct distributed *d,
                                                 const struct config_conn *config);
 /* A connector of which something still stops here that others may begin after the next round; NULL none. */
 const char *distributed_stopping(const struct distributed *d);
 /* Let go of deleted connectors of which nothing is under way any more. */
 void distributed_forget(struct distributed *d);
-/* NULL: its class is not installed here. */
-const struct catalog_plugin *distributed_plugin(const struct distributed *d,
-                                                const struct config_conn *config);
-/* Ask the group for another round, now. */
-void distributed_rejoin(struct distributed *d, const char *why);
+/* Tell the member how far we have read and what stops here; with a rejoin also to ask the group for
+ * another round, now, and why. NULL: not that. */
+void distributed_report(struct distributed *d, const char *rejoin);
+/* The group may have given our work, and our say, to others. */
+bool distributed_lease_over(const struct distributed *d);
 
-/* --- cluster_round.c --------------------------------------------------------------------------------------------------- */
+/* --- cluster_changes.c ------------------------------------------------------------------------ */
+
+void cluster_changes_serve(struct conn_source *source); /* its functions that change something */
+
+/* --- cluster_topics.c ------------------------------------------------------------------------- */
+
+extern const struct cluster_store_events cluster_topics_events; /* arg: struct distributed */
+
+/* --- cluster_round.c -------------------------------------------------------------------------- */
 
 extern const struct member_events cluster_round_events; /* arg: struct distributed */
 void cluster_round_go_on(struct distributed *d);        /* something has stopped */
@@ -128,7 +146,7 @@ void cluster_round_deinit(struct distributed *d);
 /* URL of who has this; "" unknown. Leaders only. */
 const char *cluster_round_owner(const struct distributed *d, const char *conn, int task);
 
-/* --- cluster_words.c --------------------------------------------------------------------------------------------------- */
+/* --- cluster_words.c -------------------------------------------------------------------------- */
 
 void cluster_words_heard(struct distributed *d, const struct word *word);
 void cluster_words_goodbye(struct distributed *d); /* then member_leave */
@@ -141,7 +159,7 @@ void cluster_words_joined(struct distributed *d, const char *task,
                           const char *member);        /* as conn_source.h's */
 void cluster_words_want_round(struct distributed *d); /* what was revoked has stopped */
 
-/* --- cluster_status.c --------------------------------------------------------------------------------------------------- */
+/* --- cluster_status.c ------------------------------------------------------------------------- */
 
 void cluster_status_told(struct distributed *d, const char *conn, int task, enum state state,
                          const char *trace);
@@ -152,12 +170,12 @@ void cluster_status_forget_topics(struct distributed *d, const char *conn);
 void cluster_status_read(struct distributed *d, const char *conn,
                          int task); /* a state in the topic has changed */
 
-/* --- task_writer.c ---------------------------------------------------------------------------------------------------- */
+/* --- task_writer.c ---------------------------------------------------------------------------- */
 
 void task_writer_made(struct distributed *d, const char *conn, struct props *configs, size_t count);
 void task_writer_forget(struct dist_conn *conn); /* cancel what waits */
 
-/* --- cluster_fence.c -------------------------------------------------------------------------------------------------- */
+/* --- cluster_fence.c -------------------------------------------------------------------------- */
 
 /* Fence the producers of a source connector's earlier sets of tasks, if any are left. patient: what may pass is tried again. done
  * runs once, not before this returns if the answer is not at hand. */
@@ -166,13 +184,13 @@ void cluster_fence(struct distributed *d, const char *conn, bool patient, connec
 void cluster_fence_cancel(struct dist_conn *conn); /* its tasks were configured anew */
 void cluster_fence_end(struct distributed *d);     /* closing: before peers and store end */
 
-/* --- cluster_lost.c --------------------------------------------------------------------------------------------------- */
+/* --- cluster_lost.c --------------------------------------------------------------------------- */
 
-void cluster_lost_led(struct distributed *d,
-                      const struct lead *lead);   /* after the owners are known */
+/* After the owners are known. */
+void cluster_lost_led(struct distributed *d, const struct lead *lead);
 void cluster_lost_forget(struct dist_conn *conn); /* call off what is under way */
 
-/* --- key_keeper.c ------------------------------------------------------------------------------------------------------- */
+/* --- key_keeper.c ----------------------------------------------------------------------------- */
 
 void key_keeper_look(struct distributed *d); /* is another key due? */
 
