@@ -8,8 +8,7 @@
  *              │  └──► source ──► connectors ──► lifecycle ──► supervisor
  *              │       (what      (in order)     (state           │ events
  *              │     should run)      ▲         machine)          │
- *              └──► offset_desk       └───────────────────────────┘
- *                   start_desk ◄──► store, source
+ *              └──► host_desk         └───────────────────────────┘
  *
  * Loop thread only; nothing here blocks. */
 #define LOGGER "worker.herder"
@@ -17,7 +16,6 @@
 
 #include "base/log.h"
 #include "model/topic_tracking.h"
-#include "worker/herder/sink_members.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,12 +79,12 @@ static void on_task_member(void *arg, const char *conn, int task, const char *me
 
 static void on_offsets_get(void *arg, const char *conn, int64_t id, const json_t *partitions)
 {
-    offset_desk_get(&((struct herder *)arg)->desk, conn, id, partitions);
+    host_desk_get(&((struct herder *)arg)->desk, conn, id, partitions);
 }
 
 static void on_offsets_put(void *arg, const char *conn, int64_t id, const json_t *entries)
 {
-    offset_desk_put(&((struct herder *)arg)->desk, conn, id, entries);
+    host_desk_put(&((struct herder *)arg)->desk, conn, id, entries);
 }
 
 static void on_topic_used(void *arg, const char *conn, int task, const char *topic)
@@ -99,12 +97,12 @@ static void on_topic_used(void *arg, const char *conn, int task, const char *top
 
 static void on_start_check(void *arg, const char *conn, int64_t id, int task, int64_t generation)
 {
-    start_desk_check(&((struct herder *)arg)->starts, conn, id, task, generation);
+    host_desk_check(&((struct herder *)arg)->desk, conn, id, task, generation);
 }
 
 static void on_fence(void *arg, const char *conn, int64_t id)
 {
-    start_desk_fence(&((struct herder *)arg)->starts, conn, id);
+    host_desk_fence(&((struct herder *)arg)->desk, conn, id);
 }
 
 static void on_died(void *arg, const char *conn, const struct supervisor_death *death)
@@ -312,9 +310,8 @@ struct herder *herder_new(const struct herder_options *options, struct mr_error 
         herder_free(&herder);
         return NULL;
     }
-    herder->desk = (struct offset_desk){herder->sup, herder->source->offsets};
-    herder->starts =
-        (struct start_desk){herder->loop, herder->sup, herder->source, herder->sink_members};
+    herder->desk =
+        (struct host_desk){herder->loop, herder->sup, herder->source, herder->sink_members};
     herder->judge = judge_new(herder->loop, herder->catalog, herder->config);
     herder->offsets = offset_changes_new(herder->loop, herder->source, herder->config);
     open_connectors(herder);

@@ -7,18 +7,16 @@
 #include "base/map.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/conn_source.h"
+#include "worker/herder/host_desk.h"
 #include "worker/herder/judge.h"
 #include "worker/herder/offset_changes.h"
-#include "worker/herder/offset_desk.h"
-#include "worker/herder/start_desk.h"
 
 struct herder {
     struct loop *loop;
     const struct worker_config *config;
     const struct catalog *catalog;
     struct supervisor *sup;
-    struct offset_desk desk;
-    struct start_desk starts;
+    struct host_desk desk;
     struct connectors *connectors;
     struct judge *judge;
     struct conn_source *source;

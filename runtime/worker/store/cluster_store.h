@@ -128,7 +128,7 @@ void cluster_store_say(struct cluster_store *store, const struct word *word, int
  * may have begun to write. What a broker has been sent already may still come about. */
 void cluster_store_lease(struct cluster_store *store, int64_t hard_ms);
 
-/* get and put for offset_desk. get reads the topic to its end first. Valid for the store's life. */
+/* get and put for host_desk. get reads the topic to its end first. Valid for the store's life. */
 struct offset_store cluster_store_offsets(struct cluster_store *store);
 /* Every known [partition, offset] of a connector, after a read to the end. */
 void cluster_store_list_offsets(struct cluster_store *store, const char *conn,

@@ -35,7 +35,7 @@ void local_store_list(struct local_store *store, const char *conn, local_store_r
 void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
                      local_store_written_fn fn, void *arg);
 
-/* The same three as the herder's offset_desk wants them. */
+/* The same three as the herder's host_desk wants them. */
 static inline void local_store_get_any(void *self, const char *conn, const json_t *partitions,
                                        offset_store_read_fn fn, void *arg)
 {
