@@ -7,6 +7,7 @@
  * reader goes over the expression twice, because whether \12 is a reference depends on how many groups there are.
  * java_escape.c knows what follows a backslash, java_property.c \p, java_class.c brackets. Called by java_pattern.c. Pure. */
 #include "base/java_syntax_private.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -294,8 +295,7 @@ static int named_group(struct syntax *s, uint32_t ch)
     if (s->result->name_count == JAVA_SYNTAX_NAMES_MAX)
         return syntax_refuse(s, "more than 200 named groups");
     s->result->numbers[s->result->name_count] = ++s->result->groups;
-    s->result->names[s->result->name_count] = strdup(name);
-    mr_assert(s->result->names[s->result->name_count] != NULL);
+    s->result->names[s->result->name_count] = text_dup(name);
     s->result->name_count++;
     return group_body(s, "(");
 }

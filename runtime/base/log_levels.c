@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "base/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,20 +41,12 @@ static bool is_connector(const char *name)
     return strncmp(name, LOG_LEVELS_CONNECTOR, sizeof(LOG_LEVELS_CONNECTOR) - 1) == 0;
 }
 
-static char *copy_of(const char *text)
-{
-    char *copy = text != NULL ? strdup(text) : NULL;
-
-    mr_assert(text == NULL || copy != NULL);
-    return copy;
-}
-
 static struct logger *add(const char *name, enum log_level level)
 {
     struct logger *logger = calloc(1, sizeof(*logger));
 
     mr_assert(logger != NULL && logger_count < LOG_LEVELS_MAX);
-    *logger = (struct logger){.names = {copy_of(name)}, .level = level};
+    *logger = (struct logger){.names = {text_dup(name)}, .level = level};
     loggers[logger_count++] = logger;
     connector_count += is_connector(name) ? 1 : 0;
     map_set(by_name, name, logger);
@@ -172,7 +165,7 @@ void log_levels_declare(const char *name, const char *also_called)
         logger = add(name, nearest(also_called != NULL ? also_called : name)->level);
     if (logger != NULL && logger->names[1] == NULL && logger != loggers[0] &&
         (logger == twin || (also_called != NULL && twin == NULL))) {
-        logger->names[1] = copy_of(logger == twin ? name : also_called);
+        logger->names[1] = text_dup(logger == twin ? name : also_called);
         map_set(by_name, logger->names[1], logger);
     }
     set_bounds();

@@ -11,6 +11,7 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -92,9 +93,8 @@ static int read_url(struct oidc *o, const char *url, struct mr_error *err)
         return bad_url("no user may stand in it; set sasl.oauthbearer.client.credentials.client.id "
                        "and .client.secret",
                        err);
-    o->url = strdup(url);
-    o->shown_url = strndup(url, strcspn(url, "?#"));
-    mr_assert(o->url != NULL && o->shown_url != NULL);
+    o->url = text_dup(url);
+    o->shown_url = text_dup_len(url, strcspn(url, "?#"));
     return 0;
 }
 
@@ -109,8 +109,7 @@ static int read_text(char **out, const char *setting, const char *option, const 
                        "sasl.mechanism OAUTHBEARER with a token endpoint needs %s, or the same in "
                        "sasl.jaas.config",
                        needed);
-    *out = value != NULL && value[0] != '\0' ? strdup(value) : NULL;
-    mr_assert(value == NULL || value[0] == '\0' || *out != NULL);
+    *out = value != NULL && value[0] != '\0' ? text_dup(value) : NULL;
     return 0;
 }
 
@@ -265,11 +264,10 @@ static int judge(const struct oidc *o, const json_t *answer, int64_t wall_ms,
     life_ms = life_of(answer, claims, wall_ms);
     json_get_text(claims, "sub", &who);
     if (life_ms > 0) {
-        *out = (struct oidc_token){.text = strdup(text),
+        *out = (struct oidc_token){.text = text_dup(text),
                                    .principal =
-                                       strdup(who != NULL && who[0] != '\0' ? who : o->client_id),
+                                       text_dup(who != NULL && who[0] != '\0' ? who : o->client_id),
                                    .life_ms = life_ms};
-        mr_assert(out->text != NULL && out->principal != NULL);
     }
     json_decref(claims);
     return life_ms > 0 ? 0

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/config_ref.h"
 #include "base/provider_kind.h"
+#include "base/text.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -69,8 +70,7 @@ static int add(struct providers *providers, const struct props *worker, const ch
         to->provider = provider_kind_new(class_name, &params, look, &why);
     }
     if (to->provider != NULL) {
-        to->name = strdup(name);
-        mr_assert(to->name != NULL);
+        to->name = text_dup(name);
         providers->count++;
     } else if (class_name != NULL) {
         rc = wrong(key, property, class_name, err, &why);
@@ -105,8 +105,7 @@ static char *next_name(const char **list)
         from++;
     while (to > from && (unsigned char)to[-1] <= ' ')
         to--;
-    name = strndup(from, (size_t)(to - from));
-    mr_assert(name != NULL);
+    name = text_dup_len(from, (size_t)(to - from));
     return name;
 }
 
@@ -190,9 +189,8 @@ struct resolving {
 
 static char *text_of(struct config_ref_part part)
 {
-    char *text = strndup(part.at, part.len);
+    char *text = text_dup_len(part.at, part.len);
 
-    mr_assert(text != NULL);
     return text;
 }
 
@@ -277,8 +275,7 @@ char *providers_glance(const struct providers *providers, const char *text)
         provider_cache_deinit(&r.cache);
     }
     if (seen == NULL)
-        seen = strdup(text);
-    mr_assert(seen != NULL);
+        seen = text_dup(text);
     return seen;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/java_pattern.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <limits.h>
@@ -48,8 +49,7 @@ struct provider {
 
 static int found(char **out, const char *value)
 {
-    *out = strdup(value);
-    mr_assert(*out != NULL);
+    *out = text_dup(value);
     return 0;
 }
 
@@ -135,9 +135,8 @@ static int allow(struct provider *p, size_t count, const char *item, size_t len,
         return mr_fail(err, MR_ERR_CONFIG, "Path %.500s does not exist", path);
     p->allowed = realloc(p->allowed, (count + 2) * sizeof(char *));
     mr_assert(p->allowed != NULL);
-    p->allowed[count] = strdup(path);
+    p->allowed[count] = text_dup(path);
     p->allowed[count + 1] = NULL;
-    mr_assert(p->allowed[count] != NULL);
     return 0;
 }
 
@@ -187,8 +186,7 @@ static int load(const struct ask *ask, const char *path, struct mr_error *err)
     if (rc != 0)
         return mr_fail(err, MR_ERR_IO, "Could not read properties from file %.800s", ask->path);
     cache->provider = ask->provider;
-    cache->path = strdup(ask->path);
-    mr_assert(cache->path != NULL);
+    cache->path = text_dup(ask->path);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/secrets.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,10 +81,10 @@ bool secrets_add(struct secrets *secrets, const char *reference, const char *val
 
     if (at == SIZE_MAX || secrets->count >= SECRETS_MAX)
         return false;
-    pair.reference = strdup(reference);
-    pair.value = strdup(value);
+    pair.reference = text_dup(reference);
+    pair.value = text_dup(value);
     secrets->pairs = realloc(secrets->pairs, (secrets->count + 1) * sizeof(pair));
-    mr_assert(pair.reference != NULL && pair.value != NULL && secrets->pairs != NULL);
+    mr_assert(secrets->pairs != NULL);
     memmove(&secrets->pairs[at + 1], &secrets->pairs[at], (secrets->count - at) * sizeof(pair));
     secrets->pairs[at] = pair;
     secrets->count++;

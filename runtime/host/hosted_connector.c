@@ -4,6 +4,7 @@
 #include "host/hosted_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "model/topic_tracking.h"
 
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static struct conn_note *conn_note_new(struct conn *conn, void (*read)(struct co
     mr_assert(note != NULL);
     note->conn = conn;
     note->read = read;
-    note->text = text == NULL ? NULL : strdup(text);
+    note->text = text_dup(text);
     return note;
 }
 
@@ -76,8 +77,7 @@ static void read_conn_status(struct conn_note *note)
     hosted_set_text(body, "version", note->version);
     hosted_send(conn->hosted, MSG_CONNECTOR_STATUS, body);
     if (note->state == STATE_FAILED && conn->plugin == NULL) {
-        free(conn->refused);
-        conn->refused = note->text == NULL ? NULL : strdup(note->text);
+        text_replace(&conn->refused, note->text);
         hosted_task_launch_waiting(conn);
     }
 }
@@ -201,8 +201,7 @@ static struct conn *conn_new(struct hosted *h, const struct hosted_connector *sp
 
     mr_assert(conn != NULL && props_copy(&conn->config, spec->config) == 0);
     conn->hosted = h;
-    conn->name = strdup(spec->name);
-    mr_assert(conn->name != NULL);
+    conn->name = text_dup(spec->name);
     conn->plugins = spec->plugins == NULL ? json_object() : json_deep_copy(spec->plugins);
     mr_assert(conn->plugins != NULL);
     conn->slot = hosted_slot_take(h);

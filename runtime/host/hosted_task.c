@@ -11,6 +11,7 @@
 #include "host/hosted_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
 
@@ -118,7 +119,7 @@ static void on_status(void *arg, struct task *task, enum state state, const char
 
     (void)task;
     note->state = state;
-    note->trace = trace == NULL ? NULL : strdup(trace);
+    note->trace = text_dup(trace);
     note_post(note);
 }
 
@@ -180,8 +181,7 @@ static void on_member(void *arg, struct task *task, const char *id)
     struct task_note *note = note_new(arg, read_member);
 
     (void)task;
-    note->trace = strdup(id);
-    mr_assert(note->trace != NULL);
+    note->trace = text_dup(id);
     note_post(note);
 }
 
@@ -285,8 +285,7 @@ static void on_topic_used(void *arg, struct task *task, const char *topic)
     struct task_note *note = note_new(arg, read_topic);
 
     (void)task;
-    note->trace = strdup(topic);
-    mr_assert(note->trace != NULL);
+    note->trace = text_dup(topic);
     note_post(note);
 }
 

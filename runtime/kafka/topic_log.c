@@ -20,6 +20,7 @@
 #include "kafka/topic_log.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "kafka/kafka_private.h"
 #include "kafka/producer.h"
 
@@ -216,9 +217,9 @@ struct topic_log *topic_log_open(const struct topic_log_options *options, struct
     mr_assert(log != NULL && options->partitions > 0);
     log->options = *options;
     log->rung = log->epoll = -1;
-    log->topic = strdup(options->topic);
+    log->topic = text_dup(options->topic);
     log->parts = calloc((size_t)options->partitions, sizeof(*log->parts));
-    mr_assert(log->topic != NULL && log->parts != NULL);
+    mr_assert(log->parts != NULL);
     rc = open_reader(log, err);
     if (rc == 0)
         rc = open_descriptors(log, err);

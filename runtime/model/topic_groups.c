@@ -9,6 +9,7 @@
 #include "model/topic_groups.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "model/config_def.h"
 
 #include <stdlib.h>
@@ -161,8 +162,7 @@ static int read_group(const struct props *config, const char *name,
     int rc = 0;
 
     props_init(&group->settings);
-    group->name = strdup(name);
-    mr_assert(group->name != NULL);
+    group->name = text_dup(name);
     if (strlen(name) > NAME_MAX_BYTES / 2)
         return mr_fail(err, MR_ERR_CONFIG, "%s: a name is longer than %d bytes", GROUPS,
                        NAME_MAX_BYTES / 2);

@@ -14,6 +14,7 @@
 #include "broker_private.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -466,8 +467,7 @@ struct broker_conn *broker_conn_new(struct loop *loop, const struct wire_conf *c
         bury(conn);
         return NULL;
     }
-    conn->name = strdup(wire_stream_name(conn->stream));
-    mr_assert(conn->name != NULL);
+    conn->name = text_dup(wire_stream_name(conn->stream));
     loop_timer_start(loop, &conn->timer, conf->setup_timeout_ms, setup_timed_out, conn);
     return conn;
 }

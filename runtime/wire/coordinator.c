@@ -12,6 +12,7 @@
 #include "wire/coordinator.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "wire/kafka_code.h"
 #include "wire_client_private.h"
 #include "wire_private.h"
@@ -174,8 +175,7 @@ static void on_found(void *arg, const struct answer *answer, const struct mr_err
         not_found(c, &why);
     } else {
         free(c->host);
-        c->host = strdup(answer->find_coordinator.broker.host);
-        mr_assert(c->host != NULL);
+        c->host = text_dup(answer->find_coordinator.broker.host);
         c->port = (uint16_t)answer->find_coordinator.broker.port;
         wire_book_add(wire_client_book(c->client), c->host, c->port);
         proceed(c);

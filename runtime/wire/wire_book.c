@@ -6,6 +6,7 @@
 #include "wire/wire_book.h"
 
 #include "base/err.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,16 +49,14 @@ struct wire_book_entry *wire_book_add(struct wire_book *b, const char *host, uin
 {
     struct wire_book_entry *entry = look_up(b, host, port);
     struct wire_book_entry *grown;
-    char *copy;
 
     if (entry != NULL || b->count >= WIRE_BOOK_MAX)
         return entry;
     grown = realloc(b->entries, (b->count + 1) * sizeof(*grown));
-    copy = strdup(host);
-    mr_assert(grown != NULL && copy != NULL);
+    mr_assert(grown != NULL);
     b->entries = grown;
     entry = &grown[b->count++];
-    *entry = (struct wire_book_entry){.host = copy, .port = port, .id = -1};
+    *entry = (struct wire_book_entry){.host = text_dup(host), .port = port, .id = -1};
     return entry;
 }
 

@@ -11,6 +11,7 @@
 #include "wire_route.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,9 +92,8 @@ static void ask_metadata(struct wire_client *client)
 
 static void go(struct node *node, const struct wire_book_entry *entry)
 {
-    char *host = strdup(entry->host);
+    char *host = text_dup(entry->host);
 
-    mr_assert(host != NULL);
     free(node->host);
     node->host = host;
     node->port = entry->port;

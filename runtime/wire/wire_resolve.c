@@ -8,6 +8,8 @@
  * the threads, besides those that the resolver holds in its own time-outs. */
 #include "wire/wire_resolve.h"
 
+#include "base/text.h"
+
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -120,8 +122,7 @@ static struct job *job_new(const char *host, uint16_t port, struct mr_error *err
 
     mr_assert(job != NULL);
     atomic_store(&job->refs, 1);
-    job->host = strdup(host);
-    mr_assert(job->host != NULL);
+    job->host = text_dup(host);
     snprintf(job->port, sizeof(job->port), "%u", port);
     job->ring = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (job->ring >= 0)

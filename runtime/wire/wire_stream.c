@@ -10,6 +10,7 @@
  * is watched for both whenever OpenSSL asks. */
 #include "wire/wire_stream.h"
 
+#include "base/text.h"
 #include "wire_private.h"
 #include "wire_resolve.h"
 
@@ -296,8 +297,7 @@ struct wire_stream *wire_stream_new(struct loop *loop, const struct wire_conf *c
 
     mr_assert(s != NULL);
     *s = (struct wire_stream){.loop = loop, .conf = conf, .events = events, .arg = arg, .fd = -1};
-    s->host = strdup(to->host);
-    mr_assert(s->host != NULL);
+    s->host = text_dup(to->host);
     mr_assert(asprintf(&s->name, colons ? "[%s]:%u" : "%s:%u", to->host, to->port) > 0);
     s->resolve = wire_resolve_new(loop, to->host, to->port, resolved, s, err);
     if (s->resolve == NULL)

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/jaas.h"
 #include "base/oidc_fetch.h"
+#include "base/text.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -147,8 +148,7 @@ int wire_token_get(struct wire_token *t, char **text, uint64_t *number, struct m
     pthread_mutex_lock(&t->lock);
     rc = ask(t, err);
     if (valid(t)) {
-        *text = strdup(t->token.text);
-        mr_assert(*text != NULL);
+        *text = text_dup(t->token.text);
         *number = t->number;
         rc = 0;
     } else if (rc == 0) {

@@ -10,6 +10,7 @@
 #include "worker/peer.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "worker/worker_https.h"
 
 #include <curl/curl.h>
@@ -70,14 +71,6 @@ static const char over_budget[] =
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static char *copy(const char *text)
-{
-    char *out = strdup(text);
-
-    mr_assert(out != NULL);
-    return out;
-}
-
 static void add_header(struct request *req, const char *name, const char *value)
 {
     char *line = NULL;
@@ -99,8 +92,8 @@ static struct request *request_new(struct peer *peer, const struct peer_request 
 
     mr_assert(req != NULL);
     *req = (struct request){.peer = peer, .timeout_ms = from->timeout_ms, .done = done, .arg = arg};
-    req->url = copy(from->url);
-    req->method = copy(from->method);
+    req->url = text_dup(from->url);
+    req->method = text_dup(from->method);
     buf_init(&req->answer, PEER_ANSWER_MAX);
     if (from->body != NULL) {
         req->body = malloc(from->len + 1);
@@ -403,7 +396,7 @@ char *peer_escape(const char *text)
         else
             buf_printf(&out, "%%%02X", (unsigned char)*text);
     mr_assert(!out.failed);
-    return out.data != NULL ? buf_take(&out) : copy("");
+    return out.data != NULL ? buf_take(&out) : text_dup("");
 }
 
 char *peer_url(const char *base, const char *path)

@@ -6,6 +6,7 @@
 #include "worker/worker_config.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "kafka/client_conf.h"
 #include "model/config_def.h"
 #include "wire/wire_conf.h"
@@ -73,8 +74,7 @@ static const char *read_listener(const char *text, struct worker_listener *out)
         host_len -= 2;
     }
     out->port = (int)number;
-    out->host = strndup(host, host_len);
-    mr_assert(out->host != NULL);
+    out->host = text_dup_len(host, host_len);
     return NULL;
 }
 
@@ -144,8 +144,7 @@ static void append(char ***list, size_t *count, const char *item)
 {
     *list = realloc(*list, (*count + 2) * sizeof(**list));
     mr_assert(*list != NULL);
-    (*list)[*count] = strdup(item);
-    mr_assert((*list)[*count] != NULL);
+    (*list)[*count] = text_dup(item);
     (*list)[++*count] = NULL;
 }
 
@@ -409,7 +408,7 @@ static void check_cluster(struct worker_config *config, struct problems *problem
             : calloc(2, sizeof(char *));
     mr_assert(cluster->verification_algorithms != NULL);
     if (props_get(&config->props, "inter.worker.verification.algorithms") == NULL)
-        cluster->verification_algorithms[0] = strdup("HmacSHA256");
+        cluster->verification_algorithms[0] = text_dup("HmacSHA256");
     if (cluster->heartbeat_ms >= cluster->session_ms && cluster->session_ms > 0)
         worker_keys_problem(problems, "heartbeat.interval.ms",
                             "Heartbeat must be set lower than the session timeout");
@@ -439,7 +438,7 @@ static void default_state_dir(struct worker_config *config)
     if (props_get(&config->props, "millrace.run.dir") == NULL && config->run_dir != NULL)
         config->state_dir = run_dir_default_state(config->run_dir);
     if (config->state_dir == NULL && config->run_dir != NULL)
-        config->state_dir = strdup(config->run_dir);
+        config->state_dir = text_dup(config->run_dir);
 }
 
 /* --- the door ------------------------------------------------------------------------------------------------------ */

@@ -20,6 +20,7 @@
 
 #define LOGGER "host.task.dead_letters"
 #include "base/log.h"
+#include "base/text.h"
 
 #define OPEN_MS 30000
 #define SLICE_MS 100   /* between two looks whether the task ends */
@@ -121,8 +122,7 @@ struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, str
 
     mr_assert(d != NULL);
     d->spec = *spec;
-    d->topic_name = strdup(spec->topic);
-    mr_assert(d->topic_name != NULL);
+    d->topic_name = text_dup(spec->topic);
     d->out.next = d->out.prev = &d->out;
     rc = open_topic(d, err);
     if (rc == MR_OK)

@@ -5,6 +5,7 @@
 #include "host/task/task_priv.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "model/topic_tracking.h"
 
 #include <stdlib.h>
@@ -44,8 +45,7 @@ static const char *note(struct task *task, const char *topic)
 
     if (map_count(task->topics) >= TOPIC_TRACKING_MAX)
         return NULL;
-    name = strdup(topic);
-    mr_assert(name != NULL);
+    name = text_dup(topic);
     map_set(task->topics, topic, name);
     task->events->topic_used(task->arg, task, topic);
     if (map_count(task->topics) == TOPIC_TRACKING_MAX)

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "worker/group/ghost.h"
 #include "worker/group/member_private.h"
 
@@ -111,8 +112,7 @@ void member_set_id(struct member *m, const char *id)
     struct mr_error err = {0};
 
     free(m->id);
-    m->id = strdup(id);
-    mr_assert(m->id != NULL);
+    m->id = text_dup(id);
     m->identity++;
     if (id[0] == '\0')
         return;
@@ -382,14 +382,6 @@ static int check(const struct member_options *o, struct mr_error *err)
     return rc;
 }
 
-static char *must_dup(const char *text)
-{
-    char *copy = text == NULL ? NULL : strdup(text);
-
-    mr_assert(text == NULL || copy != NULL);
-    return copy;
-}
-
 /* A member hears of a round by its next heartbeat, and the whole round waits for the last to hear:
  * so more often than asked. */
 static int64_t beat_ms(const struct member_options *o)
@@ -407,12 +399,12 @@ static struct member *member_made(const struct member_options *o)
 
     mr_assert(m != NULL);
     *m = (struct member){
-        .group = must_dup(o->group),
-        .url = must_dup(o->url),
-        .ghost_file = must_dup(o->ghost_file),
-        .id = must_dup(""),
-        .leader = must_dup(""),
-        .leader_url = must_dup(""),
+        .group = text_dup(o->group),
+        .url = text_dup(o->url),
+        .ghost_file = text_dup(o->ghost_file),
+        .id = text_dup(""),
+        .leader = text_dup(""),
+        .leader_url = text_dup(""),
         .best = o->kind,
         .java_assignor = o->java_assignor,
         .session_ms = o->session_ms,
@@ -437,7 +429,7 @@ static struct member *member_made(const struct member_options *o)
     };
     mr_assert(m->assignor != NULL);
     if (o->ghost_file != NULL && ghost_read(o->ghost_file, o->group, ghost, sizeof(ghost)))
-        m->ghost = must_dup(ghost);
+        m->ghost = text_dup(ghost);
     if (getrandom(&m->seed, sizeof(m->seed), GRND_NONBLOCK) < 0)
         m->seed = (unsigned)clock_ms();
     return m;

@@ -3,6 +3,7 @@
  * outlive the member: what is still posted when it is freed finds a closed ear. Out of memory here
  * would lose an event that the herder waits for, so it ends the worker. */
 #include "base/log.h"
+#include "base/text.h"
 #include "worker/group/member_private.h"
 
 #include <stdatomic.h>
@@ -83,7 +84,7 @@ static struct event *event_new(struct ear *ear, const char *text)
     struct event *event = must(calloc(1, sizeof(*event)));
 
     event->ear = ear;
-    event->text = text == NULL ? NULL : must(strdup(text));
+    event->text = text_dup(text);
     atomic_fetch_add(&ear->refs, 1);
     return event;
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "worker/group/member_private.h"
 
 #include <stdlib.h>
@@ -147,13 +148,6 @@ static void want_round_now(void *arg)
     member_want_round(arg, "the scheduled delay is over");
 }
 
-static void replace(char **text, const char *with)
-{
-    free(*text);
-    *text = strdup(with);
-    mr_assert(*text != NULL);
-}
-
 /* Everybody is to read the config topic on. Rounds like this one come with growing pauses, which
  * the others wait out with us; a report that we have read on ends ours. */
 static void round_mismatched(struct member *m, const struct connect_assignment *assignment)
@@ -181,8 +175,8 @@ static void round_done(struct member *m, const struct connect_assignment *assign
     m->unsettled = m->generation;
     m->held_long_enough = false;
     m->assigned_offset = assignment->offset;
-    replace(&m->leader, assignment->leader == NULL ? "" : assignment->leader);
-    replace(&m->leader_url, assignment->leader_url == NULL ? "" : assignment->leader_url);
+    text_replace(&m->leader, assignment->leader == NULL ? "" : assignment->leader);
+    text_replace(&m->leader_url, assignment->leader_url == NULL ? "" : assignment->leader_url);
     if (assignment->delay_ms > 0)
         loop_timer_start(m->loop, &m->delay, assignment->delay_ms, want_round_now, m);
     else

@@ -11,6 +11,7 @@
  * thread. */
 #include "worker/herder/distributed_private.h"
 
+#include "base/text.h"
 #include "worker/herder/signature.h"
 
 #include <stdlib.h>
@@ -74,8 +75,7 @@ static struct writing *writing_new(struct conn_source *source, const char *conn,
     struct writing *writing = calloc(1, sizeof(*writing));
 
     mr_assert(writing != NULL);
-    *writing = (struct writing){distributed_of(source), strdup(conn), failure, done, arg};
-    mr_assert(writing->conn != NULL);
+    *writing = (struct writing){distributed_of(source), text_dup(conn), failure, done, arg};
     return writing;
 }
 

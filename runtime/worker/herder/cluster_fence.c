@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "worker/herder/fence_round.h"
 #include "worker/herder/signature.h"
 
@@ -128,8 +129,7 @@ static struct fence_note *note_new(const struct dist_conn *conn)
     struct fence_note *note = calloc(1, sizeof(*note));
 
     mr_assert(note != NULL);
-    *note = (struct fence_note){conn->d, strdup(conn->name), conn->fence_serial};
-    mr_assert(note->conn != NULL);
+    *note = (struct fence_note){conn->d, text_dup(conn->name), conn->fence_serial};
     return note;
 }
 
@@ -344,8 +344,7 @@ void cluster_fence(struct distributed *d, const char *conn, bool patient, connec
                                 .said_ms = clock_ms(),
                                 .done = done,
                                 .arg = arg};
-    wait->conn = strdup(conn);
-    mr_assert(wait->conn != NULL);
+    wait->conn = text_dup(conn);
     d->fence_waits = wait;
     ask(wait);
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "kafka/cluster.h"
 
 #include <errno.h>
@@ -152,8 +153,7 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     probe->fn = fn;
     probe->arg = arg;
     probe->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    probe->servers = strdup(worker_config_servers(config));
-    mr_assert(probe->servers != NULL);
+    probe->servers = text_dup(worker_config_servers(config));
     props_init(&java);
     mr_assert(client_conf_layer(&layers, &java) == 0);
     if (probe->stop_fd < 0)

@@ -13,6 +13,7 @@
 #include "worker/herder/distributed_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,15 +21,6 @@
 static int64_t own_offset(const struct distributed *d)
 {
     return config_state_offset(distributed_config(d));
-}
-
-static void set_text(char **to, const char *text)
-{
-    char *copy = strdup(text);
-
-    mr_assert(copy != NULL);
-    free(*to);
-    *to = copy;
 }
 
 static void copy_list(struct work_list *to, const struct work_list *from)
@@ -322,7 +314,7 @@ static void led_by(struct distributed *d, const char *url)
         peer_give_up(d->peer, d->leader_url,
                      "the leader changed before it answered; it may have carried out the request "
                      "or not: look before you try again");
-    set_text(&d->leader_url, url);
+    text_replace(&d->leader_url, url);
 }
 
 static void on_assigned(void *arg, const struct member_round *round)
@@ -386,8 +378,8 @@ static void on_lost(void *arg, const char *why)
     d->rebalancing = true;
     d->leads = false;
     loop_timer_cancel(&d->wish_timer);
-    set_text(&d->leader_url, "");
-    set_text(&d->member_id, "");
+    text_replace(&d->leader_url, "");
+    text_replace(&d->member_id, "");
 }
 
 /* --- leading --------------------------------------------------------------------------------------------------------- */
@@ -464,9 +456,8 @@ static char *owner_key(const char *conn, int task)
 
 static void add_owner(struct distributed *d, const char *conn, int task, const char *url)
 {
-    char *key = owner_key(conn, task), *copy = strdup(url);
+    char *key = owner_key(conn, task), *copy = text_dup(url);
 
-    mr_assert(copy != NULL);
     free(map_set(d->owners, key, copy));
     free(key);
 }
@@ -508,7 +499,7 @@ const char *cluster_round_owner(const struct distributed *d, const char *conn, i
 static void on_identity(void *arg, const char *member_id)
 {
     log_debug("the group knows this worker as %s", member_id);
-    set_text(&((struct distributed *)arg)->member_id, member_id);
+    text_replace(&((struct distributed *)arg)->member_id, member_id);
 }
 
 static void on_lease(void *arg, struct lease_times times)

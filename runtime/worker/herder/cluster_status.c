@@ -6,6 +6,7 @@
 #include "worker/herder/distributed_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,9 +170,7 @@ static void look_for_strangers(struct distributed *d, const char *conn, int task
         status->state != STATE_RUNNING || status->worker_id == NULL ||
         is_member(d, status->worker_id) || strcmp(d->stranger, status->worker_id) == 0)
         return;
-    free(d->stranger);
-    d->stranger = strdup(status->worker_id);
-    mr_assert(d->stranger != NULL);
+    text_replace(&d->stranger, status->worker_id);
     log_error("worker %s says in the topic %s that connector %s runs there, but it is no member of "
               "group %s: it was cut off from the group, or another cluster uses the same topics, "
               "which destroys the work of both: give each its own "

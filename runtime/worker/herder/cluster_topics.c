@@ -11,6 +11,7 @@
 #include "worker/herder/distributed_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "worker/herder/log_control.h"
 
 #include <stdlib.h>
@@ -25,8 +26,7 @@ static struct dist_conn *conn_of(struct distributed *d, const char *name)
     conn = calloc(1, sizeof(*conn));
     mr_assert(conn != NULL);
     conn->d = d;
-    conn->name = strdup(name);
-    mr_assert(conn->name != NULL);
+    conn->name = text_dup(name);
     map_set(d->conns, name, conn);
     return conn;
 }

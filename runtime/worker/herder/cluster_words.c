@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,18 +101,13 @@ static void heard_round(struct distributed *d, const struct word *word)
 /* A leader has told it already. Once for each: one that was set right and comes back has another id. */
 static void tell_twin(struct distributed *d, const char *other)
 {
-    char *twin;
-
     if (strcmp(d->twin, other) == 0)
         return;
     if (!d->leads)
         log_error("another live worker of the group %s, %s, advertises %s as this one does: set "
                   "rest.advertised.host.name and rest.advertised.port of one of them",
                   d->parts.config->cluster.group_id, other, d->url);
-    twin = strdup(other);
-    mr_assert(twin != NULL);
-    free(d->twin);
-    d->twin = twin;
+    text_replace(&d->twin, other);
 }
 
 static void heard_twins(struct distributed *d, const struct word *word)
@@ -210,10 +206,9 @@ static void take_back_predecessors(struct distributed *d)
 /* "CONN-TASK": is that connector known? */
 static bool is_known(const struct distributed *d, const char *task)
 {
-    char *conn = strndup(task, (size_t)(strrchr(task, '-') - task));
+    char *conn = text_dup_len(task, (size_t)(strrchr(task, '-') - task));
     bool known;
 
-    mr_assert(conn != NULL);
     known = config_state_conn(distributed_config(d), conn) != NULL;
     free(conn);
     return known;

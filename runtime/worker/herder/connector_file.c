@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
 
@@ -118,8 +119,7 @@ int connector_file_parse(const char *data, size_t len, const char *path, struct 
             err, MR_ERR_CONFIG,
             "Connector configuration at '%s' is missing the mandatory 'name' configuration", path);
     if (rc == 0) {
-        out->name = strdup(props_get(&out->config, "name"));
-        mr_assert(out->name != NULL);
+        out->name = text_dup(props_get(&out->config, "name"));
     } else {
         connector_file_deinit(out);
     }

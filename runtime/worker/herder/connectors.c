@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "base/text.h"
 
 enum kind { APPLY, REMOVE, TARGET, RESTART, RESTART_TASK };
 
@@ -349,8 +350,7 @@ static struct entry *add(struct connectors *all, const char *name)
     struct entry *entry = calloc(1, sizeof(*entry));
 
     mr_assert(entry != NULL);
-    entry->name = strdup(name);
-    mr_assert(entry->name != NULL);
+    entry->name = text_dup(name);
     entry->last = &entry->first;
     entry->lc = lifecycle_new(name, &all->env);
     map_set(all->entries, name, entry);

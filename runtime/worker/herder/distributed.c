@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/config_ref.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "kafka/client_conf.h"
 #include "worker/herder/distributed_private.h"
 #include "worker/herder/fence_round.h"
@@ -381,10 +382,10 @@ static void client_settings(const struct distributed *d, struct props *out)
     if (props_get(out, "bootstrap.servers") == NULL)
         mr_assert(props_set(out, "bootstrap.servers", worker_config_servers(config)) == 0);
     if (config->cluster.client_id[0] != '\0')
-        id = strdup(config->cluster.client_id);
+        id = text_dup(config->cluster.client_id);
     else
         mr_assert(asprintf(&id, "connect-%s", config->worker_id) > 0);
-    mr_assert(id != NULL && props_set(out, "client.id", id) == 0);
+    mr_assert(props_set(out, "client.id", id) == 0);
     free(id);
 }
 
@@ -488,15 +489,13 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
     d->conns = map_new();
     d->owners = map_new();
     d->members = map_new();
-    d->stranger = strdup("");
+    d->stranger = text_dup("");
     d->leavers = map_new();
     d->pace.offset = -1;
-    d->member_id = strdup("");
-    d->leader_url = strdup("");
-    d->twin = strdup("");
-    mr_assert(d->leader_url != NULL && d->twin != NULL && d->member_id != NULL &&
-              d->stranger != NULL &&
-              asprintf(&d->url, "%s://%s/", parts->config->advertises_https ? "https" : "http",
+    d->member_id = text_dup("");
+    d->leader_url = text_dup("");
+    d->twin = text_dup("");
+    mr_assert(asprintf(&d->url, "%s://%s/", parts->config->advertises_https ? "https" : "http",
                        parts->config->worker_id) > 0);
     d->peer = peer_new(parts->loop, peer_tls(d), err);
     if (d->peer != NULL)

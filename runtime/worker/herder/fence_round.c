@@ -20,6 +20,7 @@
 
 #define LOGGER "worker.herder.fence"
 #include "base/log.h"
+#include "base/text.h"
 
 #define ROUND_MS 90000
 
@@ -180,9 +181,9 @@ struct fence_round *fence_round_new(struct loop *loop, const struct fence_order 
     round->arg = arg;
     round->count = order->count;
     round->providers = providers_ref(order->providers);
-    round->conn = strdup(order->conn);
+    round->conn = text_dup(order->conn);
     round->tasks = calloc(order->count + 1, sizeof(*round->tasks));
-    mr_assert(round->conn != NULL && round->tasks != NULL &&
+    mr_assert(round->tasks != NULL &&
               asprintf(&round->prefix, "%s-%s-", order->group, order->conn) > 0 &&
               layer(round, order) == 0);
     for (size_t i = 0; i < order->count; i++)

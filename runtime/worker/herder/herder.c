@@ -15,6 +15,7 @@
 #include "worker/herder/herder_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "model/topic_tracking.h"
 
 #include <stdlib.h>
@@ -170,8 +171,7 @@ static void on_cluster_id(void *arg, const char *id)
 {
     struct herder *herder = arg;
 
-    herder->cluster_id = strdup(id);
-    mr_assert(herder->cluster_id != NULL);
+    herder->cluster_id = text_dup(id);
     tell_ready(herder);
 }
 

@@ -10,6 +10,7 @@
 #include "worker/herder/herder_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "model/conn_config.h"
 #include "worker/herder/log_control.h"
 #include "worker/herder/view.h"
@@ -61,8 +62,7 @@ static struct pending *pending_new(struct herder *herder, const char *conn, herd
     struct pending *pending = calloc(1, sizeof(*pending));
 
     mr_assert(pending != NULL);
-    *pending = (struct pending){.herder = herder, .conn = strdup(conn), .done = done, .arg = arg};
-    mr_assert(pending->conn != NULL);
+    *pending = (struct pending){.herder = herder, .conn = text_dup(conn), .done = done, .arg = arg};
     return pending;
 }
 
@@ -194,8 +194,7 @@ void herder_put(struct herder *herder, const struct herder_put *put, herder_done
 
     mr_assert(asked != NULL);
     *asked = (struct put_asked){herder, *put, done, arg};
-    asked->put.conn = strdup(put->conn);
-    mr_assert(asked->put.conn != NULL);
+    asked->put.conn = text_dup(put->conn);
     judge_config(herder->judge, put->config, on_put_judged, asked);
 }
 

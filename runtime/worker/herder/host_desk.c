@@ -11,6 +11,8 @@
  * Called by herder.c; loop thread. */
 #include "worker/herder/host_desk.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 
 #define AGAIN_MS 500
@@ -30,8 +32,7 @@ static struct question *question_new(struct host_desk *desk, const char *conn, i
 
     mr_assert(question != NULL);
     question->desk = desk;
-    question->conn = strdup(conn);
-    mr_assert(question->conn != NULL);
+    question->conn = text_dup(conn);
     question->id = id;
     return question;
 }

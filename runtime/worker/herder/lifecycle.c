@@ -28,18 +28,11 @@
 #include "worker/herder/lifecycle_private.h"
 
 #include "base/log.h"
+#include "base/text.h"
 
 static void begin(void *arg);
 
 /* --- small ------------------------------------------------------------------------------------ */
-
-static void set_text(char **to, const char *text)
-{
-    char *copy = text != NULL ? strdup(text) : NULL;
-
-    free(*to);
-    *to = copy;
-}
 
 static bool same_text(const char *a, const char *b)
 {
@@ -55,7 +48,7 @@ void lifecycle_show(struct lifecycle *lc, enum state state, const char *trace)
                       "connector is %s", state_name(state));
     lc->state = state;
     if (trace != lc->trace)
-        set_text(&lc->trace, trace);
+        text_replace(&lc->trace, trace);
     if (lc->env->told != NULL)
         lc->env->told(lc->env->arg, lc->name, -1, state, lc->trace);
 }
@@ -195,7 +188,7 @@ static void begin(void *arg)
     lc->phase = object ? STARTING : UP;
     lc->host_failed = false;
     lc->ask_again_ms = LIFECYCLE_ASK_AGAIN_MS;
-    set_text(&lc->version, lc->plugin->version);
+    text_replace(&lc->version, lc->plugin->version);
     if (supervisor_start(lc->env->sup, &spec, &err) != 0) {
         log_write_for(LOG_ERROR, LOGGER, lc->name, -1, "cannot start its process: %s", err.text);
         crash(lc, err.text);
@@ -324,7 +317,7 @@ void lifecycle_on_connector(struct lifecycle *lc, enum state state, const char *
     if (!lc->object || lc->object_down)
         return;
     if (version != NULL)
-        set_text(&lc->version, version);
+        text_replace(&lc->version, version);
     if (state == STATE_FAILED && (lc->phase == STARTING || lc->phase == ASKING)) {
         loop_timer_cancel(&lc->timer);
         lifecycle_fail(lc, trace != NULL ? trace : "the connector failed");
@@ -443,7 +436,7 @@ void lifecycle_apply(struct lifecycle *lc, const struct lifecycle_work *work)
     lc->serial = work->serial;
     lc->fresh = true;
     lc->stale = !work->shared && work->target == TARGET_PAUSED;
-    set_text(&lc->version, work->plugin->version);
+    text_replace(&lc->version, work->plugin->version);
     if (work->target == TARGET_STOPPED)
         stop(lc);
     else
@@ -577,8 +570,7 @@ struct lifecycle *lifecycle_new(const char *name, const struct lifecycle_env *en
     struct lifecycle *lc = calloc(1, sizeof(*lc));
 
     mr_assert(lc != NULL);
-    lc->name = strdup(name);
-    mr_assert(lc->name != NULL);
+    lc->name = text_dup(name);
     lc->env = env;
     lc->policy.max = env->restart_max;
     lc->object = true;

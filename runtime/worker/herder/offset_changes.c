@@ -14,6 +14,7 @@
 #include "worker/herder/offset_changes.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "kafka/client_conf.h"
 #include "model/conn_config.h"
 #include "worker/herder/offset_entries.h"
@@ -123,8 +124,7 @@ static struct errand *errand_new(struct offset_changes *oc, const char *conn, he
     struct errand *errand = calloc(1, sizeof(*errand));
 
     mr_assert(errand != NULL);
-    *errand = (struct errand){.oc = oc, .conn = strdup(conn), .done = done, .arg = arg};
-    mr_assert(errand->conn != NULL);
+    *errand = (struct errand){.oc = oc, .conn = text_dup(conn), .done = done, .arg = arg};
     return errand;
 }
 
@@ -512,8 +512,7 @@ static void on_group_listed(void *arg, const struct group_offset *list, size_t c
     errand->parts = calloc(count + 1, sizeof(*errand->parts));
     mr_assert(errand->parts != NULL);
     for (size_t i = 0; i < count; i++) {
-        errand->parts[i] = (struct group_offset){strdup(list[i].topic), list[i].partition, -1};
-        mr_assert(errand->parts[i].topic != NULL);
+        errand->parts[i] = (struct group_offset){text_dup(list[i].topic), list[i].partition, -1};
     }
     errand->part_count = count;
     ask_plugin(errand);

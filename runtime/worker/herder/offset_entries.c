@@ -5,6 +5,7 @@
 #include "worker/herder/offset_entries.h"
 
 #include "base/map.h"
+#include "base/text.h"
 #include "worker/store/stored_json.h"
 
 #include <errno.h>
@@ -121,8 +122,7 @@ static char *shown(const json_t *value)
 
     buf_init(&text, (size_t)16 << 20);
     print(&text, value);
-    copy = strndup(text.data != NULL ? text.data : "", text.len);
-    mr_assert(copy != NULL);
+    copy = text_dup_len(text.data != NULL ? text.data : "", text.len);
     buf_deinit(&text);
     return copy;
 }

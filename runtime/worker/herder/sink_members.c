@@ -3,6 +3,8 @@
  * has been elsewhere: a successor is given both. Called by herder.c; loop thread. */
 #include "worker/herder/sink_members.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +19,8 @@ static char *name_of(const char *conn, int task)
 void sink_members_joined(struct map *members, struct conn_source *source, const char *conn,
                          int task, const char *member)
 {
-    char *name = name_of(conn, task), *copy = strdup(member);
+    char *name = name_of(conn, task), *copy = text_dup(member);
 
-    mr_assert(copy != NULL);
     free(map_remove(members, name));
     if (map_count(members) < SINK_MEMBERS_MAX)
         map_set(members, name, copy);

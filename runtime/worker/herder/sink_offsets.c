@@ -10,6 +10,7 @@
 #include "worker/herder/sink_offsets.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -212,15 +213,14 @@ static struct job *job_new(struct sink_offsets *so, const struct sink_offsets_jo
     job->loop = so->loop;
     job->act = from->act;
     job->until_ms = clock_ms() + so->timeout_ms;
-    job->group = strdup(from->group);
+    job->group = text_dup(from->group);
     job->providers = providers_ref(from->providers);
-    mr_assert(job->group != NULL && props_copy(&job->client, from->client) == 0);
+    mr_assert(props_copy(&job->client, from->client) == 0);
     job->changes = calloc(from->count + 1, sizeof(*job->changes));
     mr_assert(job->changes != NULL);
     for (size_t i = 0; i < from->count; i++) {
         job->changes[i] = from->changes[i];
-        job->changes[i].topic = strdup(from->changes[i].topic);
-        mr_assert(job->changes[i].topic != NULL);
+        job->changes[i].topic = text_dup(from->changes[i].topic);
     }
     job->change_count = from->count;
     pthread_mutex_init(&job->lock, NULL);

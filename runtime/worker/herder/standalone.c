@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "model/topic_tracking.h"
 #include "worker/herder/task_config.h"
 #include "worker/store/local_store.h"
@@ -75,8 +76,7 @@ static struct stored *add(struct standalone *sa, const char *name)
     struct stored *conn = calloc(1, sizeof(*conn));
 
     mr_assert(conn != NULL);
-    conn->name = strdup(name);
-    mr_assert(conn->name != NULL);
+    conn->name = text_dup(name);
     props_init(&conn->config);
     conn->topics = map_new();
     map_set(sa->conns, name, conn);
@@ -129,8 +129,7 @@ static struct birth *birth_new(struct standalone *sa, const char *name, connecto
 
     mr_assert(birth != NULL);
     *birth = (struct birth){
-        .sa = sa, .name = strdup(name), .serial = sa->serial, .done = done, .arg = arg};
-    mr_assert(birth->name != NULL);
+        .sa = sa, .name = text_dup(name), .serial = sa->serial, .done = done, .arg = arg};
     return birth;
 }
 

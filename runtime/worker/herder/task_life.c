@@ -13,6 +13,7 @@
 #include "worker/herder/task_life.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "worker/supervisor/supervisor.h"
 
 #include <stdlib.h>
@@ -143,8 +144,7 @@ void task_life_show(struct task_lives *tasks, struct task_life *task, enum state
                       task->number, "task is %s", state_name(state));
     task->state = state;
     if (trace != NULL) {
-        copy = strdup(trace);
-        mr_assert(copy != NULL);
+        copy = text_dup(trace);
     }
     free(task->trace);
     task->trace = copy;

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/text.h"
 
 /* The index holds places counted from the first key that was added at the end, which those at the front move; and no NULL. */
 #define PLACE_0 ((intptr_t)1 << 30)
@@ -33,8 +34,7 @@ struct validate_key *validation_add(struct validation *v, const char *name, bool
     memmove(key + 1, key, (size_t)(&keys[out->key_count] - key) * sizeof(*key));
     out->key_count++;
     out->front_count += front;
-    *key = (struct validate_key){.name = strdup(name)};
-    mr_assert(key->name != NULL);
+    *key = (struct validate_key){.name = text_dup(name)};
     if (out->index == NULL)
         out->index = map_new();
     map_set(out->index, name, (void *)(key - keys - (intptr_t)out->front_count + PLACE_0));
@@ -61,8 +61,7 @@ void validation_say(struct validate_key *key, const char *text)
 {
     key->errors = realloc(key->errors, (key->error_count + 1) * sizeof(*key->errors));
     mr_assert(key->errors != NULL);
-    key->errors[key->error_count] = strdup(text);
-    mr_assert(key->errors[key->error_count++] != NULL);
+    key->errors[key->error_count++] = text_dup(text);
 }
 
 void validation_problem(struct validation *v, const char *name, const char *fmt, ...)
@@ -122,8 +121,7 @@ char *validation_joined(const struct config_value *list)
         buf_puts(&out, i > 0 ? ", " : "");
         buf_puts(&out, list->items[i]);
     }
-    text = strdup(out.failed || out.len == 0 ? "" : out.data);
-    mr_assert(text != NULL);
+    text = text_dup(out.failed || out.len == 0 ? "" : out.data);
     buf_deinit(&out);
     return text;
 }
@@ -142,7 +140,6 @@ char *validation_trimmed(const char *text)
         text++;
     for (len = strlen(text); len > 0 && (unsigned char)text[len - 1] <= ' '; len--)
         ;
-    copy = strndup(text, len);
-    mr_assert(copy != NULL);
+    copy = text_dup_len(text, len);
     return copy;
 }

@@ -4,6 +4,8 @@
  * herder_reads.c and herder_changes.c; pure. */
 #include "worker/herder/view.h"
 
+#include "base/text.h"
+
 #ifndef MILLRACE_COMMIT
 #define MILLRACE_COMMIT "unknown" /* as Connect says of a build without one */
 #endif
@@ -51,8 +53,7 @@ static json_t *any_text(const char *text)
 
     if (value != NULL)
         return value;
-    copy = strdup(text);
-    mr_assert(copy != NULL);
+    copy = text_dup(text);
     for (char *p = copy; *p != '\0'; p++)
         if ((unsigned char)*p >= 0x80)
             *p = '?';

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/java_pattern.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -46,14 +47,6 @@ struct rest_headers {
 static bool is_blank(const char *text)
 {
     return text == NULL || text[strspn(text, " \t\r\n\f")] == '\0';
-}
-
-static char *copy(const char *text, size_t len)
-{
-    char *out = strndup(text, len);
-
-    mr_assert(out != NULL);
-    return out;
 }
 
 /* Without the blanks around it, in place. */
@@ -99,7 +92,7 @@ static char *next_item(const char **list, struct mr_error *err)
         mr_fail(err, MR_ERR_CONFIG, "%s: an item is longer than %d bytes", RULES_KEY, ITEM_MAX);
     if (out.failed || out.data == NULL) {
         buf_deinit(&out);
-        return err->code != 0 ? NULL : copy("", 0);
+        return err->code != 0 ? NULL : text_dup_len("", 0);
     }
     if (!quoted)
         while (out.len > 0 && isspace((unsigned char)out.data[out.len - 1]))
@@ -195,7 +188,7 @@ static int read_rule(char *text, struct rule *rule, struct mr_error *err)
     whole[action] = '\0';
     if (read_action(whole, rule, err) != 0)
         return err->code;
-    rule->name = copy(header, strlen(header)); /* for the message */
+    rule->name = text_dup_len(header, strlen(header)); /* for the message */
     value = split_pair(header);
     if (value == NULL)
         return mr_fail(err, MR_ERR_CONFIG,
@@ -205,8 +198,8 @@ static int read_rule(char *text, struct rule *rule, struct mr_error *err)
     free(rule->name);
     header = trimmed(header);
     value = trimmed(value);
-    rule->name = copy(header, strlen(header));
-    rule->value = copy(value, strlen(value));
+    rule->name = text_dup_len(header, strlen(header));
+    rule->value = text_dup_len(value, strlen(value));
     return check_name(rule->name, err) != 0 ? err->code : check_value(rule, err);
 }
 
@@ -261,10 +254,10 @@ static int read_origins(struct rest_headers *headers, const struct props *props,
 
     headers->cors = !is_blank(list);
     methods = is_blank(methods) ? METHODS_DEFAULT : methods;
-    headers->methods = copy(methods, strlen(methods));
+    headers->methods = text_dup_len(methods, strlen(methods));
     while (headers->cors && rc == 0 && *list != '\0') {
         size_t len = strcspn(list, ",");
-        char *origin = copy(list, len);
+        char *origin = text_dup_len(list, len);
 
         rc = read_origin(headers, trimmed(origin), err);
         free(origin);

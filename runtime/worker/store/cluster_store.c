@@ -17,6 +17,7 @@
 
 #define LOGGER "worker.store"
 #include "base/log.h"
+#include "base/text.h"
 
 #define OPEN_MAX \
     4096 /* requests; those about status are bounded by the desk, at the end by what runs here */
@@ -128,8 +129,7 @@ static struct store_request *request_new(enum internal_topic_kind topic, const c
 
     mr_assert(req != NULL);
     req->topic = topic;
-    req->subject = subject != NULL ? strdup(subject) : NULL;
-    mr_assert(req->subject != NULL || subject == NULL);
+    req->subject = text_dup(subject);
     req->deadline_ms = clock_ms() + timeout_ms;
     req->arg = arg;
     return req;
@@ -390,18 +390,10 @@ static void send_status(void *arg, struct status_slip *slip, const struct status
     ask(store, req);
 }
 
-static char *copy(const char *text)
-{
-    char *out = strdup(text);
-
-    mr_assert(out != NULL);
-    return out;
-}
-
 static struct status_record status_of(const char *conn, int task)
 {
     return (struct status_record){.kind = task < 0 ? STATUS_CONNECTOR : STATUS_TASK,
-                                  .conn = copy(conn),
+                                  .conn = text_dup(conn),
                                   .task = task < 0 ? 0 : task};
 }
 
@@ -428,8 +420,8 @@ void cluster_store_put_topic(struct cluster_store *store, const char *conn, cons
                              int task)
 {
     struct status_record rec = {.kind = STATUS_TOPIC,
-                                .conn = copy(conn),
-                                .topic = copy(topic),
+                                .conn = text_dup(conn),
+                                .topic = text_dup(topic),
                                 .task = task,
                                 .discovered_wall_ms = clock_wall_ms()};
 
@@ -440,7 +432,7 @@ void cluster_store_put_topic(struct cluster_store *store, const char *conn, cons
 void cluster_store_remove_topic(struct cluster_store *store, const char *conn, const char *topic)
 {
     struct status_record rec = {
-        .kind = STATUS_TOPIC, .tombstone = true, .conn = copy(conn), .topic = copy(topic)};
+        .kind = STATUS_TOPIC, .tombstone = true, .conn = text_dup(conn), .topic = text_dup(topic)};
 
     loop_assert_owner(store->loop);
     status_desk_put(store->desk, &rec, false);

@@ -21,6 +21,8 @@
  * by the topic's distinct keys. */
 #include "worker/store/config_state.h"
 
+#include "base/text.h"
+
 struct config_state {
     struct map *conns; /* name → struct config_conn */
     size_t count;      /* that have a configuration */
@@ -84,8 +86,7 @@ static struct config_conn *conn_of(struct config_state *state, const char *name)
         return conn;
     conn = calloc(1, sizeof(*conn));
     mr_assert(conn != NULL);
-    conn->name = strdup(name);
-    mr_assert(conn->name != NULL);
+    conn->name = text_dup(name);
     conn->target = TARGET_STARTED;
     conn->task_count_record = -1;
     conn->generation = state->generation;

@@ -22,6 +22,7 @@
 
 #define LOGGER "worker.store"
 #include "base/log.h"
+#include "base/text.h"
 
 #define WAITING_MAX 4096
 #define SLICE_MS 100
@@ -250,10 +251,9 @@ struct fenced_writer *fenced_writer_new(const struct fenced_writer_options *opti
     mr_assert(w != NULL);
     w->loop = options->loop;
     w->jobs = queue_new(WAITING_MAX);
-    w->topic = strdup(options->topic);
+    w->topic = text_dup(options->topic);
     atomic_init(&w->refs, 1);
-    mr_assert(w->jobs != NULL && w->topic != NULL &&
-              props_copy(&w->settings, options->producer) == 0);
+    mr_assert(w->jobs != NULL && props_copy(&w->settings, options->producer) == 0);
     if (start(w, err) == 0)
         return w;
     queue_free(&w->jobs, free_job);

@@ -20,6 +20,7 @@
 
 #include "base/file.h"
 #include "base/queue.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -609,9 +610,9 @@ struct local_store *local_store_open(const char *path, struct loop *loop, struct
     mr_assert(store != NULL);
     store->loop = loop;
     store->lock_fd = -1;
-    store->path = strdup(path);
+    store->path = text_dup(path);
     store->undo = json_array();
-    mr_assert(store->path != NULL && store->undo != NULL);
+    mr_assert(store->undo != NULL);
     store->offsets = lock(store, err) == 0 ? load(path, err) : NULL;
     /* Written at once, changed or not: a folder or file that can't be written ends the start, and
      * not the first offset. */

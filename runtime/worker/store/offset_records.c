@@ -10,6 +10,7 @@
 #include "worker/store/offset_records.h"
 
 #include "base/map.h"
+#include "base/text.h"
 #include "worker/store/stored_json.h"
 
 #define KEY_MAX ((size_t)16 << 20)
@@ -102,8 +103,7 @@ static struct entry *entry_of(struct offset_table *table, const char *conn, json
     } else if (entry == NULL) {
         entry = calloc(1, sizeof(*entry));
         mr_assert(entry != NULL);
-        entry->conn = strdup(conn);
-        mr_assert(entry->conn != NULL);
+        entry->conn = text_dup(conn);
         entry->partition = json_incref(partition);
         map_set(table->entries, key, entry);
     }

@@ -5,20 +5,13 @@
  * about its neighbours. */
 #include "worker/store/status_records.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "worker/store/stored_json.h"
 
 #include <limits.h>
 
 #define BETWEEN ":connector-" /* topic and connector, in a key */
-
-static char *copy_text(const char *text)
-{
-    char *copy = text != NULL ? strdup(text) : NULL;
-
-    mr_assert(copy != NULL || text == NULL);
-    return copy;
-}
 
 void status_deinit(struct status *status)
 {
@@ -33,9 +26,9 @@ void status_copy(struct status *to, const struct status *from)
     *to = (struct status){
         .state = from->state,
         .generation = from->generation,
-        .worker_id = copy_text(from->worker_id),
-        .trace = copy_text(from->trace),
-        .version = copy_text(from->version),
+        .worker_id = text_dup(from->worker_id),
+        .trace = text_dup(from->trace),
+        .version = text_dup(from->version),
     };
 }
 
@@ -61,7 +54,7 @@ static bool take_text(const json_t *value, const char *field, char **out)
 
     if (member != NULL && !json_is_null(member) && !json_is_string(member))
         return false;
-    *out = copy_text(json_string_value(member));
+    *out = text_dup(json_string_value(member));
     return true;
 }
 
@@ -133,8 +126,7 @@ static int split_topic(struct status_record *rec, struct mr_error *err)
     if (colon == NULL || colon == rec->conn || strncmp(colon, BETWEEN, len) != 0 ||
         colon[len] == '\0')
         return odd(err, "its key does not name a topic and a connector");
-    rec->topic = strndup(rec->conn, (size_t)(colon - rec->conn));
-    mr_assert(rec->topic != NULL);
+    rec->topic = text_dup_len(rec->conn, (size_t)(colon - rec->conn));
     memmove(rec->conn, colon + len, strlen(colon + len) + 1);
     return 0;
 }
@@ -169,8 +161,7 @@ static int read_key(const char *key, size_t len, struct status_record *rec, stru
         if (len == prefix)
             return odd(err, "its key ends where a name should stand");
         rec->kind = (enum status_kind)i;
-        rec->conn = strndup(key + prefix, len - prefix);
-        mr_assert(rec->conn != NULL);
+        rec->conn = text_dup_len(key + prefix, len - prefix);
         return kinds[i].split(rec, err);
     }
     return odd(err, "its key is of no known kind");

@@ -5,6 +5,7 @@
 #include "worker/store/word_records.h"
 
 #include "base/json.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -30,8 +31,7 @@ static bool keep(const char *text, size_t max, char **out)
 {
     if (text == NULL || text[0] == '\0' || strlen(text) > max)
         return false;
-    *out = strdup(text);
-    mr_assert(*out != NULL);
+    *out = text_dup(text);
     return true;
 }
 
@@ -134,8 +134,7 @@ static int read_key(const char *key, size_t len, struct word *word, struct mr_er
             return 0;
         if (len == known || len - known > WORD_MEMBER_MAX)
             return odd(err, "its key does not end in a name");
-        *name_of(word) = strndup(key + known, len - known);
-        mr_assert(*name_of(word) != NULL);
+        *name_of(word) = text_dup_len(key + known, len - known);
         return 0;
     }
     return odd(err, "its key is of no known kind");

@@ -6,6 +6,7 @@
  * ends the reading. Loop thread. */
 #include "worker/supervisor/check_answers.h"
 
+#include "base/text.h"
 #include "link/check_format.h"
 
 #include <stdlib.h>
@@ -77,8 +78,7 @@ static bool take_object(struct check_answers *a, const json_t *line)
         return true;
     }
     free(a->key);
-    a->key = strdup(key);
-    mr_assert(a->key != NULL);
+    a->key = text_dup(key);
     a->stage = stage;
     return true;
 }

@@ -17,6 +17,7 @@
 #include "worker/supervisor/nest.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "worker/supervisor/spawn.h"
 
 #include <errno.h>
@@ -325,8 +326,7 @@ struct nest *nest_new(struct loop *loop, const struct nest_options *options)
     mr_assert(nest != NULL);
     *nest = (struct nest){.loop = loop, .strays = options->strays, .arg = options->arg, .fd = -1};
     nest->last = &nest->first;
-    nest->exe = strdup(options->exe);
-    mr_assert(nest->exe != NULL);
+    nest->exe = text_dup(options->exe);
     (void)start(nest, NULL);
     return nest;
 }

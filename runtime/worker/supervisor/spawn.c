@@ -13,6 +13,7 @@
 #include "worker/supervisor/spawn.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "link/black_box.h"
 #include "worker/supervisor/nest.h"
 
@@ -343,8 +344,7 @@ struct spawn_job *spawn_host(struct nest *nest, const char *conn, spawn_done don
     struct spawn_job *job = calloc(1, sizeof(*job));
 
     mr_assert(job != NULL);
-    *job = (struct spawn_job){.nest = nest, .conn = strdup(conn), .done = done, .arg = arg};
-    mr_assert(job->conn != NULL);
+    *job = (struct spawn_job){.nest = nest, .conn = text_dup(conn), .done = done, .arg = arg};
     if (open_all(job, err) != 0) {
         close_all(job);
         free_job(job);

@@ -15,6 +15,7 @@
 #include "base/log_levels.h"
 #include "base/map.h"
 #include "base/provider.h"
+#include "base/text.h"
 #include "link/inherit.h"
 #include "worker/supervisor/catalog.h"
 #include "worker/supervisor/nest.h"
@@ -368,7 +369,7 @@ struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_opt
                                        .graceful_ms = options->graceful_ms};
     sup->nest = nest_new(
         loop, &(struct nest_options){.exe = options->exe, .strays = on_strays, .arg = sup});
-    sup->run_dir = strdup(options->run_dir);
+    sup->run_dir = text_dup(options->run_dir);
     sup->hello_ms = options->hello_ms > 0 ? options->hello_ms : 10000;
     sup->hosts = map_new();
     sup->worker = options->worker_props;
