@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of an offsets topic, many in one input: a byte with the key's length, two with the
- * value's (0xffff: no value), key, value. What was taken is found, by the same key and by every
+/* Records of an offsets topic (record_input.h). What was taken is found, by the same key and by every
  * spelling of it; a removal names all spellings. */
 #include "worker/store/offset_records.h"
 #include "worker/store/stored_json.h"
 
-#include <stdint.h>
+#include "fuzz/record_input.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,23 +63,18 @@ static void check_found(const struct offset_table *table, const struct offset_re
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct offset_table *table = offset_table_new(16);
-    size_t at = 0;
+    struct record_input in = {.data = data, .len = len};
 
-    for (int64_t offset = 0; len - at >= 3; offset++) {
+    for (int64_t offset = 0; record_input_next(&in); offset++) {
         struct mr_error err = {0};
-        size_t value_len = (size_t)data[at + 1] << 8 | data[at + 2];
-        struct offset_record rec = {.key_len = data[at], .timestamp_ms = offset, .offset = offset};
-        bool no_value = value_len == 0xffff;
-        int rc;
+        struct offset_record rec = {.key = in.key,
+                                    .key_len = in.key_len,
+                                    .value = in.value,
+                                    .value_len = in.value_len,
+                                    .timestamp_ms = offset,
+                                    .offset = offset};
+        int rc = offset_table_apply(table, &rec, &err);
 
-        at += 3;
-        rec.key_len = rec.key_len < len - at ? rec.key_len : len - at;
-        rec.key = data + at;
-        at += rec.key_len;
-        rec.value_len = no_value ? 0 : value_len < len - at ? value_len : len - at;
-        rec.value = no_value ? NULL : data + at;
-        at += rec.value_len;
-        rc = offset_table_apply(table, &rec, &err);
         mr_assert(rc == 0 || rc == MR_ERR_DATA || rc == MR_ERR_FULL);
         if (rc == 0)
             check_found(table, &rec);

@@ -4,6 +4,8 @@
 #include "kafka/client_conf.h"
 #include "worker/herder/validate.h"
 
+#include "fake_catalog.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -94,21 +96,10 @@ const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i)
     return &plugins[i];
 }
 
-static bool kind_fits(uint32_t kind, uint32_t wanted)
-{
-    if (wanted == 0)
-        return kind <= MR_PLUGIN_SINK;
-    return kind == wanted || (wanted == MR_PLUGIN_HEADER_CONVERTER && kind == MR_PLUGIN_CONVERTER);
-}
-
 const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
                                           const char *name)
 {
-    for (size_t i = 0; i < catalog_count(cat); i++)
-        if ((strcmp(plugins[i].name, name) == 0 || strcmp(plugins[i].java_class, name) == 0) &&
-            kind_fits(plugins[i].kind, kind))
-            return &plugins[i];
-    return NULL;
+    return fake_catalog_find(plugins, catalog_count(cat), kind, name);
 }
 
 /* --- one reply ---------------------------------------------------------------------------------------------------------- */
