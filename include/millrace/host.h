@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-#define MR_ABI_MAJOR \
-    0 /* until sources, sinks, emitting sinks, converters and transforms all stand on it */
+/* Until sources, sinks, emitting sinks, converters and transforms all stand on it. */
+#define MR_ABI_MAJOR 0
 #define MR_ABI_MINOR 1
 
 struct mr_arena;

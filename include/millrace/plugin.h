@@ -244,7 +244,8 @@ struct mr_module {
 
 /* A descriptor's initialiser, for a library whose plugins stand in files of their own: such a file
  * defines
- *     const struct mr_source ticks_plugin = MR_DESCRIPTOR(mr_source, MR_PLUGIN_SOURCE, "Ticks", "1.0", .poll = ...);
+ *     const struct mr_source ticks_plugin =
+ *         MR_DESCRIPTOR(mr_source, MR_PLUGIN_SOURCE, "Ticks", "1.0", .poll = ...);
  * the file with MR_MODULE(MR_PLUGIN(ticks), ...) sees it by `extern`. C only: C++ fills the structs
  * by position. */
 #define MR_DESCRIPTOR(type, plugin_kind, class_name, release, ...) \

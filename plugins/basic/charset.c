@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text to bytes and back in a Java charset, for StringConverter, on the task's thread.
  *
- * UTF-8 is nearly always meant and costs a look at the bytes, nothing more. Everything else goes through iconv, which stops
- * at what it can't convert; there the replacement is written and the rest goes on: the byte 3F on the way out, one for each
- * character, U+FFFD on the way in. UTF-16 and UTF-32 are ours to frame, since Java's byte order marks are not glibc's. */
+ * UTF-8 is nearly always meant and costs a look at the bytes, nothing more. Everything else goes
+ * through iconv, which stops at what it can't convert; there the replacement is written and the
+ * rest goes on: the byte 3F on the way out, one for each character, U+FFFD on the way in. UTF-16
+ * and UTF-32 are ours to frame, since Java's byte order marks are not glibc's. */
 #include "charset.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ static const struct special specials[] = {
     {"UnicodeLittle", CHARSET_LITTLE_MARK, "UTF-16LE", NULL, 2},
 };
 
-/* --- opening -------------------------------------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static size_t unit_of(const char *iconv_name)
 {
@@ -107,7 +108,7 @@ void charset_close(struct charset *cs)
     }
 }
 
-/* --- both ways -------------------------------------------------------------------------------------------------------------------- */
+/* --- both ways -------------------------------------------------------------------------------- */
 
 /* Bytes in the arena that grow; the arena has no way to give the old ones back, so they double. */
 struct output {
@@ -171,10 +172,10 @@ static void finish(iconv_t cd, struct output *out)
     out->len = out->cap - room;
 }
 
-/* --- out -------------------------------------------------------------------------------------------------------------------------- */
+/* --- out -------------------------------------------------------------------------------------- */
 
-/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in Java, or U+FFFD where that can
- * be written; in the copy. */
+/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in Java,
+ * or U+FFFD where that can be written; in the copy. */
 static size_t replace_halves(char *to, const char *p, size_t len, const char *by)
 {
     size_t made = 0, by_len = strlen(by);
@@ -245,7 +246,7 @@ void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, s
     *out_len = made.len;
 }
 
-/* --- in --------------------------------------------------------------------------------------------------------------------------- */
+/* --- in --------------------------------------------------------------------------------------- */
 
 /* Which descriptor reads these bytes, and how many are its mark. */
 static iconv_t reader(const struct charset *cs, const unsigned char *p, size_t len, size_t *mark)
@@ -267,7 +268,8 @@ static iconv_t reader(const struct charset *cs, const unsigned char *p, size_t l
     return big ? cs->from : cs->from_little;
 }
 
-/* How much of what can't be decoded one U+FFFD stands for. In UTF-16 Java takes the unit behind a lone high half too. */
+/* How much of what can't be decoded one U+FFFD stands for. In UTF-16 Java takes the unit behind a
+ * lone high half too. */
 static size_t malformed(const struct charset *cs, iconv_t cd, const unsigned char *p, size_t left,
                         bool cut)
 {

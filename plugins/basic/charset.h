@@ -19,11 +19,11 @@ enum charset_mark {
 struct charset {
     enum charset_mark mark;
     size_t unit; /* bytes that a malformed part takes at least */
-    bool
-        question; /* the byte 3F replaces what can't be encoded, also where it is no '?' (EBCDIC) */
-    bool little;  /* `from` reads little-endian units */
-    bool yen;   /* Shift_JIS: iconv reads the bytes 5C and 7E as yen and overline, Java as ASCII */
-    iconv_t to; /* from UTF-8; (iconv_t)-1 with CHARSET_UTF8 */
+    /* The byte 3F replaces what can't be encoded, also where it is no '?' (EBCDIC). */
+    bool question;
+    bool little; /* `from` reads little-endian units */
+    bool yen;    /* Shift_JIS: iconv reads the bytes 5C and 7E as yen and overline, Java as ASCII */
+    iconv_t to;  /* from UTF-8; (iconv_t)-1 with CHARSET_UTF8 */
     iconv_t from;        /* to UTF-8 */
     iconv_t from_little; /* read with a little-endian mark */
 };

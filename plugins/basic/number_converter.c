@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The converters of single numbers and booleans: ShortConverter to DoubleConverter, big-endian as Kafka's serializers write
- * them, and BooleanConverter, one byte. Stand in for org.apache.kafka.connect.converters.*; on the task's thread, without state
- * but the schema of what is read. As keys, values and headers.
+/* The converters of single numbers and booleans: ShortConverter to DoubleConverter, big-endian as
+ * Kafka's serializers write them, and BooleanConverter, one byte. Stand in for
+ * org.apache.kafka.connect.converters.*; on the task's thread, without state but the schema of what
+ * is read. As keys, values and headers.
  *
- * The number converters look at a value's class alone, never at its schema, and widen nothing, as in Java. The four that write
- * numbers differ in a row of a table, which an instance finds by its slots: each plugin has functions of its own. */
+ * The number converters look at a value's class alone, never at its schema, and widen nothing, as
+ * in Java. The four that write numbers differ in a row of a table, which an instance finds by its
+ * slots: each plugin has functions of its own. */
 #include "number_converter.h"
 
 #include "class_name.h"
@@ -41,7 +43,7 @@ static const struct mr_config_key number_keys[] = {
     {0},
 };
 
-/* --- bytes -------------------------------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static uint64_t bits_of(struct mr_value v)
 {
@@ -144,7 +146,7 @@ static int check_boolean(const struct mr_schema *schema, struct mr_value value,
     return MR_OK;
 }
 
-/* --- the plugins ---------------------------------------------------------------------------------------------------------- */
+/* --- the plugins ------------------------------------------------------------------------------ */
 
 /* The slots and the descriptor of one: they differ in the kind only. */
 #define NUMBER_CONVERTER(id, kind, class_of_it, text) \

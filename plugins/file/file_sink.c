@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FileStreamSink, the plugin: the text of each record's value as a line at the end of a file. Stands in for
- * FileStreamSinkConnector of Kafka 4.3.1; on the task's thread. Where it differs (README.md of this folder): no failed write
- * is swallowed, and flush means on the disk, so that no offset is ever committed above what a reader of the file will find.
+/* FileStreamSink, the plugin: the text of each record's value as a line at the end of a file.
+ * Stands in for FileStreamSinkConnector of Kafka 4.3.1; on the task's thread. Where it differs
+ * (README.md of this folder): no failed write is swallowed, and flush means on the disk, so that no
+ * offset is ever committed above what a reader of the file will find.
  *
- * All tasks of a connector append to one file. A put takes the file's lock (of the open file, so it holds between tasks and
- * processes alike), gathers the lines in a buffer and appends them. If that fails half way, the file is cut back to where
- * the put began: the batch will come again, and there is no half line and none twice.
+ * All tasks of a connector append to one file. A put takes the file's lock (of the open file, so it
+ * holds between tasks and processes alike), gathers the lines in a buffer and appends them. If that
+ * fails half way, the file is cut back to where the put began: the batch will come again, and there
+ * is no half line and none twice.
  *
- * A process that is killed while it writes leaves half a line. Only a file that we ended with a whole line ourselves can be
- * cut back then without harm to what others wrote: an extended attribute says that it is one. */
+ * A process that is killed while it writes leaves half a line. Only a file that we ended with a
+ * whole line ourselves can be cut back then without harm to what others wrote: an extended
+ * attribute says that it is one. */
 #include "file_sink.h"
 
 #include <errno.h>
@@ -53,7 +56,7 @@ static const char *name_of(const struct file_sink *s)
     return s->path == NULL ? "stdout" : s->path;
 }
 
-/* --- stopping and the lock ------------------------------------------------------------------------------------------------ */
+/* --- stopping and the lock -------------------------------------------------------------------- */
 
 static bool stopping(const struct file_sink *s)
 {
@@ -82,7 +85,7 @@ static int lock(const struct file_sink *s, struct mr_error *err)
     return MR_OK;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 /* Behind the last '\n' among the first size bytes; 0: there is none. */
 static int64_t last_line_end(int fd, int64_t size)
@@ -103,7 +106,8 @@ static int64_t last_line_end(int fd, int64_t size)
     return 0;
 }
 
-/* The file ends in the middle of a line: cut off what we were writing when we were killed, end what others wrote. */
+/* The file ends in the middle of a line: cut off what we were writing when we were killed, end what
+ * others wrote. */
 static int mend_end(struct file_sink *s, int reader, int64_t size, struct mr_error *err)
 {
     char mark[8];
@@ -189,7 +193,7 @@ static int follow_name(struct file_sink *s, struct mr_error *err)
     return open_file(s, err);
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* A pipe is full: wait until it is not, or until the task must stop. */
 static void wait_writable(const struct file_sink *s)
@@ -269,7 +273,8 @@ static void cut_back(struct file_sink *s)
            s->path, s->begin, s->written);
 }
 
-/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in Java. */
+/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in
+ * Java. */
 static const char *without_halves(struct mr_arena *arena, const char *text, size_t *len)
 {
     const char *half = (const char *)memchr(text, 0xed, *len);
@@ -328,7 +333,7 @@ static int put(void *self, struct mr_batch *in, struct mr_error *err)
     return rc;
 }
 
-/* --- on the disk ----------------------------------------------------------------------------------------------------------------- */
+/* --- on the disk ------------------------------------------------------------------------------ */
 
 /* A new file is only there after a crash when its folder is on the disk too. */
 static int sync_folder(struct file_sink *s, struct mr_error *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FileStreamSource, the plugin: each line of a file is a record. Stands in for FileStreamSourceConnector of Kafka 4.3.1; the
- * differences are told in this folder's README.md. file_tail.c reads files, file_stream.c whatever is none. Also the module
- * of this folder, which has FileStreamSink beside it. */
+/* FileStreamSource, the plugin: each line of a file is a record. Stands in for
+ * FileStreamSourceConnector of Kafka 4.3.1; the differences are told in this folder's README.md.
+ * file_tail.c reads files, file_stream.c whatever is none. Also the module of this folder, which
+ * has FileStreamSink beside it. */
 #include "file_source.h"
 
 #include "file_sink.h"
@@ -125,7 +126,8 @@ static void stop(void *self)
 static const char *const source_aliases[] = {
     "org.apache.kafka.connect.file.FileStreamSourceConnector", NULL};
 
-/* Offsets that make no sense can be forgotten, but not made. Whether the file is so long is seen when its task starts. */
+/* Offsets that make no sense can be forgotten, but not made. Whether the file is so long is seen
+ * when its task starts. */
 static int check_offset(const struct mr_offset_change *change, struct mr_error *err)
 {
     struct mr_value position, name;

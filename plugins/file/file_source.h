@@ -36,8 +36,8 @@ struct file_source {
     const char *topic;
     const struct mr_source_partition *partition;
     const struct mr_schema *schema; /* required STRING */
-    int64_t
-        now_ms; /* of this poll: when its lines were read, as in Java the time of their records */
+    /* Of this poll: when its lines were read, as in Java the time of their records. */
+    int64_t now_ms;
     size_t batch_size;
     size_t line_max;
     bool restart; /* millrace.file.truncated=restart */

@@ -154,6 +154,6 @@ int file_stream_poll(struct file_source *s, struct mr_batch *out, struct mr_erro
         rc = fill(s, mr_batch_count(out) == 0 ? err : NULL);
     }
     if (rc < 0 && mr_batch_count(out) > 0)
-        return MR_OK; /* these lines can't be read again; the next poll fails in the same way and says so */
+        return MR_OK; /* these lines can't be read again: the next poll fails likewise */
     return rc == MR_AGAIN ? mr_again_on_fd(out, stream->fd, IDLE_MS) : rc;
 }

@@ -2,8 +2,8 @@
 /* FileStreamSource on a regular file: from a byte position to its end, and on as it grows. On the
  * task's thread.
  *
- *   missing ──created──► open ──end, another file has the name──► replaced ──no growth for a while─► open (the new one, from 0)
- *      ▲                  │ ▲                                         │ name gone, then back as before
+ *   missing ──created──► open ──end, another file has the name──► replaced ──no growth─► open it
+ *      ▲                  │ ▲                                         │ gone, then back as before
  *      └──── (name gone: the open file is read on) ◄──────────────────┘
  *
  * Blocks are read into the batch's arena and lines point into them: nothing is copied. A position
@@ -251,7 +251,7 @@ static int read_lines(struct file_source *s, struct mr_batch *out, struct mr_err
         start = tail->position;
         take_lines(s, out, block, (size_t)n);
         if (tail->position == start && start + n >= st.st_size)
-            return MR_AGAIN; /* half a line, perhaps a '\r' alone: it is the same until the file grows */
+            return MR_AGAIN; /* half a line, or a '\r' alone: it is the same until the file grows */
     }
     return MR_OK;
 }

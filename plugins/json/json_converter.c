@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JsonConverter, the plugin: configuration, the envelope, and the slots that the host calls on the task's thread.
+/* JsonConverter, the plugin: configuration, the envelope, and the slots that the host calls on the
+ * task's thread.
  *
- *   in:  bytes ─encoding─► reader ─tree─► json_to_connect ─► value      (schema: envelope cache, or json_schema)
- *   out: value ─► json_from_connect ─► bytes                            (schema: prefix of the plan, or json_schema)
+ *   in:  bytes ─encoding─► reader ─tree─► json_to_connect ─► value
+ *        (its schema: from the envelope cache, or json_schema)
+ *   out: value ─► json_from_connect ─► bytes
+ *        (its schema: the plan's prefix, or json_schema)
  *
- * Stands in for org.apache.kafka.connect.json.JsonConverter of Kafka 4.3.1 and gives its texts. In steady state neither way
- * calls malloc: values stand in the batch's arena, scratch memory is kept. */
+ * Stands in for org.apache.kafka.connect.json.JsonConverter of Kafka 4.3.1 and gives its texts. In
+ * steady state neither way calls malloc: values stand in the batch's arena, scratch memory is
+ * kept. */
 #include "json_private.h"
 
 #include <stdlib.h>
@@ -68,7 +72,7 @@ static const struct mr_config_key json_keys[] = {
     {0},
 };
 
-/* --- the way in ---------------------------------------------------------------------------------------------------------------- */
+/* --- the way in ------------------------------------------------------------------------------- */
 
 static int syntax_error(const struct record_json *r, const char *words, struct mr_error *err)
 {
@@ -90,8 +94,8 @@ struct envelope {
     bool has_schema;
     bool has_payload;
     bool other; /* a member of another name */
-    const char
-        *payload_at; /* where it begins, while members came once and in Java's order; else NULL */
+    /* Where it begins, while members came once and in Java's order; else NULL. */
+    const char *payload_at;
 };
 
 static bool is_name(const struct mr_value *name, const char *z)
@@ -145,7 +149,8 @@ static bool envelope_read(struct record_json *r, struct envelope *e)
     }
 }
 
-/* A document whose beginning is known: only the payload is read. false: it goes on in some other way, read all of it. */
+/* A document whose beginning is known: only the payload is read. false: it goes on in some other
+ * way, read all of it. */
 static bool read_known(struct json_converter *c, struct mr_arena *arena, const char *data,
                        size_t len, const struct json_envelope **known, struct mr_value *payload)
 {
@@ -240,7 +245,7 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
     return MR_OK;
 }
 
-/* --- the way out ------------------------------------------------------------------------------------------------------------------ */
+/* --- the way out ------------------------------------------------------------------------------ */
 
 /* {"schema":…,"payload": into the plan, when a schema is written for the first time. */
 static int plan_prefix(struct json_converter *c, struct mr_arena *arena, struct json_plan *plan,
@@ -319,14 +324,15 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic,
     return MR_OK;
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static bool is_blank(const char *z)
 {
     return z == NULL || z[strspn(z, " \t\r\n")] == '\0';
 }
 
-/* schema.content is read before the first batch, so its tree stands in an arena of its own for a moment. */
+/* schema.content is read before the first batch, so its tree stands in an arena of its own for a
+ * moment. */
 struct scratch {
     struct mr_host table;  /* only arena_more */
     struct mr_arena arena; /* arena.host points to table */

@@ -73,8 +73,8 @@ struct json_plans {
 
 /* NULL: out of memory. */
 struct json_plan *json_plan_get(struct json_plans *plans, const struct mr_schema *schema);
-void json_plans_trim(
-    struct json_plans *plans); /* between records: drop all when there are too many */
+/* Between records: drop all when there are too many. */
+void json_plans_trim(struct json_plans *plans);
 void json_plans_free(struct json_plans *plans);
 
 /* Envelopes seen before, by their bytes: everything up to the payload's value. */

@@ -269,8 +269,8 @@ static int read_default(struct json_converter *c, struct mr_arena *arena, struct
                              "Invalid default value: Invalid value: null used for required value, "
                              "schema type: %s",
                              json_type_name(spec->kind));
-    if (spec->kind ==
-        MR_KIND_STRUCT) /* in Java the value's schema is the unfinished one, which equals no other */
+    /* In Java the value's schema is the unfinished one, which equals no other. */
+    if (spec->kind == MR_KIND_STRUCT)
         return mr_fail(err, MR_ERR_DATA, "Invalid default value: Struct schemas do not match.");
     spec->has_default = true;
     return make(c, spec, schema, err);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a JSON tree to the value that a schema makes of it: JsonConverter.convertToConnect, on the task's thread.
+/* From a JSON tree to the value that a schema makes of it: JsonConverter.convertToConnect, on the
+ * task's thread.
  *
- * Lenient on purpose, as Jackson's accessors are: a string where an integer is expected is 0, a number where text is
- * expected is null. Only a struct checks afterwards that no null stands where none may (Struct.put), which is why a null
- * made from a wrong type is remembered until the struct around it closes. */
+ * Lenient on purpose, as Jackson's accessors are: a string where an integer is expected is 0, a
+ * number where text is expected is null. Only a struct checks afterwards that no null stands where
+ * none may (Struct.put), which is why a null made from a wrong type is remembered until the struct
+ * around it closes. */
 #include "json_private.h"
 
 /* What a conversion carries along. */
@@ -56,7 +58,7 @@ static int64_t long_of(struct mr_value tree)
     return is_number(tree.kind) ? record_json_long((const char *)tree.u.p, tree.len) : 0;
 }
 
-/* --- base64 -------------------------------------------------------------------------------------------------------------------- */
+/* --- base64 ----------------------------------------------------------------------------------- */
 
 static int sextet(unsigned char c)
 {
@@ -69,8 +71,8 @@ static int sextet(unsigned char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Standard alphabet, padded; blanks and controls only between units of four, as Jackson's MIME_NO_LINEFEEDS reads it.
- * false: it is not. */
+/* Standard alphabet, padded; blanks and controls only between units of four, as Jackson's
+ * MIME_NO_LINEFEEDS reads it. false: it is not. */
 static bool base64(struct mr_arena *arena, struct mr_value text, struct mr_value *out)
 {
     const unsigned char *p = (const unsigned char *)text.u.p, *end = p + text.len;
@@ -103,7 +105,7 @@ static bool base64(struct mr_arena *arena, struct mr_value text, struct mr_value
     return true;
 }
 
-/* --- logical types ---------------------------------------------------------------------------------------------------------------- */
+/* --- logical types ---------------------------------------------------------------------------- */
 
 #define DAY_MS 86400000
 #define CAUSE "\nCaused by: java.lang.IllegalArgumentException: " /* below the message, in traces */
@@ -215,7 +217,7 @@ static int to_timestamp(struct way_in *w, const struct mr_schema *schema, struct
     return MR_OK;
 }
 
-/* --- primitives -------------------------------------------------------------------------------------------------------------------- */
+/* --- primitives ------------------------------------------------------------------------------- */
 
 static int to_integer(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
                       struct mr_value *out)
@@ -276,7 +278,7 @@ static int to_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_
     return MR_OK;
 }
 
-/* --- containers ---------------------------------------------------------------------------------------------------------------------- */
+/* --- containers ------------------------------------------------------------------------------- */
 
 /* An object's values are taken like an array's; a scalar is an empty list. */
 static int to_list(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
@@ -324,7 +326,8 @@ static uint32_t float_bits(float f)
     return bits;
 }
 
-/* Keys that are equal are one entry, the last one, as in Java's HashMap: by kind and content, but each byte[] by itself. */
+/* Keys that are equal are one entry, the last one, as in Java's HashMap: by kind and content, but
+ * each byte[] by itself. */
 static bool same_key(struct mr_value a, struct mr_value b);
 
 static bool same_items(const struct mr_value *a, const struct mr_value *b, size_t count)
@@ -471,8 +474,8 @@ static int to_map(struct way_in *w, const struct mr_schema *schema, struct mr_va
     return MR_OK;
 }
 
-/* Struct.put refuses a null where the schema has none, in the field itself and inside lists and maps. place is what the text
- * names, from the outside in. */
+/* Struct.put refuses a null where the schema has none, in the field itself and inside lists and
+ * maps. place is what the text names, from the outside in. */
 static int refuse_nulls(struct way_in *w, const struct mr_schema *schema, struct mr_value v,
                         const char *place)
 {
@@ -544,7 +547,7 @@ static int to_struct(struct way_in *w, const struct mr_schema *schema, struct mr
     return rc;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 typedef int (*convert_fn)(struct way_in *w, const struct mr_schema *schema, struct mr_value tree,
                           struct mr_value *out);

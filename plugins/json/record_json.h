@@ -54,12 +54,12 @@ bool record_json_read(struct record_json *r, struct mr_arena *arena, const char 
  * other. */
 void record_json_open(struct record_json *r, struct mr_arena *arena, const char *data, size_t len,
                       bool plain);
-bool record_json_value(struct record_json *r,
-                       struct mr_value *out); /* the next value, white space before it skipped */
-bool record_json_name(struct record_json *r,
-                      struct mr_value *out); /* a member's name and its colon */
-int record_json_peek(
-    struct record_json *r); /* the next byte that is no white space, not taken; -1 at the end */
+/* The next value, white space before it skipped. */
+bool record_json_value(struct record_json *r, struct mr_value *out);
+/* A member's name and its colon. */
+bool record_json_name(struct record_json *r, struct mr_value *out);
+/* The next byte that is no white space, not taken; -1 at the end. */
+int record_json_peek(struct record_json *r);
 bool record_json_enter(struct record_json *r); /* '{' was taken: one level deeper */
 bool record_json_fail(struct record_json *r, const char *at, const char *problem); /* false */
 

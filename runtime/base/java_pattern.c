@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles what java_syntax.c wrote, and matches with it; the only user of pcre2.h.
  *
- * Each expression is compiled twice, since the compiled machine code must know whether the whole text has to match. Where an
- * expression takes too many steps on a text (nested repetitions do), the match ends with an error instead of hanging:
- * ten million tries, a megabyte of stack. Machine code does not count all tries, so a process that may not hang asks
- * java_pattern_matches_once. Used for topic names by worker, host and consumer, and by plugins through the host's
- * table; one thread at a time for each pattern. */
+ * Each expression is compiled twice, since the compiled machine code must know whether the whole
+ * text has to match. Where an expression takes too many steps on a text (nested repetitions do),
+ * the match ends with an error instead of hanging: ten million tries, a megabyte of stack. Machine
+ * code does not count all tries, so a process that may not hang asks java_pattern_matches_once.
+ * Used for topic names by worker, host and consumer, and by plugins through the host's table; one
+ * thread at a time for each pattern. */
 #include "base/java_pattern.h"
 
 #include "base/java_syntax.h"

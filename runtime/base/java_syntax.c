@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a regular expression as java.util.regex.Pattern does and writes it for PCRE2.
  *
- * Java's grammar is read whole, since the two agree on less than they seem to: what is a syntax error, what a flag covers,
- * which characters end a line, what brackets hold. Nothing is left to the library's own reading: every piece is written
- * as one that means the same alone and before a quantifier, flags are resolved here, names of groups become numbers. The
- * reader goes over the expression twice, because whether \12 is a reference depends on how many groups there are.
- * java_escape.c knows what follows a backslash, java_property.c \p, java_class.c brackets. Called by java_pattern.c. Pure. */
+ * Java's grammar is read whole, since the two agree on less than they seem to: what is a syntax
+ * error, what a flag covers, which characters end a line, what brackets hold. Nothing is left to
+ * the library's own reading: every piece is written as one that means the same alone and before a
+ * quantifier, flags are resolved here, names of groups become numbers. The reader goes over the
+ * expression twice, because whether \12 is a reference depends on how many groups there are.
+ * java_escape.c knows what follows a backslash, java_property.c \p, java_class.c brackets. Called
+ * by java_pattern.c. Pure. */
 #include "base/java_syntax_private.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -18,7 +20,7 @@
 #define REPEAT_MAX 65535 /* the library's */
 #define LINE_END_SET "\\n\\r\\x{85}\\x{2028}\\x{2029}"
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* What Java calls the length of the text. */
 static size_t utf16_length(const char *z)
@@ -112,7 +114,7 @@ uint32_t syntax_skip(struct syntax *s)
     return ch;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 void syntax_char(struct buf *out, uint32_t ch)
 {
@@ -170,7 +172,7 @@ static const char *dot(const struct syntax *s)
     return s->flags & SYNTAX_UNIX_LINES ? "[^\\n]" : "[^" LINE_END_SET "]";
 }
 
-/* --- quantifiers --------------------------------------------------------------------------------------------------- */
+/* --- quantifiers ------------------------------------------------------------------------------ */
 
 static int number(struct syntax *s, uint32_t *ch, uint64_t *value)
 {
@@ -236,7 +238,7 @@ static int quantifier(struct syntax *s)
     return rc;
 }
 
-/* --- groups -------------------------------------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
 static int alternatives(struct syntax *s);
 
@@ -360,7 +362,7 @@ static int group(struct syntax *s)
     return quantifier(s);
 }
 
-/* --- pieces -------------------------------------------------------------------------------------------------------- */
+/* --- pieces ----------------------------------------------------------------------------------- */
 
 static int backslash(struct syntax *s)
 {
@@ -443,7 +445,7 @@ static int alternatives(struct syntax *s)
     return rc;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static bool is_quote(const uint32_t *p, size_t left, char letter)
 {

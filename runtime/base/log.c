@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log. A line is built on the stack and handed to the kernel in one write of at most PIPE_BUF bytes, so lines do not mix.
- * It is written only when the descriptor says that it can take it: a reader that has stalled costs whoever logs at most
- * WAIT_MS once, then lines are dropped and counted, and the first one that goes through again is preceded by their number.
- * The levels (log_levels.c), the descriptor, the counts and the lock around poll-and-write are the only globals of the runtime besides the
- * signal pipe.
+/* The log. A line is built on the stack and handed to the kernel in one write of at most PIPE_BUF
+ * bytes, so lines do not mix. It is written only when the descriptor says that it can take it: a
+ * reader that has stalled costs whoever logs at most WAIT_MS once, then lines are dropped and
+ * counted, and the first one that goes through again is preceded by their number. The levels
+ * (log_levels.c), the descriptor, the counts and the lock around poll-and-write are the only
+ * globals of the runtime besides the signal pipe.
  *
  * Worker form:  2026-11-29T14:03:07.123Z INFO  worker.herder [src|0] message
- * Relay form:   \x01<level digit>\t<logger>\t<task>\tmessage      (a host to its worker, which knows the connector)
- */
+ * Relay form:   \x01<level digit>\t<logger>\t<task>\tmessage
+ *               (a host to its worker, which knows the connector) */
 #include "base/log.h"
 
 #include "base/clock.h"
@@ -82,7 +83,8 @@ void log_context(const char *connector, int task)
     context_task = task;
 }
 
-/* Control bytes become visible escapes, so that one event stays one line whatever a plugin or a client put into it. */
+/* Control bytes become visible escapes, so that one event stays one line whatever a plugin or a
+ * client put into it. */
 static size_t put_escaped(char *to, size_t room, const char *from)
 {
     size_t n = 0;

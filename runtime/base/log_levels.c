@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which lines are written, by logger. log.c asks here before it builds a line; REST lists and sets; a host is given what its worker
- * has.
+/* Which lines are written, by logger. log.c asks here before it builds a line; REST lists and sets;
+ * a host is given what its worker has.
  *
- * Two atomics stand before the lock: a line below the lowest level of all is dropped, one that reaches the highest is written, so as
- * long as all loggers have one level, which is nearly always, nobody looks anything up. The tree has no links: what lies above a name
- * is found by cutting it at its dots. Part of the logger, so one of the few globals (style 7). */
+ * Two atomics stand before the lock: a line below the lowest level of all is dropped, one that
+ * reaches the highest is written, so as long as all loggers have one level, which is nearly always,
+ * nobody looks anything up. The tree has no links: what lies above a name is found by cutting it at
+ * its dots. Part of the logger, so one of the few globals (style 7). */
 #include "base/log_levels.h"
 
 #include "base/clock.h"
@@ -34,7 +35,7 @@ static size_t logger_count;
 static size_t connector_count; /* of them that are connectors */
 static atomic_int lowest = LOG_INFO, highest = LOG_INFO;
 
-/* --- finding ---------------------------------------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 static bool is_connector(const char *name)
 {
@@ -84,7 +85,7 @@ static const struct logger *nearest(const char *name)
     return found != NULL ? found : loggers[0];
 }
 
-/* --- setting ---------------------------------------------------------------------------------------------------------- */
+/* --- setting ---------------------------------------------------------------------------------- */
 
 static void set_bounds(void)
 {
@@ -150,7 +151,7 @@ static int change_all(const char *prefix, enum log_level level, const char ***ch
     return 0;
 }
 
-/* --- the doors --------------------------------------------------------------------------------------------------------- */
+/* --- the doors -------------------------------------------------------------------------------- */
 
 void log_levels_declare(const char *name, const char *also_called)
 {

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is UTF-8 and what is not, for text of every making: a client's JSON and paths, a plugin's strings, the bytes of a file.
- * Called from every room, on any thread, also for each value of a record: text that is ASCII is passed eight bytes at a time.
+/* What is UTF-8 and what is not, for text of every making: a client's JSON and paths, a plugin's
+ * strings, the bytes of a file. Called from every room, on any thread, also for each value of a
+ * record: text that is ASCII is passed eight bytes at a time.
  *
- * How long a malformed part is shows in the number of U+FFFD that it becomes, so it is Java's: the longest prefix of a
- * well-formed sequence, with one exception: a surrogate written in three bytes (ED A0..BF xx) is one part, not three. */
+ * How long a malformed part is shows in the number of U+FFFD that it becomes, so it is Java's: the
+ * longest prefix of a well-formed sequence, with one exception: a surrogate written in three bytes
+ * (ED A0..BF xx) is one part, not three. */
 #include "base/utf8.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* What may follow a lead byte: how many bytes in all, and the range of the second. len 0: no lead byte. */
+/* What may follow a lead byte: how many bytes in all, and the range of the second. len 0: no lead
+ * byte. */
 struct lead {
     uint8_t len;
     uint8_t low;

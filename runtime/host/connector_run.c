@@ -225,7 +225,8 @@ static json_t *json_from_configs(const struct props *raw, struct props *configs,
     return array;
 }
 
-/* Values that have changed at their provider make another instance of the connector, as a restart does in Java. */
+/* Values that have changed at their provider make another instance of the connector, as a restart
+ * does in Java. */
 static int renew(struct connector_run *run, struct mr_error *err)
 {
     struct props before;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See the header. Started by host.c when the link is lost, before the host begins to stop: the kernel timer that ends the host two
- * seconds later (kill_timer.c) reaches this process alone, and a control thread that gets no processor in time can't end the group.
+/* See the header. Started by host.c when the link is lost, before the host begins to stop: the
+ * kernel timer that ends the host two seconds later (kill_timer.c) reaches this process alone, and
+ * a control thread that gets no processor in time can't end the group.
  *
- * Made by a bare clone, since other threads run and fork would call what plugins have registered for it: the child has a copy of
- * a world in mid-act, so it calls nothing but the kernel. */
+ * Made by a bare clone, since other threads run and fork would call what plugins have registered
+ * for it: the child has a copy of a world in mid-act, so it calls nothing but the kernel. */
 #include "host/group_guard.h"
 
 #include <errno.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control thread of a host process: the link to the worker, signals, deadlines, the end. Born by worker/supervisor/spawn.c
- * with the descriptors of link/inherit.h; what the host runs is in hosted.c.
+/* The control thread of a host process: the link to the worker, signals, deadlines, the end. Born
+ * by worker/supervisor/spawn.c with the descriptors of link/inherit.h; what the host runs is in
+ * hosted.c.
  *
- *   HELLO ─WELCOME─► OPEN ─DRAIN or SIGTERM─► DRAINING ─nothing left─► FAREWELL ─DRAINED is written─► exit 0
- *                      └──── link lost ────────► ORPHAN ─nothing left─► exit, with the whole process group
+ *   HELLO ─WELCOME─► OPEN ─DRAIN, SIGTERM─► DRAINING ─nothing left─► FAREWELL ─DRAINED─► exit 0
+ *                      └──── link lost ───► ORPHAN ─nothing left─► exit, with the whole group
  *
- * Deadlines that no plugin can hold up are the kernel's (kill_timer.c): 2 s for an orphan, the hard end of a lease for every
- * host. The lease's soft end makes the tasks quiet (task/task_lease.c): once all are, the hard one is disarmed, since nothing
- * runs that it would have to end (promise 1); with a new lease they go on.
+ * Deadlines that no plugin can hold up are the kernel's (kill_timer.c): 2 s for an orphan, the hard
+ * end of a lease for every host. The lease's soft end makes the tasks quiet (task/task_lease.c):
+ * once all are, the hard one is disarmed, since nothing runs that it would have to end (promise 1);
+ * with a new lease they go on.
  * The end is always _exit: exit handlers, destructors and threads of plugins have no say in it. */
 #include "host/host.h"
 
@@ -78,10 +80,11 @@ struct host {
     int64_t farewell_until_ms;
 };
 
-/* --- the end ------------------------------------------------------------------------------------------------------------------ */
+/* --- the end ---------------------------------------------------------------------------------- */
 
-/* Children that plugins have forked go with us: the group that this process was born to lead, by its number. Never the one
- * that it is in now, since a plugin may have moved it, to the worker's even. */
+/* Children that plugins have forked go with us: the group that this process was born to lead, by
+ * its number. Never the one that it is in now, since a plugin may have moved it, to the worker's
+ * even. */
 static void signal_own_group(int sig)
 {
     (void)kill(-getpid(), sig);
@@ -167,7 +170,8 @@ static void drain(struct host *host)
         stop_everything(host, PHASE_DRAINING);
 }
 
-/* The worker is gone, or can't be understood. The timer comes first: from here on nothing can keep this process alive. */
+/* The worker is gone, or can't be understood. The timer comes first: from here on nothing can keep
+ * this process alive. */
 static void link_lost(struct host *host, const struct mr_error *err)
 {
     struct mr_error failed = {0};
@@ -191,7 +195,7 @@ static void link_lost(struct host *host, const struct mr_error *err)
     look_for_the_end(host);
 }
 
-/* --- frames ----------------------------------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static int missing(const char *member, struct mr_error *err)
 {
@@ -245,8 +249,8 @@ static void on_worker_deaf(void *arg)
     link_lost(arg, &err);
 }
 
-/* A question that can't be sent is answered at once by hosted.c; a status that can't be sent would leave the worker wrong
- * for ever, so the link counts as lost. */
+/* A question that can't be sent is answered at once by hosted.c; a status that can't be sent would
+ * leave the worker wrong for ever, so the link counts as lost. */
 static int send_frame(void *arg, enum msg_kind kind, json_t *body)
 {
     struct host *host = arg;
@@ -262,7 +266,8 @@ static int send_frame(void *arg, enum msg_kind kind, json_t *body)
     return rc;
 }
 
-/* A cleaner of /tmp may have removed the folder since the worker began, which does not look at disks. */
+/* A cleaner of /tmp may have removed the folder since the worker began, which does not look at
+ * disks. */
 static int take_lock(struct host *host, const char *path, struct mr_error *err)
 {
     char folder[PATH_MAX];
@@ -302,7 +307,8 @@ static int on_log_levels(struct host *host, const json_t *body, struct mr_error 
     return 0;
 }
 
-/* The worker has looked at them already; and it has resolved its own properties, so what is in there must not be shown either. */
+/* The worker has looked at them already; and it has resolved its own properties, so what is in
+ * there must not be shown either. */
 static int take_providers(struct host *host, const json_t *body, struct mr_error *err)
 {
     struct secrets *secrets = secrets_new();
@@ -455,8 +461,8 @@ static int on_task_stop(struct host *host, const json_t *body, struct mr_error *
     return rc != 0 ? rc : hosted_task_stop(host->hosted, conn, number, err);
 }
 
-/* OFFSETS, OFFSETS_STORED, START_CHECKED, FENCED: what a kind does not have is absent. The entries go to the task's thread, so
- * they are a copy that shares nothing with the frame. */
+/* OFFSETS, OFFSETS_STORED, START_CHECKED, FENCED: what a kind does not have is absent. The entries
+ * go to the task's thread, so they are a copy that shares nothing with the frame. */
 static int on_answer(struct host *host, const json_t *body, struct mr_error *err)
 {
     struct hosted_answer answer = {0};
@@ -500,8 +506,9 @@ static void lease_renewed(struct host *host)
     hosted_lease_renewed(host->hosted);
 }
 
-/* Both ends are moments of CLOCK_BOOTTIME; 0: none is needed. The hard timer is armed before anything goes on. A lease whose
- * soft end has passed on its way here lets nothing go on; nor does it kill, whatever its hard end, where all is quiet. */
+/* Both ends are moments of CLOCK_BOOTTIME; 0: none is needed. The hard timer is armed before
+ * anything goes on. A lease whose soft end has passed on its way here lets nothing go on; nor does
+ * it kill, whatever its hard end, where all is quiet. */
 static int on_lease(struct host *host, const json_t *body, struct mr_error *err)
 {
     int64_t soft_ms, hard_ms;
@@ -600,7 +607,7 @@ static void on_closed(void *arg, const struct mr_error *err)
 
 static const struct chan_events chan_events = {.frame = on_frame, .closed = on_closed};
 
-/* --- birth ----------------------------------------------------------------------------------------------------------------------- */
+/* --- birth ------------------------------------------------------------------------------------ */
 
 static void on_signal(void *arg, uint32_t events)
 {
@@ -614,7 +621,8 @@ static void on_signal(void *arg, uint32_t events)
     drain(host);
 }
 
-/* Are the inherited descriptors what they should be? A user who types `millrace host` has others, or none. */
+/* Are the inherited descriptors what they should be? A user who types `millrace host` has others,
+ * or none. */
 static bool born_right(void)
 {
     struct stat st;
@@ -705,7 +713,8 @@ int host_main(int argc, char **argv)
     }
     if (getpgrp() != getpid())
         setpgid(0, 0);
-    /* What plugins fork stays below this host while it lives, and comes to the worker with its death. */
+    /* What plugins fork stays below this host while it lives, and comes to the worker with its
+     * death. */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     setvbuf(stdout, NULL, _IOLBF, 0);
     log_relay_to(STDERR_FILENO);

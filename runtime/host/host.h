@@ -5,9 +5,8 @@
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
 
-/* argv[0] is the verb. */
-int host_main(int argc,
-              char **argv); /* exit code: 0 drained, 1 usage or broken link, 70 internal error */
+/* argv[0] is the verb. Exit code: 0 drained, 1 usage or broken link, 70 internal error. */
+int host_main(int argc, char **argv);
 /* exit code: 0 the worker is gone, 1 usage, 70 internal error */
 int nest_main(int argc, char **argv);
 int scan_main(int argc, char **argv);  /* 0; lines of link/scan_format.h on stdout */

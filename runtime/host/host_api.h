@@ -29,8 +29,8 @@ struct instance {
     struct config_value *values;
     int stop_fd; /* owner: eventfd, -1 none; borrowed */
     int wake_fd; /* owner: eventfd, -1 none; borrowed */
-    struct mr_error
-        misuse; /* first mistake of the plugin (undeclared key …): fail after the call */
+    /* First mistake of the plugin (undeclared key …): fail after the call. */
+    struct mr_error misuse;
     /* Owner. Reading offsets; NULL where there are none (MR_ERR_UNSUPPORTED). Blocks. */
     int (*offset_read)(void *arg, const struct mr_source_partition *part, const char *key,
                        bool *found, int64_t *out, struct mr_error *err);

@@ -48,7 +48,8 @@ void hosted_slot_give(struct hosted *h, size_t slot)
 
 /* --- frames out ------------------------------------------------------------------------------- */
 
-/* Plugin text may be anything; the link takes UTF-8 only, and nobody what a config provider gave. */
+/* Plugin text may be anything; the link takes UTF-8 only, and nobody what a config provider
+ * gave. */
 static json_t *json_from_text(const char *text)
 {
     char *hidden = log_hidden(text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connector of a host, as the control thread sees it: from commands to its thread (connector_run.c), and from its thread's
- * notes to frames. Its tasks wait until its library is open, and fail with its text when it is refused. */
+/* A connector of a host, as the control thread sees it: from commands to its thread
+ * (connector_run.c), and from its thread's notes to frames. Its tasks wait until its library is
+ * open, and fail with its text when it is refused. */
 #include "host/hosted_private.h"
 
 #include "base/log.h"

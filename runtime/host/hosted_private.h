@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hosted.c, hosted_connector.c, hosted_task.c and hosted_question.c share, and nobody else sees. All of it belongs to
- * the control thread. */
+/* What hosted.c, hosted_connector.c, hosted_task.c and hosted_question.c share, and nobody else
+ * sees. All of it belongs to the control thread. */
 #ifndef HOST_HOSTED_PRIVATE_H
 #define HOST_HOSTED_PRIVATE_H
 
@@ -61,12 +61,12 @@ struct hosted {
     struct loop_timer tick;
 };
 
-/* --- hosted.c ------------------------------------------------------------------------------------------------------------------ */
+/* --- hosted.c --------------------------------------------------------------------------------- */
 
 /* The connector of this name; NULL: MR_ERR_PROTOCOL. */
 struct conn *hosted_find(struct hosted *h, const char *name, struct mr_error *err);
-/* A place in the black box, or THREAD_GUARD_NO_SLOT: a host with more tasks than slots runs them all; those without one just
- * leave no note. */
+/* A place in the black box, or THREAD_GUARD_NO_SLOT: a host with more tasks than slots runs them
+ * all; those without one just leave no note. */
 size_t hosted_slot_take(struct hosted *h);
 void hosted_slot_give(struct hosted *h, size_t slot);
 /* Set a member to a plugin's text, which may be anything; NULL: nothing. */
@@ -74,7 +74,7 @@ void hosted_set_text(json_t *body, const char *key, const char *text);
 int hosted_send(struct hosted *h, enum msg_kind kind, json_t *body); /* taken */
 void hosted_tick_start(struct hosted *h); /* some task wants attention from now on */
 
-/* --- hosted_task.c ------------------------------------------------------------------------------------------------------------- */
+/* --- hosted_task.c ---------------------------------------------------------------------------- */
 
 void hosted_task_launch_waiting(struct conn *conn); /* the library is open, or was refused */
 void hosted_task_stop_all(struct conn *conn);
@@ -82,12 +82,12 @@ void hosted_task_lease_all(struct conn *conn); /* lost or renewed, as hosted say
 bool hosted_task_quiet_all(const struct conn *conn);
 void hosted_task_forget_topics(struct conn *conn); /* tasks tell of them anew */
 
-/* --- hosted_connector.c -------------------------------------------------------------------------------------------------------- */
+/* --- hosted_connector.c ----------------------------------------------------------------------- */
 
 void hosted_connector_free(void *conn); /* nothing of it runs any more */
 void hosted_connector_topic(struct conn *conn, int task, const char *topic); /* a task uses it */
 
-/* --- hosted_question.c --------------------------------------------------------------------------------------------------------- */
+/* --- hosted_question.c ------------------------------------------------------------------------ */
 
 /* Send a question (body is taken), or answer it with an error at once. */
 void hosted_question_ask(struct tenant *t, enum msg_kind kind, int64_t id, json_t *body);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task of a host, as the control thread sees it: from commands to its thread, and from its thread's notes to frames.
+/* A task of a host, as the control thread sees it: from commands to its thread, and from its
+ * thread's notes to frames.
  *
- * The two acts on a task that could wait for its plugin get a thread of their own for as long as they last: task_stop, which
- * calls interrupt, and task_free, which joins a thread whose destructors the plugin may have set.
+ * The two acts on a task that could wait for its plugin get a thread of their own for as long as
+ * they last: task_stop, which calls interrupt, and task_free, which joins a thread whose
+ * destructors the plugin may have set.
  *
- *   WAITING ─library open─► LIVE ─stop─► STOPPING ─thread ended─► gone (a successor that waits is launched)
+ *   WAITING ─library open─► LIVE ─stop─► STOPPING ─thread ended─► gone (a successor is launched)
  *      └─ library refused: FAILED, gone      └─ nudged each 100 ms
  *
  * Invariant: a task's successor starts only after its thread has ended (promise 3). */
@@ -57,7 +59,7 @@ static void unlink_tenant(struct tenant *t)
     *at = t->next;
 }
 
-/* --- what its thread says -------------------------------------------------------------------------------------------------------- */
+/* --- what its thread says --------------------------------------------------------------------- */
 
 /* What a task's thread says, on its way to the control thread. */
 struct task_note {
@@ -82,7 +84,8 @@ static void read_note(void *arg)
     free(note);
 }
 
-/* From a task's thread. Losing a note would leave the worker waiting for ever: better no host than such a one. */
+/* From a task's thread. Losing a note would leave the worker waiting for ever: better no host than
+ * such a one. */
 static struct task_note *note_new(struct tenant *t, void (*read)(struct task_note *))
 {
     struct task_note *note = calloc(1, sizeof(*note));
@@ -100,7 +103,8 @@ static void note_post(struct task_note *note)
     mr_assert(rc == 0);
 }
 
-/* A failure that crosses with the order to stop is told as Connect does: logged by the task, and UNASSIGNED. */
+/* A failure that crosses with the order to stop is told as Connect does: logged by the task, and
+ * UNASSIGNED. */
 static void read_status(struct task_note *note)
 {
     struct tenant *t = note->tenant;
@@ -492,7 +496,8 @@ void hosted_task_lease_all(struct conn *conn)
     }
 }
 
-/* One that has ended is not counted: its thread does nothing more. But interrupt may still run for it. */
+/* One that has ended is not counted: its thread does nothing more. But interrupt may still run for
+ * it. */
 bool hosted_task_quiet_all(const struct conn *conn)
 {
     for (const struct tenant *t = conn->tenants; t != NULL; t = t->next)

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define PAGE \
-    4096u /* no machine has smaller pages: the rest of one is readable when its first byte is */
+/* No machine has smaller pages: the rest of one is readable when its first byte is. */
+#define PAGE 4096u
 
 int peek_init(struct peek *peek, struct mr_error *err)
 {

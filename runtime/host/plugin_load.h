@@ -33,8 +33,8 @@ struct plugin_place {
     const char *name;
 };
 
-const char *
-plugin_load_kind_name(uint32_t kind); /* "converter", "transform"; "connector" for 0 too */
+/* "converter", "transform"; "connector" for 0 too. */
+const char *plugin_load_kind_name(uint32_t kind);
 
 /* The class that it stands in for, as users know it: the first alias that looks like one of Java's,
  * else its name. The worker's catalog has the same rule. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes traces: what a status shows of a failure. Clients that match on anything in a trace match on the class of Kafka
- * Connect's exception or on the message behind it, so both stand on the first line as there. Pure; any thread. */
+/* Writes traces: what a status shows of a failure. Clients that match on anything in a trace match
+ * on the class of Kafka Connect's exception or on the message behind it, so both stand on the first
+ * line as there. Pure; any thread. */
 #include "host/trace.h"
 
 #include <string.h>

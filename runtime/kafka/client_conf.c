@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The room's door for settings: layering as Connect does it, and the run of the mapping.
  *
- * client_conf_layer puts built-in, worker, connector and forced settings on top of each other; client_conf_map
- * turns the result into librdkafka's. Order inside: the table (client_table.c), then security (client_security.c),
- * then a look at what is left over. A left-over name is refused when it is one of librdkafka's own, since some of
- * those load libraries or run commands; otherwise it is reported with the nearest name that is known. Pure but for
- * PEM files that are read. */
+ * client_conf_layer puts built-in, worker, connector and forced settings on top of each other;
+ * client_conf_map turns the result into librdkafka's. Order inside: the table (client_table.c),
+ * then security (client_security.c), then a look at what is left over. A left-over name is refused
+ * when it is one of librdkafka's own, since some of those load libraries or run commands; otherwise
+ * it is reported with the nearest name that is known. Pure but for PEM files that are read. */
 #include "kafka/kafka_private.h"
 
 #include "base/nearest.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- layers ----------------------------------------------------------------------------------------------------- */
+/* --- layers ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *worker;
@@ -45,7 +45,7 @@ int client_conf_layer(const struct client_conf_layers *layers, struct props *jav
     return rc;
 }
 
-/* --- secrets ---------------------------------------------------------------------------------------------------- */
+/* --- secrets ---------------------------------------------------------------------------------- */
 
 static const char *const secrets[] = {
     "sasl.jaas.config",
@@ -73,9 +73,10 @@ bool client_conf_secret(const char *key)
     return false;
 }
 
-/* --- names that no table has ------------------------------------------------------------------------------------ */
+/* --- names that no table has ------------------------------------------------------------------ */
 
-/* librdkafka's own names and what a Java client calls the same thing. Others are found by asking the library. */
+/* librdkafka's own names and what a Java client calls the same thing. Others are found by asking
+ * the library. */
 static const struct {
     const char *rdkafka;
     const char *java;
@@ -116,8 +117,8 @@ static const struct {
     {"fetch.message.max.bytes", "max.partition.fetch.bytes"},
 };
 
-/* Whether the installed library knows a name, hidden ones and topic settings among them. Setting NULL means its
- * default: nothing is loaded or run, which a value could do. */
+/* Whether the installed library knows a name, hidden ones and topic settings among them. Setting
+ * NULL means its default: nothing is loaded or run, which a value could do. */
 static bool librdkafka_has(const char *key)
 {
     rd_kafka_conf_t *scratch = rd_kafka_conf_new();
@@ -185,7 +186,7 @@ static int judge_rest(struct client_map *m)
     return 0;
 }
 
-/* --- the run ---------------------------------------------------------------------------------------------------- */
+/* --- the run ---------------------------------------------------------------------------------- */
 
 static int run(struct client_map *m, const struct props *java)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A group consumer for one owner thread: batches in, with the owner's positions as the truth.
  *
- *   consumer_poll: changes and seeks that are due (consumer_group.c) ─► librdkafka's batch call ─► struct consumer_msg
+ *   consumer_poll: changes and seeks that are due (consumer_group.c)
+ *                  ─► librdkafka's batch call ─► struct consumer_msg
  *
- * The first take of a poll does not wait; if it is empty, one message is waited for and what lies behind it is
- * taken along, since librdkafka's call would wait until the batch is full. Messages are pointers into fetch
- * buffers, held until consumer_release. What belongs to no assigned partition, came while paused, or came before a
- * seek was confirmed, is dropped here. Steady state allocates nothing. Owner thread only, but for consumer_wake,
- * and for consumer_keep_alive while lent. */
+ * The first take of a poll does not wait; if it is empty, one message is waited for and what lies
+ * behind it is taken along, since librdkafka's call would wait until the batch is full. Messages
+ * are pointers into fetch buffers, held until consumer_release. What belongs to no assigned
+ * partition, came while paused, or came before a seek was confirmed, is dropped here. Steady state
+ * allocates nothing. Owner thread only, but for consumer_wake, and for consumer_keep_alive while
+ * lent. */
 #include "kafka/consumer.h"
 
 #include "base/clock.h"
@@ -23,12 +25,12 @@
 #define SEEK_RETRY_MS 20
 #define DESTROY_MENDED 0x02010100
 
-/* Above this much in librdkafka's queue it has stopped fetching, or soon will; below a quarter of the limits it
- * should go on. */
+/* Above this much in librdkafka's queue it has stopped fetching, or soon will; below a quarter of
+ * the limits it should go on. */
 #define FULL_MESSAGES (CLIENT_QUEUED_MESSAGES / 2)
 #define FULL_BYTES (CLIENT_QUEUED_KBYTES * 1024 / 2)
 
-/* --- errors ----------------------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const char *text)
 {
@@ -54,7 +56,8 @@ static void on_error(rd_kafka_t *rk, int code, const char *text, void *opaque)
     consumer_note_trouble(opaque, (rd_kafka_resp_err_t)code, text);
 }
 
-/* "Partition t-0, offset 7", as far as it is known: librdkafka has negative numbers for what is not. */
+/* "Partition t-0, offset 7", as far as it is known: librdkafka has negative numbers for what is
+ * not. */
 static void place_of(const rd_kafka_message_t *msg, const char *topic, char *out, size_t size)
 {
     if (msg->partition < 0)
@@ -99,7 +102,7 @@ static int return_trouble(struct consumer *c, struct mr_error *err)
     return mr_fail(err, code, "%s", c->trouble);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int read_limits(struct consumer *c, const struct props *java, const rd_kafka_conf_t *conf,
                        struct mr_error *err)
@@ -186,10 +189,11 @@ static void *destroy_unclosed(void *rk)
     return NULL;
 }
 
-/* Two kinds of client can't be destroyed by the owner. While the group is being left librdkafka would wait 5 s for a
- * coordinator that does not answer; and before 2.1.1 it waits for ever once partitions were lost or their topic was deleted
- * (a reference that it forgets, #4187). A thread waits for that in our place, and in the second case stays, with the client's
- * memory; no queue is served any more, so nothing is called back. */
+/* Two kinds of client can't be destroyed by the owner. While the group is being left librdkafka
+ * would wait 5 s for a coordinator that does not answer; and before 2.1.1 it waits for ever once
+ * partitions were lost or their topic was deleted (a reference that it forgets, #4187). A thread
+ * waits for that in our place, and in the second case stays, with the client's memory; no queue is
+ * served any more, so nothing is called back. */
 static void destroy_client(struct consumer *c)
 {
     bool prompt = rd_kafka_consumer_closed(c->rk) != 0 &&
@@ -227,7 +231,8 @@ void consumer_close(struct consumer **c, int64_t deadline_ms)
     free(dead);
 }
 
-/* A pattern that librdkafka can't express is ours to match, if it is one at all and stands alone. */
+/* A pattern that librdkafka can't express is ours to match, if it is one at all and stands
+ * alone. */
 static bool is_ours(const char *const *topics)
 {
     struct buf pattern;
@@ -271,7 +276,7 @@ int consumer_subscribe(struct consumer *c, const char *const *topics, struct mr_
     return rc;
 }
 
-/* --- polling ---------------------------------------------------------------------------------------------------- */
+/* --- polling ---------------------------------------------------------------------------------- */
 
 struct lookup {
     const rd_kafka_topic_t *rkt;
@@ -279,8 +284,8 @@ struct lookup {
     struct consumer_part *part;
 };
 
-/* Messages come in runs of one partition. Handles of topics may be freed between polls, so nothing is kept beyond
- * one. */
+/* Messages come in runs of one partition. Handles of topics may be freed between polls, so nothing
+ * is kept beyond one. */
 static struct consumer_part *part_of(struct consumer *c, struct lookup *last,
                                      const rd_kafka_message_t *msg)
 {
@@ -292,8 +297,9 @@ static struct consumer_part *part_of(struct consumer *c, struct lookup *last,
     return last->part;
 }
 
-/* Costs a third of what consuming costs, since the library allocates to find out. There is no other way: the number of headers
- * lies right behind a value only in Kafka's newest record format, and which one a message came in the library does not tell. */
+/* Costs a third of what consuming costs, since the library allocates to find out. There is no other
+ * way: the number of headers lies right behind a value only in Kafka's newest record format, and
+ * which one a message came in the library does not tell. */
 static size_t count_headers(const rd_kafka_message_t *msg)
 {
     rd_kafka_headers_t *headers;
@@ -468,7 +474,7 @@ struct consumer_header consumer_header_at(const struct consumer_msg *msg, size_t
     return header;
 }
 
-/* --- commits ---------------------------------------------------------------------------------------------------- */
+/* --- commits ---------------------------------------------------------------------------------- */
 
 static rd_kafka_resp_err_t answer_code(rd_kafka_event_t *event)
 {
@@ -556,7 +562,7 @@ int consumer_commit_result(struct consumer *c, struct mr_error *err)
     return commit_result(c, err);
 }
 
-/* --- positions -------------------------------------------------------------------------------------------------- */
+/* --- positions -------------------------------------------------------------------------------- */
 
 int consumer_pause(struct consumer *c, struct mr_error *err)
 {
@@ -615,7 +621,7 @@ int consumer_hold(struct consumer *c, const struct consumer_partition *part, boo
     return c->paused ? 0 : consumer_group_hold(c, mine, hold, err);
 }
 
-/* --- other threads ---------------------------------------------------------------------------------------------- */
+/* --- other threads ---------------------------------------------------------------------------- */
 
 void consumer_wake(struct consumer *c)
 {

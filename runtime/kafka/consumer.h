@@ -105,8 +105,8 @@ void consumer_keep_alive(struct consumer *c);
 int consumer_take_back(struct consumer *c, const struct consumer_partition *parts, size_t count,
                        struct mr_error *err);
 
-const char *consumer_member_id(
-    struct consumer *c); /* malloc'ed by librdkafka, copied here; "" before joining */
+/* Malloc'ed by librdkafka, copied here; "" before joining. */
+const char *consumer_member_id(struct consumer *c);
 
 /* revoked runs, then the group is left: waits for the coordinator until deadline_ms (monotonic), at
  * most 3 s. Later than that the group finds out by session.timeout.ms. */

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Topics of a subscription that are not there, until they are.
  *
- * Java asks again each second while a topic of its subscription is missing: one that was deleted is given up, one that came
- * (back) is taken at once, and begins where a new topic begins, since the group has no offsets of it any more. librdkafka
- * goes on with what it has and looks at its subscription every metadata.max.age.ms, five minutes by default. So from the
- * first error that tells of a missing topic on, its topics are asked for each second. When one of them went, came or changed
- * its partitions, librdkafka is made to look: only a request for all topics of the cluster does that, so it is sent for that
- * reason alone, some times over, since brokers do not hear of it all at once.
+ * Java asks again each second while a topic of its subscription is missing: one that was deleted is
+ * given up, one that came (back) is taken at once, and begins where a new topic begins, since the
+ * group has no offsets of it any more. librdkafka goes on with what it has and looks at its
+ * subscription every metadata.max.age.ms, five minutes by default. So from the first error that
+ * tells of a missing topic on, its topics are asked for each second. When one of them went, came or
+ * changed its partitions, librdkafka is made to look: only a request for all topics of the cluster
+ * does that, so it is sent for that reason alone, some times over, since brokers do not hear of it
+ * all at once.
  *
  *   idle ─a topic is missing─► asking ─all are there, and it has looked at it─► idle
  *
- * Part of consumer.c's state, used by its owner thread only. A question waits for its answer, but briefly. */
+ * Part of consumer.c's state, used by its owner thread only. A question waits for its answer, but
+ * briefly. */
 #include "base/clock.h"
 #include "kafka/kafka_private.h"
 
@@ -41,7 +44,8 @@ bool consumer_gone_note(struct consumer_gone *g, rd_kafka_resp_err_t code)
     return true;
 }
 
-/* The library's question names the topics that it has handles of: so it gets one of each that is subscribed by name. */
+/* The library's question names the topics that it has handles of: so it gets one of each that is
+ * subscribed by name. */
 static void hold_topics(struct consumer *c)
 {
     struct consumer_gone *g = &c->gone;
@@ -66,7 +70,8 @@ static void let_topics_go(struct consumer_gone *g)
     g->count = 0;
 }
 
-/* Another one as soon as a topic is there or not, or has other partitions (FNV-1a, summed: the order does not matter). Never 0. */
+/* Another one as soon as a topic is there or not, or has other partitions (FNV-1a, summed: the
+ * order does not matter). Never 0. */
 static uint64_t shape_of(const struct rd_kafka_metadata *metadata, size_t *missing)
 {
     uint64_t shape = 1;

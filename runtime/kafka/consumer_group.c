@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A consumer's membership: taking and giving up partitions, and moving them about.
  *
- *   librdkafka: rebalance ─► consumer_group_on_rebalance (only notes it) ─► consumer_group_serve, between two batches:
+ *   librdkafka: rebalance ─► consumer_group_on_rebalance (only notes it)
+ *                         ─► consumer_group_serve, between two batches:
  *
- *     NONE ─ASSIGN─► committed offsets asked ─► owner's `assigned` ─► assign at these positions ─► NONE
+ *     NONE ─ASSIGN─► committed offsets asked ─► owner's `assigned` ─► assign at these ─► NONE
  *     NONE ─REVOKE─► owner's `revoked` (commits) ─► unassign ─► NONE
  *
  * Nothing but noting happens inside librdkafka's poll, so a batch never straddles a change: the

@@ -15,7 +15,7 @@
 
 #include <librdkafka/rdkafka.h>
 
-/* --- client_map.c: one run of the mapping ----------------------------------------------------------------------- */
+/* --- client_map.c: one run of the mapping ----------------------------------------------------- */
 
 struct client_map {
     enum client_kind kind;
@@ -33,7 +33,8 @@ int client_map_init(struct client_map *m, const struct props *java);
 void client_map_deinit(struct client_map *m);
 /* The user's value of a Java name, or NULL. Borrowed from m. */
 const char *client_map_get(const struct client_map *m, const char *java);
-/* Set a librdkafka name on behalf of a Java name. A name that this librdkafka lacks is remarked on and left out. */
+/* Set a librdkafka name on behalf of a Java name. A name that this librdkafka lacks is remarked on
+ * and left out. */
 int client_map_put(struct client_map *m, const char *java, const char *rdkafka, const char *value);
 /* Tell the caller that a setting has no effect or another one than asked. */
 MR_PRINTF(3, 4)
@@ -45,15 +46,15 @@ bool client_map_long(const char *text, int64_t *out); /* a whole decimal number 
 bool client_map_item(const char **list, const char **item, size_t *len);
 bool client_map_is(const char *item, size_t len, const char *name); /* ignoring case */
 
-/* What a consumer fetches ahead at most, whatever the number of partitions: librdkafka stops fetching above one of
- * them. */
+/* What a consumer fetches ahead at most, whatever the number of partitions: librdkafka stops
+ * fetching above one of them. */
 #define CLIENT_QUEUED_MESSAGES 20000
 #define CLIENT_QUEUED_KBYTES 16384
 
 bool client_map_given(const struct client_map *m, const char *java); /* set, and not empty */
 
-/* Settings without a counterpart. fine: values, or simple names of Kafka's own classes, that change nothing; comma
- * separated. */
+/* Settings without a counterpart. fine: values, or simple names of Kafka's own classes, that change
+ * nothing; comma separated. */
 enum client_map_verdict { CLIENT_MAP_REFUSED, CLIENT_MAP_REMARKED };
 struct client_map_rule {
     const char *java;
@@ -68,7 +69,7 @@ int client_map_refuse(struct client_map *m, const char *java, const char *text);
 int client_map_feature(struct client_map *m, const char *java, const char *feature,
                        const char *what);
 
-/* --- client_translate.c: the words of the table ----------------------------------------------------------------- */
+/* --- client_translate.c: the words of the table ----------------------------------------------- */
 
 struct client_row;
 typedef int client_translation(struct client_map *m, const struct client_row *row,
@@ -96,17 +97,17 @@ client_translation client_translate_number, client_translate_text, client_transl
     client_translate_auto_commit, client_translate_max_poll, client_translate_heartbeat,
     client_translate_fetch_max, client_translate_group_protocol, client_translate_assignors;
 
-/* --- client_table.c: the settings that map one by one ----------------------------------------------------------- */
+/* --- client_table.c: the settings that map one by one ----------------------------------------- */
 
 int client_table_apply(struct client_map *m);
 const char *const *client_table_names(enum client_kind kind);
 
-/* --- client_security.c, client_tls.c: security.protocol, sasl.* and ssl.*, which only make sense together ------- */
+/* --- client_security.c, client_tls.c: security.protocol, sasl.* and ssl.*, as a whole --------- */
 
 int client_security_apply(struct client_map *m);
 int client_tls_apply(struct client_map *m);
 
-/* --- client_token.c: OAUTHBEARER with tokens of an endpoint -------------------------------------------------------- */
+/* --- client_token.c: OAUTHBEARER with tokens of an endpoint ----------------------------------- */
 
 /* In the text of a failure: no token ever came, and none will. */
 #define CLIENT_TOKEN_REFUSED "refused"
@@ -117,15 +118,16 @@ void client_token_prepare(rd_kafka_conf_t *conf, const struct props *settings);
 bool client_token_wanted(const rd_kafka_conf_t *conf);
 int client_token_begin(rd_kafka_t *rk, struct mr_error *err); /* after rd_kafka_new, when wanted */
 
-/* --- kafka_error.c ---------------------------------------------------------------------------------------------- */
+/* --- kafka_error.c ---------------------------------------------------------------------------- */
 
-/* What an error of librdkafka means for a record that was produced, for a group consumer, and for the client as
- * such. */
+/* What an error of librdkafka means for a record that was produced, for a group consumer, and for
+ * the client as such. */
 int kafka_error_produce(rd_kafka_resp_err_t code);
 int kafka_error_consume(rd_kafka_resp_err_t code, const char *text);
-bool kafka_error_hopeless(rd_kafka_resp_err_t code,
-                          const char *text); /* authentication, TLS certificates, fatal */
-/* A text of librdkafka's as our user may read it: Java's names, no bookkeeping, a hint where one helps. */
+/* Authentication, TLS certificates, fatal. */
+bool kafka_error_hopeless(rd_kafka_resp_err_t code, const char *text);
+/* A text of librdkafka's as our user may read it: Java's names, no bookkeeping, a hint where one
+ * helps. */
 void kafka_error_text(const char *text, char *out, size_t size);
 
 /* Before 2.6.1 the answer of a SCRAM login was wrong in a way that only newer brokers mind. */
@@ -134,7 +136,7 @@ void kafka_error_text(const char *text, char *out, size_t size);
     "newer brokers (seen on Kafka 4.3.1) refuse SCRAM logins of librdkafka before 2.6.1 as " \
     "invalid credentials: use a newer librdkafka, or PLAIN over TLS"
 
-/* --- kafka_handle.c --------------------------------------------------------------------------------------------- */
+/* --- kafka_handle.c --------------------------------------------------------------------------- */
 
 /* A conf from Java properties, with logging set to base/log. NULL with err. */
 rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *java,
@@ -142,7 +144,7 @@ rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *ja
 /* rd_kafka_new, conf is taken. NULL with err (MR_ERR_CONFIG). */
 rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, struct mr_error *err);
 
-/* --- producer.c, producer_txn.c --------------------------------------------------------------------------------- */
+/* --- producer.c, producer_txn.c --------------------------------------------------------------- */
 
 struct producer_topic {
     rd_kafka_topic_t *rkt;
@@ -174,12 +176,13 @@ struct producer {
 /* Before the handle is made: count the ends of transactions that leave. */
 void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf);
 
-/* --- topic_admin.c, for group_offsets.c ------------------------------------------------------------------------- */
+/* --- topic_admin.c, for group_offsets.c ------------------------------------------------------- */
 
 struct topic_admin;
 
 rd_kafka_t *topic_admin_client(const struct topic_admin *admin);
-/* A request's own options and queue (which is empty: a late answer to the one before finds nobody), then its answer: NULL with err. */
+/* A request's own options and queue (which is empty: a late answer to the one before finds nobody),
+ * then its answer: NULL with err. */
 rd_kafka_AdminOptions_t *topic_admin_options(struct topic_admin *admin, rd_kafka_admin_op_t op,
                                              int64_t timeout_ms);
 rd_kafka_queue_t *topic_admin_queue(struct topic_admin *admin);
@@ -189,7 +192,7 @@ rd_kafka_event_t *topic_admin_await(struct topic_admin *admin, int64_t timeout_m
 int topic_admin_failed(struct topic_admin *admin, rd_kafka_resp_err_t code, const char *text,
                        struct mr_error *err);
 
-/* --- consumer.c, consumer_group.c, consumer_parts.c ------------------------------------------------------------- */
+/* --- consumer.c, consumer_group.c, consumer_parts.c ------------------------------------------- */
 
 struct consumer_topic {
     char *name;
@@ -201,8 +204,8 @@ struct consumer_topic {
 struct consumer_part {
     struct consumer_topic *topic;
     int32_t number;
-    int64_t
-        next; /* where the owner goes on: asked for, or behind the last message handed out; -1 unknown */
+    /* Where the owner goes on: asked for, or behind the last message handed out; -1 unknown. */
+    int64_t next;
     bool placed;        /* in librdkafka's assignment */
     bool seek_due;      /* librdkafka has not confirmed the position: whatever comes is dropped */
     bool held;          /* by consumer_hold: whatever comes is dropped */
@@ -250,8 +253,8 @@ struct consumer {
     struct consumer_gone gone;
     struct consumer_match match;
     int64_t stall_due_ms; /* see consumer_stall.c */
-    struct consumer_partition
-        *lost; /* taken away while lent: the owner hears of it in its next poll */
+    /* Taken away while lent: the owner hears of it in its next poll. */
+    struct consumer_partition *lost;
     size_t lost_count;
 
     enum consumer_change change;
@@ -293,20 +296,22 @@ void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const c
 /* consumer_group.c. Thread: the owner's, or the borrower's while lent. */
 void consumer_group_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
                                  rd_kafka_topic_partition_list_t *list, void *opaque);
-int consumer_group_serve(struct consumer *c,
-                         struct mr_error *err); /* what is pending: changes, seeks */
+/* What is pending: changes, seeks. */
+int consumer_group_serve(struct consumer *c, struct mr_error *err);
 void consumer_group_serve_lent(struct consumer *c);
 void consumer_group_nudge(struct consumer *c);
 int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err);
+/* Librdkafka's side of it. */
 int consumer_group_hold(struct consumer *c, struct consumer_part *part, bool hold,
-                        struct mr_error *err); /* librdkafka's side of it */
-void consumer_group_move(struct consumer *c, const struct consumer_partition *parts,
-                         size_t count);       /* ours only */
+                        struct mr_error *err);
+/* Ours only. */
+void consumer_group_move(struct consumer *c, const struct consumer_partition *parts, size_t count);
 void consumer_group_seek(struct consumer *c); /* librdkafka to our positions, all partitions */
-void consumer_group_leave(struct consumer *c,
-                          int64_t deadline_ms); /* revoked runs, then the group is left; bounded */
+/* Revoked runs, then the group is left; bounded. */
+void consumer_group_leave(struct consumer *c, int64_t deadline_ms);
 
-/* consumer_place.c: fill in where these partitions start; waits at most limit_ms for each of two questions. */
+/* consumer_place.c: fill in where these partitions start; waits at most limit_ms for each of two
+ * questions. */
 int consumer_place_find(struct consumer *c, rd_kafka_topic_partition_list_t *list, int limit_ms,
                         struct mr_error *err);
 
@@ -314,8 +319,8 @@ int consumer_place_find(struct consumer *c, rd_kafka_topic_partition_list_t *lis
 /* Any error. true: it tells that a topic is missing. */
 bool consumer_gone_note(struct consumer_gone *g, rd_kafka_resp_err_t code);
 void consumer_gone_serve(struct consumer *c); /* ask, when it is time */
-int64_t consumer_gone_wait_ms(const struct consumer_gone *g,
-                              int64_t wait_ms);     /* no longer than until then */
+/* No longer than until then. */
+int64_t consumer_gone_wait_ms(const struct consumer_gone *g, int64_t wait_ms);
 void consumer_gone_forget(struct consumer_gone *g); /* another subscription */
 void consumer_gone_deinit(struct consumer_gone *g); /* before the client is destroyed */
 

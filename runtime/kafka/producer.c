@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A producer whose owner walks its own delivery reports.
  *
- *   producer_send ─► librdkafka's queue ─► broker ─► report event on the main queue ─► producer_reports ─► owner
+ *   producer_send ─► librdkafka's queue ─► broker ─► report event on the main queue
+ *                 ─► producer_reports ─► owner
  *
- * Reports are taken as events, hundreds at a time, never by callback; an eventfd says that some wait. Payloads are
- * not copied, so whoever owns them needs a report for each, or producer_free: rd_kafka_destroy ends librdkafka's
- * threads before it returns, and gives no reports. Records without headers and timestamp take the cheapest call.
- * One owner thread; librdkafka's threads touch nothing here. A failed record fails all records of its batch in
- * librdkafka, also where only one was too large. */
+ * Reports are taken as events, hundreds at a time, never by callback; an eventfd says that some
+ * wait. Payloads are not copied, so whoever owns them needs a report for each, or producer_free:
+ * rd_kafka_destroy ends librdkafka's threads before it returns, and gives no reports. Records
+ * without headers and timestamp take the cheapest call. One owner thread; librdkafka's threads
+ * touch nothing here. A failed record fails all records of its batch in librdkafka, also where only
+ * one was too large. */
 #include "kafka/producer.h"
 
 #include "base/clock.h"
@@ -21,12 +23,13 @@
 
 #define TOPICS_MAX 100000
 
-/* How long a topic that the brokers do not know yet is asked for again when its handle is made. librdkafka would
- * ask once a second: auto-created topics would cost their first record that second. */
+/* How long a topic that the brokers do not know yet is asked for again when its handle is made.
+ * librdkafka would ask once a second: auto-created topics would cost their first record that
+ * second. */
 #define ASK_MS 200
 #define ASK_MAX 60
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int open_queue(struct producer *p, struct mr_error *err)
 {
@@ -97,7 +100,7 @@ void producer_free(struct producer **p)
     free(dead);
 }
 
-/* --- topics ----------------------------------------------------------------------------------------------------- */
+/* --- topics ----------------------------------------------------------------------------------- */
 
 /* One question to the brokers. true: asking again is of no use. */
 static bool asked_enough(struct producer *p, rd_kafka_topic_t *rkt, int64_t timeout_ms)
@@ -173,7 +176,7 @@ struct producer_topic *producer_topic(struct producer *p, const char *name, stru
     return topic;
 }
 
-/* --- sending ---------------------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void unknown_topic_text(char *out, size_t size, const char *topic)
 {
@@ -277,7 +280,7 @@ int producer_send(struct producer *p, const struct producer_record *rec, struct 
     return refused(p, rec, rd_kafka_last_error(), err);
 }
 
-/* --- reports ---------------------------------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 static void report_text(struct producer *p, const rd_kafka_message_t *msg, char *out, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A producer whose delivery reports its owner walks itself. One owner thread (a task).
- * Payloads are not copied: they must stay until their report was walked, or until producer_free returned. */
+/* A producer whose delivery reports its owner walks itself. One owner thread (a task). Payloads are
+ * not copied: they must stay until their report was walked, or until producer_free returned. */
 #ifndef KAFKA_PRODUCER_H
 #define KAFKA_PRODUCER_H
 
@@ -34,40 +34,43 @@ struct producer *producer_new(const struct props *java, client_conf_warn warn, v
 /* What is still queued is purged; after this no payload is referenced any more. */
 void producer_free(struct producer **p);
 
-/* The handle of a topic, cached for the producer's life. The first call for a name asks the brokers for it, up to
- * 200 ms if it does not exist yet (librdkafka would let the first record wait a second). NULL: MR_ERR_DATA for
- * what can't be a name. */
+/* The handle of a topic, cached for the producer's life. The first call for a name asks the brokers
+ * for it, up to 200 ms if it does not exist yet (librdkafka would let the first record wait a
+ * second). NULL: MR_ERR_DATA for what can't be a name. */
 struct producer_topic *producer_topic(struct producer *p, const char *name, struct mr_error *err);
 
-/* Hand over one record. 0, MR_ERR_FULL (walk reports or wait for producer_fd, then again), MR_ERR_TOO_LARGE (the
- * record is above max.request.size), MR_ERR_DATA (timestamp below -1), MR_ERR_FATAL (no such topic or partition,
- * or the client is finished). A timestamp of 0 is sent as 1: librdkafka takes 0 for "now". */
+/* Hand over one record. 0, MR_ERR_FULL (walk reports or wait for producer_fd, then again),
+ * MR_ERR_TOO_LARGE (the record is above max.request.size), MR_ERR_DATA (timestamp below -1),
+ * MR_ERR_FATAL (no such topic or partition, or the client is finished). A timestamp of 0 is sent as
+ * 1: librdkafka takes 0 for "now". */
 int producer_send(struct producer *p, const struct producer_record *rec, struct mr_error *err);
 
-/* Walk reports that have arrived, waiting at most timeout_ms for the first. fn gets each record's opaque and code
- * 0, or an error: MR_ERR_TOO_LARGE (the broker refuses it; librdkafka then fails every record of the batch it was
- * sent in), MR_ERR_RETRY (given up by delivery.timeout.ms), MR_ERR_CLOSED (purged), MR_ERR_FATAL, with its text.
- * Gives the number walked. fn must not call producer_free or producer_reports. */
+/* Walk reports that have arrived, waiting at most timeout_ms for the first. fn gets each record's
+ * opaque and code 0, or an error: MR_ERR_TOO_LARGE (the broker refuses it; librdkafka then fails
+ * every record of the batch it was sent in), MR_ERR_RETRY (given up by delivery.timeout.ms),
+ * MR_ERR_CLOSED (purged), MR_ERR_FATAL, with its text. Gives the number walked. fn must not call
+ * producer_free or producer_reports. */
 typedef void (*producer_report_fn)(void *arg, void *opaque, int code, const char *text);
 size_t producer_reports(struct producer *p, int64_t timeout_ms, producer_report_fn fn, void *arg);
 
 /* Readable when reports (or errors) wait. Valid until producer_free. */
 int producer_fd(struct producer *p);
 size_t producer_in_flight(struct producer *p);
-/* Drop everything queued and in flight: reports follow with MR_ERR_CLOSED. What was in flight may be delivered all
- * the same. */
+/* Drop everything queued and in flight: reports follow with MR_ERR_CLOSED. What was in flight may
+ * be delivered all the same. */
 void producer_purge(struct producer *p);
 
-/* A client-level failure (authentication, all brokers down …): the newest text, or NULL; fatal says that no retry
- * helps. Learnt by producer_reports, cleared by the next delivery. */
+/* A client-level failure (authentication, all brokers down …): the newest text, or NULL; fatal says
+ * that no retry helps. Learnt by producer_reports, cleared by the next delivery. */
 const char *producer_trouble(struct producer *p, bool *fatal);
 
-/* --- transactions, for a producer whose settings have a transactional.id; producer_txn.c ------------------------------ */
+/* --- transactions, for a producer whose settings have a transactional.id; producer_txn.c ------ */
 
 /* All of them give 0 or one of
- *   MR_AGAIN       timeout_ms was too short: walk reports, then call the same again and nothing else (init, commit, abort)
- *   MR_ERR_CLOSED  another producer has the id now, or the broker ended the transaction as too old: nothing of it shows. This
- *                  producer is of no use any more
+ *   MR_AGAIN       timeout_ms was too short: walk reports, then call the same again and nothing
+ *                  else (init, commit, abort)
+ *   MR_ERR_CLOSED  another producer has the id now, or the broker ended the transaction as too old:
+ *                  nothing of it shows. This producer is of no use any more
  *   MR_ERR_STATE   the transaction must be aborted
  *   MR_ERR_FATAL   this producer is of no use any more
  * Reports of all that was sent are walked before a commit. */
@@ -76,8 +79,8 @@ int producer_txn_begin(struct producer *p, struct mr_error *err);
 int producer_txn_commit(struct producer *p, int64_t timeout_ms, struct mr_error *err);
 /* Purges what is under way: reports of it come while this is called again. */
 int producer_txn_abort(struct producer *p, int64_t timeout_ms, struct mr_error *err);
-/* An end of a transaction may reach the broker once more, and would then end a later one: before that is begun this
- * producer must be replaced by one that is initialised anew. */
+/* An end of a transaction may reach the broker once more, and would then end a later one: before
+ * that is begun this producer must be replaced by one that is initialised anew. */
 bool producer_txn_tainted(const struct producer *p);
 /* The id was taken over, learnt by any call or report: failures after that are due to it. */
 bool producer_txn_fenced(struct producer *p);

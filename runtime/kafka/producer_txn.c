@@ -5,17 +5,19 @@
  *                           └────abort──► READY, perhaps tainted
  *                  any ─fenced, fatal─► of no use
  *
- * This librdkafka speaks the transaction protocol without an epoch that moves with each transaction (no KIP-890): an EndTxn whose
- * answer was lost, and which it sent again by itself, may arrive late and end the next transaction. It shows that to nobody, so
- * requests are counted where they leave: unless exactly one EndTxn went out and was answered well, the producer is tainted.
+ * This librdkafka speaks the transaction protocol without an epoch that moves with each transaction
+ * (no KIP-890): an EndTxn whose answer was lost, and which it sent again by itself, may arrive late
+ * and end the next transaction. It shows that to nobody, so requests are counted where they leave:
+ * unless exactly one EndTxn went out and was answered well, the producer is tainted.
  *
- * Thread: the owner's; the counters are librdkafka's. Spec: KIP-98, KIP-360, KIP-890; reference exactly-once 15. */
+ * Thread: the owner's; the counters are librdkafka's. Spec: KIP-98, KIP-360, KIP-890; reference
+ * exactly-once 15. */
 #include "kafka/kafka_private.h"
 
 #define END_TXN 26 /* its ApiKey */
 #define NAME "millrace"
 
-/* --- what leaves and what comes back --------------------------------------------------------------------------------- */
+/* --- what leaves and what comes back ---------------------------------------------------------- */
 
 static rd_kafka_resp_err_t on_sent(rd_kafka_t *rk, int fd, const char *broker, int32_t id,
                                    int16_t key, int16_t version, int32_t corr, size_t size,
@@ -61,7 +63,7 @@ void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf)
         rd_kafka_conf_interceptor_add_on_new(conf, NAME, on_new, &p->txn);
 }
 
-/* --- errors ---------------------------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static bool is_fenced(rd_kafka_resp_err_t code)
 {
@@ -110,7 +112,7 @@ static int result(struct producer *p, const char *what, rd_kafka_error_t *error,
     return rc;
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 /* Without a broker at hand librdkafka looks for the coordinator half a second later. */
 static void find_broker(struct producer *p, int64_t timeout_ms)

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A topic as a log that is replayed and followed.
  *
- *   brokers ─► librdkafka ─► queue ─► topic_log_serve ─► record()          (reading: one queue for all partitions)
- *   topic_log_append ─► producer.c ─► brokers ─► report ─► serve ─► done()  (writing: acks of all, one request at a time)
+ *   reading: brokers ─► librdkafka ─► one queue for all partitions ─► topic_log_serve ─► record()
+ *   writing: topic_log_append ─► producer.c ─► brokers ─► report ─► serve ─► done()
+ *            (acks of all, one request at a time)
  *
- * The reader is librdkafka's simple consumer: partitions are started by hand, so no group and no right for one is needed. They
- * begin at offset 0, or where the log begins if that is gone (auto.offset.reset): to ask for the beginning of a partition whose
- * leader is not known yet costs librdkafka half a second. In a replay those that hold something begin first: a request for
- * empty ones alone is answered after fetch.max.wait.ms, and the others would wait for that.
+ * The reader is librdkafka's simple consumer: partitions are started by hand, so no group and no
+ * right for one is needed. They begin at offset 0, or where the log begins if that is gone
+ * (auto.offset.reset): to ask for the beginning of a partition whose leader is not known yet costs
+ * librdkafka half a second. In a replay those that hold something begin first: a request for empty
+ * ones alone is answered after fetch.max.wait.ms, and the others would wait for that.
  *
- * Its end-of-partition events carry the next offset to fetch, which also passes transaction markers and aborted
- * records: how far a partition was read is the larger of that and the newest record's offset plus one. So a topic that ends in
- * a marker still has a reachable end. Where the end is, is asked of the brokers (topic_admin_ends), open transactions
- * included: everything confirmed before the question stands before the answer.
+ * Its end-of-partition events carry the next offset to fetch, which also passes transaction markers
+ * and aborted records: how far a partition was read is the larger of that and the newest record's
+ * offset plus one. So a topic that ends in a marker still has a reachable end. Where the end is, is
+ * asked of the brokers (topic_admin_ends), open transactions included: everything confirmed before
+ * the question stands before the answer.
  *
- * Promises: records come in the order of their partition, each at least once (again only after `moved`); `done` with 0 comes
- * only when all in-sync replicas have the record. One owner thread. All descriptors that matter are
- * in one epoll set, whose descriptor the owner waits on. */
+ * Promises: records come in the order of their partition, each at least once (again only after
+ * `moved`); `done` with 0 comes only when all in-sync replicas have the record. One owner thread.
+ * All descriptors that matter are in one epoll set, whose descriptor the owner waits on. */
 #include "kafka/topic_log.h"
 
 #include "base/clock.h"
@@ -71,7 +74,7 @@ struct topic_log {
     bool doubted;  /* is the topic still there? */
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------------ */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static void note(struct topic_log *log, const char *text)
 {
@@ -98,8 +101,9 @@ static bool passing(rd_kafka_resp_err_t code)
            code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM;
 }
 
-/* An error of a partition or of the client, from the queue or from librdkafka's error callback: which of them depends on the
- * version. A broker that is behind may not know a topic, so the admin is asked later (`doubted`). */
+/* An error of a partition or of the client, from the queue or from librdkafka's error callback:
+ * which of them depends on the version. A broker that is behind may not know a topic, so the admin
+ * is asked later (`doubted`). */
 static void on_trouble(struct topic_log *log, rd_kafka_resp_err_t code, const char *reason)
 {
     char text[512];
@@ -233,7 +237,7 @@ struct topic_log *topic_log_open(const struct topic_log_options *options, struct
     return log;
 }
 
-/* --- appends ------------------------------------------------------------------------------------------------------ */
+/* --- appends ---------------------------------------------------------------------------------- */
 
 /* The text of a refusal, in words that help where it is about rights. */
 static const char *refusal(const struct topic_log *log, const char *text, char *own, size_t size)
@@ -364,7 +368,7 @@ void topic_log_close(struct topic_log **logp)
     free(log);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* The partition stands at this offset: further on than before, or back. */
 static void place(struct topic_log *log, int32_t partition, int64_t offset)
@@ -384,7 +388,8 @@ static void ring(struct topic_log *log)
         mr_assert(errno == EAGAIN); /* it rings already */
 }
 
-/* A broker that is behind knows no topic that was just created: only what all say for a while is believed. */
+/* A broker that is behind knows no topic that was just created: only what all say for a while is
+ * believed. */
 static bool long_unknown(struct topic_log *log, int rc)
 {
     if (rc != MR_ERR_NOT_FOUND) {
@@ -512,7 +517,7 @@ int topic_log_fd(struct topic_log *log)
     return log->epoll;
 }
 
-/* --- to the end --------------------------------------------------------------------------------------------------- */
+/* --- to the end ------------------------------------------------------------------------------- */
 
 int topic_log_mark(struct topic_log *log, int64_t timeout_ms, int64_t *mark, struct mr_error *err)
 {

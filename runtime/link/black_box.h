@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The black box: a small shared file into which a host writes what each of its threads is doing, and which the worker
- * reads after its death. Writers: host threads, each its own slot, plain stores. Reader: the worker, by pread, as
- * untrusted bytes. */
+/* The black box: a small shared file into which a host writes what each of its threads is doing,
+ * and which the worker reads after its death. Writers: host threads, each its own slot, plain
+ * stores. Reader: the worker, by pread, as untrusted bytes. */
 #ifndef LINK_BLACK_BOX_H
 #define LINK_BLACK_BOX_H
 
@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The connector thread, and up to 128 tasks. Fixed, so that the worker can judge the file's size before it reads what a plugin may
- * have written over. Further tasks of a host run all the same, and lose only this: an obituary does not name the call that they
- * were in. The members that they leave in a group are known by MSG_TASK_MEMBER. */
+/* The connector thread, and up to 128 tasks. Fixed, so that the worker can judge the file's size
+ * before it reads what a plugin may have written over. Further tasks of a host run all the same,
+ * and lose only this: an obituary does not name the call that they were in. The members that they
+ * leave in a group are known by MSG_TASK_MEMBER. */
 #define BLACK_BOX_SLOTS 129
 #define BLACK_BOX_WORDS 4096 /* bytes of last words */
 
@@ -51,7 +52,8 @@ void black_box_leave(struct black_box *box, size_t slot);
 /* Any thread; async-signal-safe. */
 void black_box_say(struct black_box *box, const char *line, size_t len);
 
-/* Worker: a clean copy of what the file holds: every text ended, every number in range. false: not readable as one. */
+/* Worker: a clean copy of what the file holds: every text ended, every number in range. false: not
+ * readable as one. */
 bool black_box_read(int fd, struct black_box *out);
 /* The last words as text, newest last, printable, at most size - 1 bytes. */
 void black_box_words(const struct black_box *box, char *out, size_t size);

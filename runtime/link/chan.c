@@ -4,11 +4,13 @@
  * each host) and a host's control thread hold one.
  * Thread: the loop's.
  *
- *   bytes ─► in ─► frame_decode ─► JSON object ─► events.frame        chan_send_take ─► out ─► socket
+ *   bytes ─► in ─► frame_decode ─► JSON object ─► events.frame
+ *   chan_send_take ─► out ─► socket
  *
- * Invariants - Never blocks, and never does much at once: per wake-up one read of CHUNK bytes and
- * BATCH frames, per window of
- *   WINDOW_MS only WINDOW_FRAMES and WINDOW_BYTES. Beyond that the socket is left unread, which slows the sender.
+ * Invariants
+ * - Never blocks, and never does much at once: per wake-up one read of CHUNK bytes and BATCH
+ *   frames, per window of WINDOW_MS only WINDOW_FRAMES and WINDOW_BYTES. Beyond that the socket is
+ *   left unread, which slows the sender.
  * - A frame that breaks a rule closes the channel with the reason; nothing after it is looked at.
  * - End of file is told after everything that arrived before it was delivered.
  * - events.closed comes once, always from the loop, never from inside a call of ours. chan_free

@@ -16,8 +16,10 @@
  * which count as not set. Other members are left alone. The answer goes to descriptor 1, a line of
  * JSON each:
  *
- *   {"stage": N, "key": KEY}                  before the class N of the array is asked of KEY: what crashes or hangs is in there
- *   {"stage": N, "key": KEY, "error": TEXT}   it said no; of a connector also "code": enum mr_code, MR_ERR_NOT_FOUND: it has no say
+ *   {"stage": N, "key": KEY}                  before the class N of the array is asked of KEY: what
+ *                                             crashes or hangs is in there
+ *   {"stage": N, "key": KEY, "error": TEXT}   it said no; of a connector also "code": enum mr_code,
+ *                                             MR_ERR_NOT_FOUND: it has no say
  *   {"end": true}                             all were asked
  *
  * Descriptor 2 is /dev/null; 1 becomes that too before the first library is opened, the answers go

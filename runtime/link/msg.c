@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of message kinds: who sends each, how large its body may be, and in which states of the link it may arrive.
- * Read by frame.c before a single byte of a body is looked at. Pure.
+/* The table of message kinds: who sends each, how large its body may be, and in which states of the
+ * link it may arrive. Read by frame.c before a single byte of a body is looked at. Pure.
  *
- * Frames of the host cross with the worker's DRAIN on the way, so everything an open link allows is allowed while it
- * drains. In the other direction the worker itself stops giving new work before it sends DRAIN. Caps: a connector's name
- * may stand in any body, so none is below SMALL; the largest ones hold the configurations of a thousand tasks or the
- * offsets of ten thousands of partitions, and stay what the worker's loop can parse in some tens of milliseconds. */
+ * Frames of the host cross with the worker's DRAIN on the way, so everything an open link allows is
+ * allowed while it drains. In the other direction the worker itself stops giving new work before it
+ * sends DRAIN. Caps: a connector's name may stand in any body, so none is below SMALL; the largest
+ * ones hold the configurations of a thousand tasks or the offsets of ten thousands of partitions,
+ * and stay what the worker's loop can parse in some tens of milliseconds. */
 #include "link/msg.h"
 
 #define SMALL (64u * 1024)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything worker and host say to each other: one table of kinds. Bodies are JSON objects; members named below.
- * conn = connector name, task = number, id = a number that the answer repeats. Unknown members are ignored. */
+/* Everything worker and host say to each other: one table of kinds. Bodies are JSON objects;
+ * members named below. conn = connector name, task = number, id = a number that the answer repeats.
+ * Unknown members are ignored. */
 #ifndef LINK_MSG_H
 #define LINK_MSG_H
 
@@ -17,21 +18,26 @@ enum msg_kind {
     MSG_TASK_MEMBER,        /* conn, task, member: its consumer's id in its group */
     MSG_OFFSETS_GET,        /* id, conn, partitions: [object] */
     MSG_OFFSETS_PUT,        /* id, conn, entries: [[partition object, offset object | null]] */
-    MSG_START_CHECK, /* id, conn, task, generation (of TASK_START): is this task still to run here? */
-    MSG_FENCE,       /* id, conn: fence the producers of earlier generations */
-    MSG_TOPIC_USED, /* conn, task, topic: records went there, or came from there; once a topic and life of the host */
+    /* id, conn, task, generation (of TASK_START): is this task still to run here? */
+    MSG_START_CHECK,
+    MSG_FENCE, /* id, conn: fence the producers of earlier generations */
+    /* conn, task, topic: records went there, or came from there; once a topic and life of the
+     * host */
+    MSG_TOPIC_USED,
     MSG_PONG,    /* id */
     MSG_DRAINED, /* every task has stopped; the host exits with 0 */
     /* worker → host */
-    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it lives, loggers?: {name: level},
-     * secrets?: {reference: value} of what was resolved in worker:
+    /* version, worker: {worker properties}, lock: path of the lock file the host holds while it
+     * lives, loggers?: {name: level}, secrets?: {reference: value} of what was resolved in worker:
      * answer to HELLO */
     MSG_WELCOME,
-    /* conn, library: path, class: name of a descriptor in it, config: {}, target, plugins: {property: {library,
-     * class}}: those besides itself that its configuration names (host/plugin_places.h); object?: false = for tasks alone: the library is
-     * opened, and nothing said of the connector but that this FAILED */
+    /* conn, library: path, class: name of a descriptor in it, config: {}, target, plugins:
+     * {property: {library, class}}: those besides itself that its configuration names
+     * (host/plugin_places.h); object?: false = for tasks alone: the library is opened, and nothing
+     * said of the connector but that this FAILED */
     MSG_CONNECTOR_START,
-    MSG_CONNECTOR_TARGET, /* conn, target: STARTED | PAUSED | STOPPED; from now on the object is there too */
+    /* conn, target: STARTED | PAUSED | STOPPED; from now on the object is there too */
+    MSG_CONNECTOR_TARGET,
     MSG_TASK_CONFIGS,   /* conn, max: answered by TASK_CONFIGS_READY */
     MSG_TASK_START,     /* conn, task, config: {}, target, generation */
     MSG_TASK_TARGET,    /* conn, task, target: STARTED | PAUSED */

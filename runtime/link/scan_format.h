@@ -11,14 +11,14 @@
  *   {"library": PATH, "error": "one clear sentence"}
  *
  * PATH     as given in argv, byte for byte
- * PLUGIN   {"name": text, "version": text, "kind": enum mr_plugin_kind as a number, "aliases":
- *          [text, ...],
- *           "doc": text or null, "keys": [KEY, ...], "checks": bool, may be left out: it has a check (check_format.h)}
- * KEY      the members of struct mr_config_key by their own names: {"name": text, "type": number,
- *          "flags": number,
- *           "fallback": text or null, "doc": text or null, "choices": text or null, "has_range": bool, "min": integer,
- *           "max": integer, "importance": number, "group": text or null, "order": integer, "width":
- *           number, "display_name": text or null}. A null or zero member may be left out.
+ * PLUGIN   {"name": text, "version": text, "kind": enum mr_plugin_kind as a number,
+ *           "aliases": [text, ...], "doc": text or null, "keys": [KEY, ...],
+ *           "checks": bool, may be left out: it has a check (check_format.h)}
+ * KEY      the members of struct mr_config_key by their own names:
+ *          {"name": text, "type": number, "flags": number, "fallback": text or null,
+ *           "doc": text or null, "choices": text or null, "has_range": bool, "min": integer,
+ *           "max": integer, "importance": number, "group": text or null, "order": integer,
+ *           "width": number, "display_name": text or null}. A null or zero member may be left out.
  *
  * Before it opens the first library the scanner keeps a private copy of fd 1 for these lines
  * (close-on-exec) and makes fd 1 the same as fd 2, so that what a library prints is not taken for

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The framework's own keys of a connector's configuration, as tables in Connect's order: what validation walks over and
- * what REST shows as definitions. A plugin's keys follow them; a plugin's key of the same name takes the place.
- * Checks that look at more than one key (topics against topics.regex, aliases, classes) stand in worker/herder/validate.
- * Pure; any thread.
+/* The framework's own keys of a connector's configuration, as tables in Connect's order: what
+ * validation walks over and what REST shows as definitions. A plugin's keys follow them; a plugin's
+ * key of the same name takes the place. Checks that look at more than one key (topics against
+ * topics.regex, aliases, classes) stand in worker/herder/validate. Pure; any thread.
  * Spec: ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig of Connect 4.3. */
 #include "model/conn_config.h"
 
@@ -130,7 +130,8 @@ int conn_config_get(const char *name, const struct props *config, struct config_
     return mr_fail(err, MR_ERR_CONFIG, "%s is no key of the framework's", name);
 }
 
-/* The next character: its code point up to U+07FF, and for all others (no control characters among them) UINT32_MAX. */
+/* The next character: its code point up to U+07FF, and for all others (no control characters among
+ * them) UINT32_MAX. */
 static uint32_t next_char(const char **text)
 {
     const unsigned char *p = (const unsigned char *)*text;

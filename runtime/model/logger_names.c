@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of our loggers does what which class of Kafka Connect does: whoever sets org.apache.kafka.connect.runtime.WorkerSinkTask to
- * DEBUG, since that is what is written everywhere, gets our sink task's lines. Called at the start of a worker.
+/* Which of our loggers does what which class of Kafka Connect does: whoever sets
+ * org.apache.kafka.connect.runtime.WorkerSinkTask to DEBUG, since that is what is written
+ * everywhere, gets our sink task's lines. Called at the start of a worker.
  *
- * A room's own name ("worker", "host.task") is a logger too, so that what lies below it can be set at once. */
+ * A room's own name ("worker", "host.task") is a logger too, so that what lies below it can be set
+ * at once. */
 #include "model/logger_names.h"
 
 #include "base/log_levels.h"

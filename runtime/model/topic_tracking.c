@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two settings of topic tracking, which worker and host read from the same worker configuration: the host to tell of topics at
- * all, the worker to answer. Names are judged where a host's word is taken for one. Pure. */
+/* The two settings of topic tracking, which worker and host read from the same worker
+ * configuration: the host to tell of topics at all, the worker to answer. Names are judged where a
+ * host's word is taken for one. Pure. */
 #include "model/topic_tracking.h"
 
 #include "model/config_def.h"

@@ -9,7 +9,8 @@
 /* Of one connector that are kept; further ones are left out. */
 #define TOPIC_TRACKING_MAX 10000
 
-/* topic.tracking.enable and topic.tracking.allow.reset of a worker's configuration, which was checked before. */
+/* topic.tracking.enable and topic.tracking.allow.reset of a worker's configuration, which was
+ * checked before. */
 bool topic_tracking_wanted(const struct props *worker);
 bool topic_tracking_resets(const struct props *worker);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One connection: who is there, a login, then calls.
  *
- *   CONNECT ──open──► VERSIONS ──► [HANDSHAKE ──► TOKENS] ──► READY ──login ends soon──► HANDSHAKE … (calls are held)
- *      any of them, at the first fault ──► CLOSED, told once
+ *   CONNECT ──open──► VERSIONS ──► [HANDSHAKE ──► TOKENS] ──► READY ──login ends──► HANDSHAKE …
+ *      any of them, at the first fault ──► CLOSED, told once          (calls are held)
  *
  * wire_stream.c moves bytes, broker_frames.c cuts them, request.c knows what they say, sasl.c the
  * tokens; broker_login.c walks the way to READY. This file keeps the calls: `held` are not written

@@ -2,7 +2,8 @@
 /* The way of a connection to READY: what the broker speaks, then who we are; and the renewal of a
  * login that ends.
  *
- *   VERSIONS ──ApiVersions v0──► HANDSHAKE ──SaslHandshake v1──► TOKENS ──SaslAuthenticate, as often as it takes──► READY
+ *   VERSIONS ──ApiVersions v0──► HANDSHAKE ──SaslHandshake v1──► TOKENS ──► READY
+ *                                   SaslAuthenticate, as often as it takes
  *
  * The requests go ahead of everything that is held. A broker that ends sessions (KIP-368) tells
  * their length with the last answer; at four fifths of it renew_due holds back new calls, and once

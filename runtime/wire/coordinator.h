@@ -7,7 +7,9 @@
  * meanwhile. Lanes connect when first used.
  * Thread: the loop's.
  *
- *   UNKNOWN ──call──► FINDING ──FindCoordinator──► KNOWN ──lost, 15, 16, coordinator_lost()──► UNKNOWN
+ *   UNKNOWN ──call──► FINDING ──FindCoordinator──► KNOWN
+ *      ▲                                               │ lost, 15, 16, coordinator_lost()
+ *      └───────────────────────────────────────────────┘
  */
 #ifndef WIRE_COORDINATOR_H
 #define WIRE_COORDINATOR_H

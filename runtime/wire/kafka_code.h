@@ -47,10 +47,11 @@ enum kafka_code_act {
     KAFKA_CODE_REFRESH,    /* leaders moved: metadata anew, then again */
     KAFKA_CODE_REDISCOVER, /* FindCoordinator anew, then again; member id and generation stay */
     KAFKA_CODE_REJOIN,     /* join again at once, with the same member id */
-    KAFKA_CODE_REJOIN_GENERATION, /* the generation is over: forget it, keep the member id, join again */
-    KAFKA_CODE_REJOIN_NEW,        /* forget member id and generation, join again */
-    KAFKA_CODE_REJOIN_AS,         /* join again with the member id that the answer gave */
-    KAFKA_CODE_FATAL              /* the same request will never succeed */
+    /* the generation is over: forget it, keep the member id, join again */
+    KAFKA_CODE_REJOIN_GENERATION,
+    KAFKA_CODE_REJOIN_NEW, /* forget member id and generation, join again */
+    KAFKA_CODE_REJOIN_AS,  /* join again with the member id that the answer gave */
+    KAFKA_CODE_FATAL       /* the same request will never succeed */
 };
 
 enum kafka_code_act kafka_code_act(int16_t code);

@@ -236,11 +236,11 @@ struct answer_list_offsets {
 
 struct answer {
     enum request_api api;
-    int16_t
-        error; /* Kafka's code of the whole answer; 0 where the answer has codes of its own in parts */
+    /* Kafka's code of the whole answer; 0 where the answer has codes of its own in parts. */
+    int16_t error;
     int32_t throttle_ms; /* already honoured by the connection */
-    int64_t
-        sent_boot_ms; /* CLOCK_BOOTTIME before the first byte of the request went out: what a lease counts from */
+    /* CLOCK_BOOTTIME before the first byte of the request went out: what a lease counts from. */
+    int64_t sent_boot_ms;
     union {
         struct answer_api_versions api_versions;
         struct answer_sasl_handshake sasl_handshake;

@@ -38,8 +38,8 @@ struct job {
     bool again; /* what came may be tried again */
     int rc;
     struct mr_error err;
-    struct mr_error
-        told; /* by an earlier attempt: says more than that the last one ran out of time */
+    /* By an earlier attempt: says more than that the last one ran out of time. */
+    struct mr_error told;
 };
 
 static int64_t left_ms(const struct job *job)

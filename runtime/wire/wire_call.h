@@ -39,8 +39,8 @@ int wire_call_leave(struct wire_call *call, const char *group, const char *membe
  * been aborted. The id must not be one that is in use by us. */
 struct wire_call_fence {
     const char *transactional_id;
-    int32_t
-        transaction_timeout_ms; /* of the id from now on; at most transaction.max.timeout.ms of the broker */
+    /* Of the id from now on; at most transaction.max.timeout.ms of the broker. */
+    int32_t transaction_timeout_ms;
 };
 int wire_call_fence(struct wire_call *call, const struct wire_call_fence *what, int64_t timeout_ms,
                     struct mr_error *err);

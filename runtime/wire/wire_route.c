@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that wait for a connection, and the connection.
  *
- *   IDLE ──call──► SEEKING (the owner looks for the address) ──found──► CONNECTING ──ready──► UP ──closed──► IDLE or SEEKING
+ *   IDLE ──call──► SEEKING ──the owner has found the address──► CONNECTING ──ready──► UP
+ *     ▲               ▲                                                     closed │
+ *     └───────────────┴────────────────────────────────────────────────────────────┘
  *
  * A call that waits owns a copy of its request and has a timer; once sent, the connection keeps its
  * deadline. With `again` the copy stays until the answer, for sending it anew. Callbacks may free

@@ -45,13 +45,13 @@ void wire_route_missing(struct wire_route *route, const struct mr_error *err);
 /* End the connection without `down`: sent calls hear MR_ERR_CLOSED (unless sent again), what waits
  * seeks anew. */
 void wire_route_drop(struct wire_route *route, const struct mr_error *why);
-bool wire_route_waiting(
-    const struct wire_route *route); /* some call wants a connection that is not there */
-const struct mr_error *
-wire_route_trouble(const struct wire_route *route); /* why it is not up; NULL: none yet */
+/* Some call wants a connection that is not there. */
+bool wire_route_waiting(const struct wire_route *route);
+/* Why it is not up; NULL: none yet. */
+const struct mr_error *wire_route_trouble(const struct wire_route *route);
 bool wire_route_up(const struct wire_route *route);
 bool wire_route_fatal(const struct mr_error *err);
-const char *
-wire_route_name(const struct wire_route *route); /* "host:port" of the connection, or "" */
+/* "host:port" of the connection, or "". */
+const char *wire_route_name(const struct wire_route *route);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One connection as a stream of bytes.
  *
- *   RESOLVE ──► CONNECT ──► TLS ──► OPEN         any of them, at the first fault ──► failed, told once
+ *   RESOLVE ──► CONNECT ──► TLS ──► OPEN      any of them, at the first fault ──► failed, told once
  *                 └──► the name's next address
  *
  * resolved(), try_next(), connected() and shake() make the moves. Who uses it (broker_conn.c) sets

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker process: puts the rooms together, in the order in which a failure costs least, and takes them apart again.
+/* The worker process: puts the rooms together, in the order in which a failure costs least, and
+ * takes them apart again.
  *
- *   read the worker file ─► run folder and its lock ─► bind the port ─► read the connector files ─► run the loop
+ *   read the worker file ─► run folder and its lock ─► bind the port ─► read the connector files
+ *   ─► run the loop
  *
- *   loop: answers 503 while the starter's thread scans the plugins and buries hosts that an earlier worker left
- *         ─► open the herder ─► open REST ─► put the connectors
+ *   loop: answers 503 while the starter's thread scans the plugins and buries hosts that an earlier
+ *         worker left ─► open the herder ─► open REST ─► put the connectors
  *
- *   SIGTERM or SIGINT ─► REST takes no more ─► hosts are drained, all at once ─► offsets are flushed ─► exit 0
+ *   SIGTERM or SIGINT ─► REST takes no more ─► hosts are drained, all at once
+ *                     ─► offsets are flushed ─► exit 0
  *
  * A worker of a cluster has no connector files, and leaves its group once the hosts have ended.
  *
- * The calling thread becomes the loop's. Signals arrive by a descriptor; all other threads have them blocked from birth.
- * Every failure of the start is one line and an exit code of worker.h. */
+ * The calling thread becomes the loop's. Signals arrive by a descriptor; all other threads have
+ * them blocked from birth. Every failure of the start is one line and an exit code of worker.h. */
 #define LOGGER "worker"
 #include "worker/worker.h"
 
@@ -49,8 +52,8 @@ enum exit_code {
 #define EXIT_SIGNAL 128    /* and the signal's number */
 #define HOST_EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
 #define START_END_MS 1000         /* for a start that is called off */
-#define SAME_SIGNAL_MS \
-    500 /* timeout(1) and some supervisors send to process and group: one request */
+/* timeout(1) and some supervisors send to process and group: one request. */
+#define SAME_SIGNAL_MS 500
 
 /* The two kinds of worker. */
 struct mode {
@@ -89,7 +92,7 @@ struct birth {
     const struct connector_file *file;
 };
 
-/* --- end ------------------------------------------------------------------------------------------------------------- */
+/* --- end -------------------------------------------------------------------------------------- */
 
 static void on_ended(void *arg)
 {
@@ -155,7 +158,8 @@ static void on_signal(void *arg, uint32_t events)
     }
 }
 
-/* Half of them may be clients' (rest/server.c). Told once it is known how many connectors there are. */
+/* Half of them may be clients' (rest/server.c). Told once it is known how many connectors there
+ * are. */
 static void judge_descriptors(const struct worker *worker)
 {
     json_t *names = herder_names(worker->herder);
@@ -178,7 +182,7 @@ static void judge_descriptors(const struct worker *worker)
             (unsigned long long)limit.rlim_cur, (unsigned long long)room, count);
 }
 
-/* --- connectors of the command line ------------------------------------------------------------------------------------ */
+/* --- connectors of the command line ----------------------------------------------------------- */
 
 static void on_born(void *arg, const struct herder_answer *answer)
 {
@@ -234,7 +238,7 @@ static int read_connectors(struct worker *worker, char **paths, size_t count)
     return 0;
 }
 
-/* --- start ------------------------------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 /* Before the first thread, so that all threads inherit the mask. */
 static int block_signals(void)
@@ -250,7 +254,8 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Clients, hosts and their connections to brokers need more than the usual soft limit; hosts inherit it. */
+/* Clients, hosts and their connections to brokers need more than the usual soft limit; hosts
+ * inherit it. */
 static void raise_descriptors(void)
 {
     struct rlimit limit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's properties file: the keys of worker_keys.c, then what needs more than one key or a look outside (listeners,
- * folders, client security). Everything wrong is collected and told with file and line. Called once at start, before any
- * thread; the result never changes after that. */
+/* The worker's properties file: the keys of worker_keys.c, then what needs more than one key or a
+ * look outside (listeners, folders, client security). Everything wrong is collected and told with
+ * file and line. Called once at start, before any thread; the result never changes after that. */
 #define LOGGER "worker.config"
 #include "worker/worker_config.h"
 
@@ -22,7 +22,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-/* --- places ------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 void worker_config_where(const struct worker_config *config, const char *key, char *out,
                          size_t size)
@@ -42,7 +42,7 @@ const char *worker_config_servers(const struct worker_config *config)
     return servers != NULL ? servers : WORKER_KEYS_SERVERS;
 }
 
-/* --- listeners ---------------------------------------------------------------------------------------------------- */
+/* --- listeners -------------------------------------------------------------------------------- */
 
 static const char listeners_key[] = "listeners";
 static const char admin_key[] = "admin.listeners";
@@ -138,7 +138,7 @@ static void read_listeners(struct worker_config *config, struct problems *proble
     config_value_deinit(&list);
 }
 
-/* --- lists -------------------------------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
 static void append(char ***list, size_t *count, const char *item)
 {
@@ -164,7 +164,8 @@ static char **list_of(const struct worker_config *config, const char *name, size
     return list;
 }
 
-/* The shell expands ~ on a command line and nobody does in a file, so the folder would be missed in silence. */
+/* The shell expands ~ on a command line and nobody does in a file, so the folder would be missed in
+ * silence. */
 static void check_plugin_path(const struct worker_config *config, struct problems *problems)
 {
     for (char **folder = config->plugin_path; *folder != NULL; folder++)
@@ -176,7 +177,8 @@ static void check_plugin_path(const struct worker_config *config, struct problem
                 *folder);
 }
 
-/* Where this binary's own plugins are: beside it after a build, in lib/millrace/plugins after an installation. */
+/* Where this binary's own plugins are: beside it after a build, in lib/millrace/plugins after an
+ * installation. */
 static void add_bundled(struct worker_config *config, size_t count)
 {
     static const char *const places[] = {"plugins", "../lib/millrace/plugins"};
@@ -195,7 +197,7 @@ static void add_bundled(struct worker_config *config, size_t count)
     }
 }
 
-/* --- the override policy ------------------------------------------------------------------------------------------- */
+/* --- the override policy ---------------------------------------------------------------------- */
 
 static const char *const policies[] = {
     [WORKER_OVERRIDE_ALL] = "All",
@@ -209,7 +211,8 @@ const char *worker_config_override_name(enum worker_override policy)
     return policies[policy];
 }
 
-/* By its short name, or by the Java class that has it ("….policy.NoneConnectorClientConfigOverridePolicy"). */
+/* By its short name, or by the Java class that has it
+ * ("….policy.NoneConnectorClientConfigOverridePolicy"). */
 static void read_policy(struct worker_config *config, struct problems *problems)
 {
     const char *given = props_get(&config->props, "connector.client.config.override.policy");
@@ -235,10 +238,10 @@ static void read_policy(struct worker_config *config, struct problems *problems)
             given);
 }
 
-/* --- Kafka clients ------------------------------------------------------------------------------------------------- */
+/* --- Kafka clients ---------------------------------------------------------------------------- */
 
-/* The entry of the file that gave a client this setting: with the client's prefix, or without (what all clients share, and
- * everything of the admin client); NULL when it is none of the file's. */
+/* The entry of the file that gave a client this setting: with the client's prefix, or without (what
+ * all clients share, and everything of the admin client); NULL when it is none of the file's. */
 static const struct props_entry *client_entry(const struct worker_config *config,
                                               const char *prefix, const char *name, size_t len)
 {
@@ -255,7 +258,8 @@ struct client_remarks {
     const char *prefix;
 };
 
-/* The admin client gets the whole file: what it says of the worker's metrics and providers is no news. */
+/* The admin client gets the whole file: what it says of the worker's metrics and providers is no
+ * news. */
 static void on_client_remark(void *arg, const char *name, const char *text)
 {
     const struct client_remarks *remarks = arg;
@@ -270,8 +274,8 @@ static void on_client_remark(void *arg, const char *name, const char *text)
     log_warn("%s%s: %s", where, key, text);
 }
 
-/* The entry that a refusal of client settings is about: the first word, behind "for configuration" where that stands (a
- * value may stand before it), that names one. */
+/* The entry that a refusal of client settings is about: the first word, behind "for configuration"
+ * where that stands (a value may stand before it), that names one. */
 static const struct props_entry *refused_entry(const struct worker_config *config,
                                                const char *prefix, const char *text)
 {
@@ -289,7 +293,8 @@ static const struct props_entry *refused_entry(const struct worker_config *confi
     return NULL;
 }
 
-/* What the worker's own client of the group, which speaks less than librdkafka, makes of the same settings. */
+/* What the worker's own client of the group, which speaks less than librdkafka, makes of the same
+ * settings. */
 static int check_group_client(const struct props *java, struct mr_error *err)
 {
     struct wire_conf *conf = wire_conf_new(java, err);
@@ -299,8 +304,8 @@ static int check_group_client(const struct props *java, struct mr_error *err)
     return rc;
 }
 
-/* Security that can't be honoured ends the start, and not the first connector (or, worse, nothing). What all clients take
- * from one line is said once. */
+/* Security that can't be honoured ends the start, and not the first connector (or, worse, nothing).
+ * What all clients take from one line is said once. */
 static void check_clients(struct worker_config *config, struct problems *problems)
 {
     static const struct {
@@ -335,7 +340,7 @@ static void check_clients(struct worker_config *config, struct problems *problem
     }
 }
 
-/* --- of a cluster -------------------------------------------------------------------------------------------------- */
+/* --- of a cluster ----------------------------------------------------------------------------- */
 
 static bool is_mac(const char *name)
 {
@@ -441,7 +446,7 @@ static void default_state_dir(struct worker_config *config)
         config->state_dir = text_dup(config->run_dir);
 }
 
-/* --- the door ------------------------------------------------------------------------------------------------------ */
+/* --- the door --------------------------------------------------------------------------------- */
 
 static void check_all(struct worker_config *config, struct problems *problems)
 {

@@ -51,9 +51,9 @@ struct worker_config {
     struct secrets *secrets;     /* what was resolved in props */
     struct worker_listener listeners[2 * WORKER_CONFIG_LISTENERS];
     size_t listener_count;
-    bool
-        admin_apart; /* admin.listeners is set: /admin is served there only, which may be nowhere */
-    char *worker_id; /* advertised host:port; filled in when the port is known */
+    /* Admin.listeners is set: /admin is served there only, which may be nowhere. */
+    bool admin_apart;
+    char *worker_id;         /* advertised host:port; filled in when the port is known */
     bool advertises_https;   /* likewise: others reach it by https */
     int64_t graceful_ms;     /* task.shutdown.graceful.timeout.ms */
     int64_t offset_flush_ms; /* offset.flush.interval.ms */
@@ -68,16 +68,19 @@ struct worker_config {
     struct worker_cluster cluster;
 };
 
-/* Load and check, also that the Kafka clients can be what the file asks them to be. MR_ERR_CONFIG: "worker.properties:12:
- * Invalid value … for configuration …", several joined by "; ". Unknown keys are logged as warnings with the nearest known
- * name. path "" = no file, all defaults, as Connect has it. What is left behind on failure: config deinitialised. */
+/* Load and check, also that the Kafka clients can be what the file asks them to be. MR_ERR_CONFIG:
+ * "worker.properties:12: Invalid value … for configuration …", several joined by "; ". Unknown keys
+ * are logged as warnings with the nearest known name. path "" = no file, all defaults, as Connect
+ * has it. What is left behind on failure: config deinitialised. */
 int worker_config_load(struct worker_config *config, const char *path, struct mr_error *err);
-/* The same for a worker of a cluster. Spec: org.apache.kafka.connect.runtime.distributed.DistributedConfig. */
+/* The same for a worker of a cluster. Spec:
+ * org.apache.kafka.connect.runtime.distributed.DistributedConfig. */
 int worker_config_load_cluster(struct worker_config *config, const char *path,
                                struct mr_error *err);
 void worker_config_deinit(struct worker_config *config);
 
-/* "FILE:LINE: " of a key, or "FILE: " where it was not set: what stands before a message about it. */
+/* "FILE:LINE: " of a key, or "FILE: " where it was not set: what stands before a message about
+ * it. */
 void worker_config_where(const struct worker_config *config, const char *key, char *out,
                          size_t size);
 

@@ -12,8 +12,8 @@ enum worker_client_auth { WORKER_CLIENT_NONE, WORKER_CLIENT_REQUESTED, WORKER_CL
 struct worker_https {
     struct tls_material material;
     enum worker_client_auth client_auth; /* ssl.client.auth */
-    bool
-        check_host; /* of workers that are called: ssl.endpoint.identification.algorithm is not empty */
+    /* Of workers that are called: ssl.endpoint.identification.algorithm is not empty. */
+    bool check_host;
 };
 
 #define WORKER_HTTPS_MAIN "listeners.https."

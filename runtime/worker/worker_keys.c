@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of a worker's properties file: tables, each row with type, default, range and the field it fills, and what is said
- * of a key that stands in none.
+/* The keys of a worker's properties file: tables, each row with type, default, range and the field
+ * it fills, and what is said of a key that stands in none.
  *
- * A key that no table has is material for plugins or a typing error: warned about, with the nearest known name. Keys whose
- * silent loss would open a door or change a guarantee (exactly-once) end the start. */
+ * A key that no table has is material for plugins or a typing error: warned about, with the nearest
+ * known name. Keys whose silent loss would open a door or change a guarantee (exactly-once) end the
+ * start. */
 #define LOGGER "worker.config"
 #include "worker/worker_keys.h"
 
@@ -161,7 +162,8 @@ static const struct {
     {"internal.value.converter", "removed from Kafka Connect; the internal format is fixed"},
 };
 
-/* What would be dangerous to ignore. A value that equals `harmless` (any case), or an empty one, is let pass. */
+/* What would be dangerous to ignore. A value that equals `harmless` (any case), or an empty one, is
+ * let pass. */
 static const struct {
     const char *key;
     const char *harmless;
@@ -192,7 +194,7 @@ static const char *const prefixes[] = {
 static const char *const topic_prefixes[] = {"config.storage.", "offset.storage.",
                                              "status.storage."};
 
-/* --- what is wrong ------------------------------------------------------------------------------------------------ */
+/* --- what is wrong ---------------------------------------------------------------------------- */
 
 void worker_keys_problem(void *arg, const char *key, const char *text)
 {
@@ -214,7 +216,7 @@ void worker_keys_problem_of(struct problems *problems, const char *key, const ch
     worker_keys_problem(problems, key, text);
 }
 
-/* --- single keys -------------------------------------------------------------------------------------------------- */
+/* --- single keys ------------------------------------------------------------------------------ */
 
 static void store(struct worker_config *config, const struct setting *setting,
                   struct config_value *value)
@@ -291,7 +293,7 @@ void worker_keys_check(struct worker_config *config, struct problems *problems)
     check_refused(config, problems);
 }
 
-/* --- unknown keys -------------------------------------------------------------------------------------------------- */
+/* --- unknown keys ----------------------------------------------------------------------------- */
 
 static const char **known_names(void)
 {
@@ -342,8 +344,8 @@ static bool in_table(const struct setting *table, size_t count, const char *key)
     return false;
 }
 
-/* A setting of the other kind of worker, or one of an internal topic where there is none. Keys that clients know too have their
- * effect there. */
+/* A setting of the other kind of worker, or one of an internal topic where there is none. Keys that
+ * clients know too have their effect there. */
 static const char *other_mode(const char *key, bool cluster, const char *const *names)
 {
     if (cluster)

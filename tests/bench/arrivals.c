@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The independent reader of the cluster part: makes a topic, reads all its partitions from their beginning, read committed, and
- * prints when each record came in.
+/* The independent reader of the cluster part: makes a topic, reads all its partitions from their
+ * beginning, read committed, and prints when each record came in.
  *
  *   arrivals BOOTSTRAP TOPIC PARTITIONS      until it is killed
  *

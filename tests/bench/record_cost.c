@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stages of a task on a fixed input, for instructions.py to count what a record costs: tests/unit/host/record_run.h.
+/* The stages of a task on a fixed input, for instructions.py to count what a record costs:
+ * tests/unit/host/record_run.h.
  *
  *   record_cost PLUGINS                 prints the names of what it can do
  *   record_cost PLUGINS NAME BATCHES    does it

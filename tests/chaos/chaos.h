@@ -59,8 +59,8 @@ struct kafka_run *chaos_kafka(void);
 struct chaos_cluster *chaos_cluster(int workers, const char *props);
 /* The same on the one broker of integration tests. */
 struct chaos_cluster *chaos_cluster_small(int workers, const char *props);
-struct worker_run *chaos_join(struct chaos_cluster *c,
-                              const char *exe); /* one more; exe as in worker_run */
+/* One more; exe as in worker_run. */
+struct worker_run *chaos_join(struct chaos_cluster *c, const char *exe);
 
 /* Created (or changed) through some living worker, and running. more: further fields of JSON, ",
  * \"a\": \"b\"", or "". */
@@ -87,8 +87,8 @@ int chaos_worker_of(const struct chaos_cluster *c, pid_t host); /* index, -1 non
 
 enum chaos_part { CHAOS_WORKER = 1, CHAOS_HOSTS = 2, CHAOS_BOTH = 3 };
 void chaos_signal(const struct worker_run *w, enum chaos_part part, int signal);
-void chaos_destroy(
-    struct worker_run *w); /* worker and all its hosts die at once: the machine is lost */
+/* Worker and all its hosts die at once: the machine is lost. */
+void chaos_destroy(struct worker_run *w);
 
 /* --- brokers --- */
 int chaos_coordinator(const struct chaos_cluster *c); /* number of the broker, 1 to 3 */

@@ -14,7 +14,7 @@ struct chaos_cut *chaos_cut_new(const int *ports);
 /* From here on what is started goes through it (tests/support/preload/route_shim.c); NULL:
  * directly. */
 void chaos_cut_use(const struct chaos_cut *cut);
-void chaos_cut_now(struct chaos_cut *cut,
-                   enum chaos_way ways); /* out: from the worker; 0 mends it */
+/* Out: from the worker; 0 mends it. */
+void chaos_cut_now(struct chaos_cut *cut, enum chaos_way ways);
 
 #endif

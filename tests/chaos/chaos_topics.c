@@ -86,9 +86,9 @@ static bool is_paused(const json_t *one)
 }
 
 /* Configurations and tasks of all connectors, one text. Without the tasks of those that are paused:
- * where one was configured anew while paused, compaction leaves its tasks' configurations before its
- * own, and then they may be those of an earlier connector of this name. They are made anew when it is
- * resumed, in Java too. */
+ * where one was configured anew while paused, compaction leaves its tasks' configurations before
+ * its own, and then they may be those of an earlier connector of this name. They are made anew when
+ * it is resumed, in Java too. */
 static const char *told_by(const struct worker_run *w)
 {
     struct http_reply reply =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output of `millrace check`: any bytes, in any pieces, give problems of keys that were asked, or are called nonsense. */
+/* The output of `millrace check`: any bytes, in any pieces, give problems of keys that were asked,
+ * or are called nonsense. */
 #include "worker/supervisor/check_answers.h"
 
 #include <string.h>

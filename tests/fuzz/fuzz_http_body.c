@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pure part of REST: a request as four lines (method, target, Accept, Content-Type) and a body.
- * What must hold whatever comes: nothing is read past its end, a path that is taken is clean UTF-8 without separators, text
- * that is taken has no NUL inside, and an answer made of either is JSON. */
+ * What must hold whatever comes: nothing is read past its end, a path that is taken is clean UTF-8
+ * without separators, text that is taken has no NUL inside, and an answer made of either is
+ * JSON. */
 #include "base/utf8.h"
 #include "worker/rest/entities.h"
 #include "model/conn_config.h"

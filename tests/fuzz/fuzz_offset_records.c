@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of an offsets topic (record_input.h). What was taken is found, by the same key and by every
- * spelling of it; a removal names all spellings. */
+/* Records of an offsets topic (record_input.h). What was taken is found, by the same key and by
+ * every spelling of it; a removal names all spellings. */
 #include "worker/store/offset_records.h"
 #include "worker/store/stored_json.h"
 

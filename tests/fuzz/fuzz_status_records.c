@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the status topic (record_input.h). Whatever they are, the state stays whole, and what is
- * written reads back as the same. */
+/* Records of the status topic (record_input.h). Whatever they are, the state stays whole, and what
+ * is written reads back as the same. */
 #include "worker/store/status_state.h"
 
 #include "fuzz/record_input.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of a topic, many in one input of a fuzzer: a byte with the key's length (0xff: no key), two
- * with the value's (0xffff: no value), key, value; whatever is cut short ends with the input. And what
- * was rendered twice, to be the same. */
+/* Records of a topic, many in one input of a fuzzer: a byte with the key's length (0xff: no key),
+ * two with the value's (0xffff: no value), key, value; whatever is cut short ends with the input.
+ * And what was rendered twice, to be the same. */
 #ifndef FUZZ_RECORD_INPUT_H
 #define FUZZ_RECORD_INPUT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources under exactly.once.source.support=enabled, against a real broker: what a reader of committed records sees, whatever is
- * killed; and that producers of an earlier set of tasks can't commit any more. */
+/* Sources under exactly.once.source.support=enabled, against a real broker: what a reader of
+ * committed records sees, whatever is killed; and that producers of an earlier set of tasks can't
+ * commit any more. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -86,7 +87,7 @@ static int64_t end_of(const char *servers, const char *topic)
     return end;
 }
 
-/* --- killed ---------------------------------------------------------------------------------------------------------- */
+/* --- killed ----------------------------------------------------------------------------------- */
 
 static void killed_hosts_lose_and_double_nothing(void **state)
 {
@@ -108,8 +109,8 @@ static void killed_hosts_lose_and_double_nothing(void **state)
     assert_int_equal(worker_run_stop(w), 0);
 }
 
-/* By interval nothing is committed before the time is over. A host that outlives its worker commits at its end: here all die at
- * once. */
+/* By interval nothing is committed before the time is over. A host that outlives its worker commits
+ * at its end: here all die at once. */
 static void an_open_transaction_of_the_dead_vanishes(void **state)
 {
     const char *props = "session.timeout.ms=6000\nheartbeat.interval.ms=500\n"
@@ -137,7 +138,8 @@ static void an_open_transaction_of_the_dead_vanishes(void **state)
     flow_arrived(&f, w->servers);
 }
 
-/* The work of a lost worker waits for minutes here, and so would who reads what it has left open, without its leader. */
+/* The work of a lost worker waits for minutes here, and so would who reads what it has left open,
+ * without its leader. */
 static void an_open_transaction_of_a_lost_worker_holds_no_reader_up(void **state)
 {
     const char *props = "session.timeout.ms=6000\nheartbeat.interval.ms=500\n"
@@ -167,7 +169,7 @@ static void an_open_transaction_of_a_lost_worker_holds_no_reader_up(void **state
     assert_int_equal(topic_read(leader->servers, flows[mine].topic, 1, STATE_MS).count, 1);
 }
 
-/* --- stopped, paused, moved ------------------------------------------------------------------------------------------ */
+/* --- stopped, paused, moved ------------------------------------------------------------------- */
 
 static void a_pause_commits_what_is_open(void **state)
 {
@@ -214,7 +216,7 @@ static void work_that_moves_arrives_once(void **state)
     }
 }
 
-/* --- fenced ---------------------------------------------------------------------------------------------------------- */
+/* --- fenced ----------------------------------------------------------------------------------- */
 
 static void walked(void *arg, void *opaque, int code, const char *text)
 {
@@ -233,7 +235,8 @@ static int insist(int (*step)(struct producer *, int64_t, struct mr_error *), st
     return rc;
 }
 
-/* A producer with this id and one record in an open transaction, as a task of an earlier set has it. */
+/* A producer with this id and one record in an open transaction, as a task of an earlier set has
+ * it. */
 static struct producer *zombie(const char *servers, const char *id, const char *topic)
 {
     struct props java;
@@ -322,8 +325,9 @@ static void settings_that_would_break_the_promise_fail_the_task(void **state)
     }
 }
 
-/* A leader's id is taken over by another: it asks for a round, and takes it back since it still leads; what a client asked for
- * meanwhile is done, or refused and done when it is asked for again. */
+/* A leader's id is taken over by another: it asks for a round, and takes it back since it still
+ * leads; what a client asked for meanwhile is done, or refused and done when it is asked for
+ * again. */
 static void a_leader_whose_id_was_taken_claims_it_again(void **state)
 {
     const char *group = scratch_name("eos"), *topic = scratch_name("z");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins that do their worst, in the real worker, each beside a healthy neighbour: crashes, hangs, floods, lies. What is
- * promised: only the connector's own host suffers, REST answers, stop means stopped within the graceful timeout and a second,
- * and the trace says what happened. */
+/* Plugins that do their worst, in the real worker, each beside a healthy neighbour: crashes, hangs,
+ * floods, lies. What is promised: only the connector's own host suffers, REST answers, stop means
+ * stopped within the graceful timeout and a second, and the trace says what happened. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -18,17 +18,17 @@
 
 #define STATE_MS 15000
 #define GRACEFUL_MS 500
-#define SLACK_MS \
-    1500 /* a second is promised; the rest is for a machine that does other things too */
+/* A second is promised; the rest is for a machine that does other things too. */
+#define SLACK_MS 1500
 #define REST_MS 1000
 #define GAP_MS 2000
 
 static struct worker_run *w;
 static const char *steady_topic;
-static const char *
-    tag; /* of this test, in the names of sinks: the broker remembers dead members of their groups */
+/* Of this test, in the names of sinks: the broker remembers dead members of their groups. */
+static const char *tag;
 
-/* --- the neighbour ------------------------------------------------------------------------------------------------------------- */
+/* --- the neighbour ---------------------------------------------------------------------------- */
 
 static const char *source(const char *topic, const char *more)
 {
@@ -57,7 +57,8 @@ static void start_worker(const char *props)
     worker_run_await(w, "steady", "RUNNING", 1, STATE_MS);
 }
 
-/* Numbers of one task in the order of the topic: 0, 1, 2 … without a hole. Gives the longest time between two of them. */
+/* Numbers of one task in the order of the topic: 0, 1, 2 … without a hole. Gives the longest time
+ * between two of them. */
 static int64_t longest_gap(struct topic_records got, int task, bool may_double)
 {
     int64_t next = 0, last_ms = 0, gap = 0;
@@ -105,7 +106,8 @@ static struct http_reply quick(const char *path)
     return timed(200, "GET", path, REST_MS);
 }
 
-/* What ends something is answered when that has ended, as in Connect: a plugin that hangs may hold it up for so long. */
+/* What ends something is answered when that has ended, as in Connect: a plugin that hangs may hold
+ * it up for so long. */
 static void verb(int status, const char *method, const char *path)
 {
     timed(status, method, path, GRACEFUL_MS + SLACK_MS);
@@ -124,7 +126,7 @@ static bool only_hosts(size_t count)
     return worker_run_processes(w) == count + 2;
 }
 
-/* --- crashes ------------------------------------------------------------------------------------------------------------------- */
+/* --- crashes ---------------------------------------------------------------------------------- */
 
 struct crash {
     const char *class_name;
@@ -358,7 +360,7 @@ static void error_that_a_plugin_returns_is_a_failure_at_once(void **state)
             NULL);
 }
 
-/* --- hangs ----------------------------------------------------------------------------------------------------------------------- */
+/* --- hangs ------------------------------------------------------------------------------------ */
 
 static const char *const hangs[] = {"sleep", "spin", "lock", "read", "fork"};
 #define HANGS (sizeof(hangs) / sizeof(hangs[0]))
@@ -517,8 +519,8 @@ static void pause_waits_for_a_long_call(void **state)
     wait_until(GRACEFUL_MS + SLACK_MS, only_hosts(1));
 }
 
-/* The promise in the issue: 4 source tasks, task 0 hung and restarted: no loss on 1 to 3, and no gap above two seconds. They
- * are drained, so nothing comes twice either. */
+/* The promise in the issue: 4 source tasks, task 0 hung and restarted: no loss on 1 to 3, and no
+ * gap above two seconds. They are drained, so nothing comes twice either. */
 static void siblings_of_a_hung_task_lose_nothing_and_pause_briefly(void **state)
 {
     const char *topic;
@@ -587,8 +589,8 @@ static void killed_sink_host_delivers_again_within_two_seconds(void **state)
     assert_neighbour_is_well();
 }
 
-/* Two workers that know nothing of each other have a sink of one name, and hence one group. What a crash of one has left behind
- * leaves; the other's lives, and keeps its place. */
+/* Two workers that know nothing of each other have a sink of one name, and hence one group. What a
+ * crash of one has left behind leaves; the other's lives, and keeps its place. */
 static void a_live_namesake_of_another_cluster_keeps_its_place(void **state)
 {
     const char *name = scratch_name("namesake");
@@ -614,7 +616,8 @@ static void a_live_namesake_of_another_cluster_keeps_its_place(void **state)
     assert_neighbour_is_well();
 }
 
-/* Two topics of one partition, a task for each, once the group has settled; then one of the two hangs and is killed with its host. */
+/* Two topics of one partition, a task for each, once the group has settled; then one of the two
+ * hangs and is killed with its host. */
 static void siblings_of_a_hung_sink_task_pause_briefly(void **state)
 {
     const char *file, *other;
@@ -647,7 +650,7 @@ static void siblings_of_a_hung_sink_task_pause_briefly(void **state)
     assert_neighbour_is_well();
 }
 
-/* --- the worker's own end -------------------------------------------------------------------------------------------------------- */
+/* --- the worker's own end --------------------------------------------------------------------- */
 
 static void killed_worker_leaves_no_hung_host_for_two_seconds(void **state)
 {
@@ -677,7 +680,7 @@ static void stopped_worker_ends_hung_hosts_in_time(void **state)
     assert_int_equal(worker_run_processes(w), 0);
 }
 
-/* --- other bad manners --------------------------------------------------------------------------------------------------------------- */
+/* --- other bad manners ------------------------------------------------------------------------ */
 
 static void flood_on_stdout_hurts_nobody(void **state)
 {
@@ -732,7 +735,7 @@ static void absurd_records_fail_their_task_with_a_reason(void **state)
     assert_neighbour_is_well();
 }
 
-/* --- libraries that are none ------------------------------------------------------------------------------------------------------------ */
+/* --- libraries that are none ------------------------------------------------------------------ */
 
 static void copy_part(const char *from, const char *to, size_t len)
 {

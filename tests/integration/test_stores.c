@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cluster's stores against a real broker, and hand in hand with the Java worker: it reads what we wrote and we read what it
- * wrote. The store is used as the herder uses it, on a loop that this test turns. */
+/* The cluster's stores against a real broker, and hand in hand with the Java worker: it reads what
+ * we wrote and we read what it wrote. The store is used as the herder uses it, on a loop that this
+ * test turns. */
 #include "support/http.h"
 #include "support/kafka_run.h"
 #include "support/process.h"
@@ -19,7 +20,7 @@
 #define READY_MS 60000
 #define CALL_MS 40000
 
-/* --- a store, and its loop -------------------------------------------------------------------------------------------- */
+/* --- a store, and its loop -------------------------------------------------------------------- */
 
 struct rig {
     const char *group;
@@ -332,7 +333,7 @@ static void put_status(struct rig *rig, const char *conn, int task, enum state s
     cluster_store_put_status(rig->store, conn, task, &status, safe);
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------------ */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void topics_are_created_compacted_and_found_again(void **state)
 {
@@ -933,7 +934,7 @@ static void offsets_are_not_written_after_the_lease(void **state)
     assert_string_equal(get_offsets(rig, "c", "[{\"p\":1}]"), "[[{\"p\":1},{\"o\":4}]]");
 }
 
-/* --- another writer's transactions ------------------------------------------------------------------------------------- */
+/* --- another writer's transactions ------------------------------------------------------------ */
 
 static void must(rd_kafka_error_t *error)
 {
@@ -974,7 +975,8 @@ static void write_in(rd_kafka_t *rk, const char *topic, const char *key)
     assert_int_equal(rd_kafka_flush(rk, CALL_MS), 0);
 }
 
-/* Reading to the end passes markers and aborted records, waits for what is open, and counts neither. */
+/* Reading to the end passes markers and aborted records, waits for what is open, and counts
+ * neither. */
 static void transactions_of_another_writer(void **state)
 {
     const char *servers = kafka_run_servers(), *group = scratch_name("transactions");
@@ -1007,7 +1009,7 @@ static void transactions_of_another_writer(void **state)
     assert_int_equal(config_state_offset(cluster_store_config(loose->store)), 5);
 }
 
-/* --- hand in hand with Java ------------------------------------------------------------------------------------------- */
+/* --- hand in hand with Java ------------------------------------------------------------------- */
 
 static const char *java_start(const struct kafka_run *kafka)
 {

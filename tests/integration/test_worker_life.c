@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker as a process: how it starts, what it says when it can't, how it ends, and what is left then. */
+/* The worker as a process: how it starts, what it says when it can't, how it ends, and what is left
+ * then. */
 #include "support/process.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"

@@ -29,8 +29,8 @@ struct worker_run_options {
     const char *name;    /* of its files: "<name>.properties"; NULL: worker */
     const char *servers; /* NULL: the shared broker */
     const char *props;   /* more properties, lines; later ones win */
-    const char *
-        group; /* of a cluster; its topics are <group>-configs, -offsets, -status; NULL: standalone */
+    /* Of a cluster; its topics are <group>-configs, -offsets, -status; NULL: standalone. */
+    const char *group;
     const char *const *files;
     bool dont_wait; /* for the first answer */
 };
@@ -41,8 +41,8 @@ struct worker_run_options {
 struct worker_run *worker_run_start(const struct worker_run_options *options);
 /* after its end: start once more, same files, same port */
 void worker_run_again(struct worker_run *worker);
-void worker_run_launch(
-    struct worker_run *worker); /* the same, without waiting for its first answer */
+/* The same, without waiting for its first answer. */
+void worker_run_launch(struct worker_run *worker);
 void worker_run_kill(struct worker_run *worker); /* kill -9 and wait for its end */
 int worker_run_stop(struct worker_run *worker);  /* SIGTERM; its exit code */
 /* that live: worker, its nest (once it has looked at plugins), hosts, and what plugins forked */

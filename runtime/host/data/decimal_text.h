@@ -9,14 +9,14 @@
 
 #include <millrace/record.h>
 
-#define DECIMAL_TEXT_MAX \
-    39457u /* digits of the longest DECIMAL; their conversion takes time by the square */
+/* Digits of the longest DECIMAL; their conversion takes time by the square. */
+#define DECIMAL_TEXT_MAX 39457u
 
 /* value = digits * 10^-scale. */
 struct decimal_text {
     bool negative;
-    const char *
-        digits; /* count of them, '0' to '9', without leading zeros; "0" for zero. In the arena or the text */
+    /* Count of them, '0' to '9', without leading zeros; "0" for zero. In the arena or the text. */
+    const char *digits;
     size_t count;
     int32_t scale;
 };

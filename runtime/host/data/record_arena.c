@@ -5,9 +5,10 @@
  * converters write into its arena, the producer sends from it without copying, and the batch goes
  * back when every record in it is settled. Thread: the task's.
  *
- * Memory of one batch: - blocks: chained, the first in the list is the one that the arena bumps
- * through. They come from the pool's cache and
- *   go back to it. What is larger than a quarter block gets a block of its own, freed when the batch is given back.
+ * Memory of one batch:
+ * - blocks: chained, the first in the list is the one that the arena bumps through. They come from
+ *   the pool's cache and go back to it. What is larger than a quarter block gets a block of its
+ *   own, freed when the batch is given back.
  * - records: one contiguous run, since plugins step from record to record by a stride. Its
  *   addresses must not move while the plugin holds a record, so the largest run allowed is reserved
  *   as address space, and pages are opened as needed.

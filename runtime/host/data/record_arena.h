@@ -21,8 +21,8 @@ struct record {
     const struct mr_source_partition *partition; /* sources: NULL = no offset */
     const char *offset_key;                      /* interned */
     int64_t offset_next;
-    const char
-        *from_topic; /* sinks: where it was read, whatever transforms make of pub (KIP-793) */
+    /* Sinks: where it was read, whatever transforms make of pub (KIP-793). */
+    const char *from_topic;
     int32_t from_partition;
     int64_t from_timestamp;
     const struct consumer_msg *from; /* sinks: its message, until it is copied out of that */
@@ -87,8 +87,8 @@ size_t batch_pool_bytes(const struct batch_pool *pool); /* held by batches that 
 void batch_pool_trim(struct batch_pool *pool); /* idle: give cached memory back to the system */
 
 struct record *batch_add(struct batch *batch, const char *topic); /* sinks' side too; never NULL */
-struct record *batch_add_borrowed(struct batch *batch,
-                                  const char *topic); /* topic outlives the batch */
+/* Topic outlives the batch. */
+struct record *batch_add_borrowed(struct batch *batch, const char *topic);
 void batch_clear_rejects(struct batch *batch);
 void batch_remove_last(struct batch *batch);
 static inline struct record *batch_at(const struct batch *batch, size_t i)
@@ -98,8 +98,8 @@ static inline struct record *batch_at(const struct batch *batch, size_t i)
 /* A value whose every pointer leads into the batch's arena: copied where it does not. Unknown
  * kinds, nesting beyond 1000 and what does not fit set `over` and give null. */
 struct mr_value batch_own(struct batch *batch, struct mr_value v);
-void *batch_copy(struct batch *batch, const void *data,
-                 size_t len); /* NULL and `over` when it does not fit */
+/* NULL and `over` when it does not fit. */
+void *batch_copy(struct batch *batch, const void *data, size_t len);
 bool batch_holds(const struct batch *batch, const void *p, size_t len); /* in its arena */
 void batch_fault(struct batch *batch, const char *fault);               /* the first one stays */
 

@@ -10,15 +10,15 @@
 #include <millrace/record.h>
 
 #define VALUES_MAX_DEPTH 1000
-#define VALUES_MAX_DECIMAL \
-    16384u /* bytes of an unscaled integer; its text takes time by the square */
+/* Bytes of an unscaled integer; its text takes time by the square. */
+#define VALUES_MAX_DECIMAL 16384u
 
 /* Java's toString; in the arena, NUL-terminated, except a top-level STRING, which comes back as it
  * is. BYTES, whose text in Java is an identity, are base64. Deeper than VALUES_MAX_DEPTH stands
  * "...". */
 const char *values_text(struct mr_arena *arena, struct mr_value v, size_t *len);
-size_t values_double_text(double d,
-                          char out[32]); /* Double.toString, shortest digits; gives the length */
+/* Double.toString, shortest digits; gives the length. */
+size_t values_double_text(double d, char out[32]);
 size_t values_float_text(float f, char out[32]);
 
 /* Connect's string form: mr_value_string of millrace/record.h. */

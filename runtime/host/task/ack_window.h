@@ -8,7 +8,7 @@
  *
  *   batches:   [ s s s s s ] [ s s . s . . ] [ . . s . ]       s = settled
  *                             └ head           └ tail
- *   frontier:  ──────────────────▲  offsets up to here are committable, the first batch may be given back
+ *   frontier:  ──────────────────▲  offsets up to here may be stored, the first batch given back
  */
 #ifndef HOST_ACK_WINDOW_H
 #define HOST_ACK_WINDOW_H

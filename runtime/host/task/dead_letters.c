@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes dead letters. Called by tolerance.c for each record that a stage gave up, by the loops to settle before a batch counts as
- * done; on the task's thread.
+/* Writes dead letters. Called by tolerance.c for each record that a stage gave up, by the loops to
+ * settle before a batch counts as done; on the task's thread.
  *
- *   sink: key, value and headers as they were read, its timestamp      source: key, value and headers as text
+ *   sink:   key, value and headers as they were read, its timestamp
+ *   source: key, value and headers as text
  *   then, with context: __connect.errors.* headers, behind the record's own
  *
- * A letter is copied and freed by its delivery report: this path is for the few. Promise 1: a record that went here is done only
- * when its letter is delivered, so a topic that can't take it fails the task. */
+ * A letter is copied and freed by its delivery report: this path is for the few. Promise 1: a
+ * record that went here is done only when its letter is delivered, so a topic that can't take it
+ * fails the task. */
 #include "host/task/dead_letters.h"
 
 #include "base/clock.h"
@@ -45,7 +47,7 @@ struct dead_letters {
     struct mr_error lost; /* the first that could not be delivered */
 };
 
-/* --- the topic --------------------------------------------------------------------------------------------------------- */
+/* --- the topic -------------------------------------------------------------------------------- */
 
 static int make_topic(struct dead_letters *d, struct topic_admin *admin, struct mr_error *err)
 {
@@ -159,7 +161,7 @@ void dead_letters_close(struct dead_letters **letters)
     *letters = NULL;
 }
 
-/* --- one letter ---------------------------------------------------------------------------------------------------------- */
+/* --- one letter ------------------------------------------------------------------------------- */
 
 /* What a letter is made of; letter_new copies it. */
 struct draft {
@@ -295,7 +297,7 @@ static struct letter *letter_new(struct dead_letters *d, const struct producer_r
     return letter;
 }
 
-/* --- on their way ------------------------------------------------------------------------------------------------------ */
+/* --- on their way ----------------------------------------------------------------------------- */
 
 static void on_report(void *arg, void *opaque, int code, const char *text)
 {
@@ -385,7 +387,8 @@ static struct letter *oldest_held(const struct dead_letters *d)
     return letter != &d->out ? letter : NULL;
 }
 
-/* The lease may be lost over it, and these be taken back: that call goes on with what this one has left. */
+/* The lease may be lost over it, and these be taken back: that call goes on with what this one has
+ * left. */
 void dead_letters_send_again(struct dead_letters *d)
 {
     struct letter *letter;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dead-letter topic of a task: records that could not be processed, as they were read, with what went wrong in headers.
+/* The dead-letter topic of a task: records that could not be processed, as they were read, with
+ * what went wrong in headers.
  * Owner: the task's thread.
  * Spec: org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter. */
 #ifndef HOST_DEAD_LETTERS_H
@@ -20,8 +21,8 @@ struct dead_letters_spec {
     void *arg;
 };
 
-/* Make the topic if it is not there, and the producer. NULL with err: "Could not initialize dead letter queue …". Waits for the
- * brokers, at most half a minute. */
+/* Make the topic if it is not there, and the producer. NULL with err: "Could not initialize dead
+ * letter queue …". Waits for the brokers, at most half a minute. */
 struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, struct mr_error *err);
 /* What was not delivered never will be. */
 void dead_letters_close(struct dead_letters **letters);
@@ -29,12 +30,13 @@ void dead_letters_close(struct dead_letters **letters);
 /* Hand over one letter; all is copied. MR_OK, or why not: the task must fail. */
 int dead_letters_send(struct dead_letters *letters, const struct failure *failure,
                       const struct mr_error *why, struct mr_error *err);
-/* Wait until all are delivered: only then what they were about may count as done. MR_ERR_CLOSED: wait ended it; MR_ERR_FATAL: one
- * could not be delivered. */
+/* Wait until all are delivered: only then what they were about may count as done. MR_ERR_CLOSED:
+ * wait ended it; MR_ERR_FATAL: one could not be delivered. */
 int dead_letters_settle(struct dead_letters *letters, struct mr_error *err);
 
-/* Without a lease: letters that are under way are taken back, so that none appears beside a successor's; but what a broker has
- * been sent already may. They count as not delivered. Then, with a lease again: sent once more, in their order. */
+/* Without a lease: letters that are under way are taken back, so that none appears beside a
+ * successor's; but what a broker has been sent already may. They count as not delivered. Then, with
+ * a lease again: sent once more, in their order. */
 void dead_letters_take_back(struct dead_letters *letters);
 void dead_letters_send_again(struct dead_letters *letters);
 

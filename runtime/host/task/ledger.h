@@ -29,10 +29,10 @@ int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size
 void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, size_t count);
 size_t ledger_count(const struct ledger *l);
 bool ledger_has(const struct ledger *l, const char *topic, int32_t partition);
-const char *ledger_topic(const struct ledger *l,
-                         const char *topic); /* its own name; NULL unknown */
-int64_t ledger_position(const struct ledger *l, const char *topic,
-                        int32_t partition); /* as ledger_positions, of one that is ours */
+/* Its own name; NULL unknown. */
+const char *ledger_topic(const struct ledger *l, const char *topic);
+/* As ledger_positions, of one that is ours. */
+int64_t ledger_position(const struct ledger *l, const char *topic, int32_t partition);
 
 /* A message of the batch in hand. false: the partition is not ours, or the message lies below what
  * put has accepted already; it must not be delivered. topic: the consumer's pointer. */

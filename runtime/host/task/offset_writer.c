@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From committable offsets to requests to the worker's store.
  *
- * source_task flushes every offset.flush.interval.ms, on pause and at its end. Only one request is out at a time, so an
- * older offset can never be stored over a newer one. What was taken from the window and is refused goes back there. The
- * JSON of an offset is made here, per flush and not per record. Thread: the task's.
+ * source_task flushes every offset.flush.interval.ms, on pause and at its end. Only one request is
+ * out at a time, so an older offset can never be stored over a newer one. What was taken from the
+ * window and is refused goes back there. The JSON of an offset is made here, per flush and not per
+ * record. Thread: the task's.
  * Spec: org.apache.kafka.connect.runtime.SourceTaskOffsetCommitter, storage.OffsetStorageWriter. */
 #include "host/task/offset_writer.h"
 
@@ -110,8 +111,8 @@ static void take_portion(struct offset_writer *w)
         w->taken_count < portion && bytes < OFFSET_WRITER_BYTES ? 0 : w->left - w->taken_count;
 }
 
-/* Send the next portion of what is left of the flush. The window gives the oldest first, so a busy source adds nothing to a
- * flush under way. */
+/* Send the next portion of what is left of the flush. The window gives the oldest first, so a busy
+ * source adds nothing to a flush under way. */
 static void pump(struct offset_writer *w, int64_t now_ms)
 {
     json_t *entries;

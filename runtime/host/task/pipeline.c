@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stages between plugin and Kafka, a batch at a time.
  *
- *   source_task ─► transforms ─► header, key, value ─► producer        consumer ─► key, value, header ─► transforms ─► sink_task
- *                         └──── a stage fails: again? skip, with a dead letter? or fail ────┘
+ *   source_task ─► transforms ─► header, key, value ─► producer
+ *   consumer ─► key, value, header ─► transforms ─► sink_task
+ *                 └── a stage fails: again? skip, with a dead letter? or fail
  *
- * Each record passes its stages in Connect's order. A stage that fails with MR_ERR_RETRY is tried again as errors.retry.timeout says, and
- * what fails for good goes to tolerance.c. A plugin is one call through a function pointer for each value, no allocation here. Bytes
- * that converters borrow from a value or a message are not copied.
+ * Each record passes its stages in Connect's order. A stage that fails with MR_ERR_RETRY is tried
+ * again as errors.retry.timeout says, and what fails for good goes to tolerance.c. A plugin is one
+ * call through a function pointer for each value, no allocation here. Bytes that converters borrow
+ * from a value or a message are not copied.
  *
- * Header values are converted by SimpleHeaderConverter unless another header.converter is set. Thread: the task's. */
+ * Header values are converted by SimpleHeaderConverter unless another header.converter is set.
+ * Thread: the task's. */
 #include "host/task/pipeline.h"
 
 #include "base/clock.h"
@@ -52,7 +55,7 @@ struct tries {
     int64_t since_ms;
 };
 
-/* --- life -------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int stage_config(enum plugin_role role, const struct props *from, struct props *out,
                         struct mr_error *err)
@@ -65,7 +68,8 @@ static int stage_config(enum plugin_role role, const struct props *from, struct 
                    roles[role].property);
 }
 
-/* The connector's converter with the connector's settings, or else the worker's with the worker's: never mixed. */
+/* The connector's converter with the connector's settings, or else the worker's with the worker's:
+ * never mixed. */
 static int start_converter(struct pipeline *p, const struct pipeline_spec *spec,
                            enum plugin_role role, struct mr_error *err)
 {
@@ -182,7 +186,7 @@ struct tolerance *pipeline_tolerance(struct pipeline *p)
     return &p->tolerance;
 }
 
-/* --- what can go wrong ------------------------------------------------------------------------------------------- */
+/* --- what can go wrong ------------------------------------------------------------------------ */
 
 /* A plugin broke a rule: no tolerance helps. */
 static int check_plugins(struct pipeline *p, const struct batch *batch, struct mr_error *err)
@@ -217,8 +221,9 @@ static bool again(struct pipeline *p, struct tries *tries, struct mr_error *err)
     return true;
 }
 
-/* A stage gave rec up. MR_OK: leave the record out. Only what is the record's own fault can be tolerated, or lasted longer than
- * errors.retry.timeout: what else fails (memory, a full table) would fail for the next record too, and all would be lost. */
+/* A stage gave rec up. MR_OK: leave the record out. Only what is the record's own fault can be
+ * tolerated, or lasted longer than errors.retry.timeout: what else fails (memory, a full table)
+ * would fail for the next record too, and all would be lost. */
 static int stage_failed(struct pipeline *p, const struct failure *failure, int rc,
                         struct mr_error *err)
 {
@@ -261,7 +266,7 @@ void pipeline_send_letters_again(struct pipeline *p)
         dead_letters_send_again(p->dead);
 }
 
-/* --- transforms ---------------------------------------------------------------------------------------------------- */
+/* --- transforms ------------------------------------------------------------------------------- */
 
 /* MR_OK; MR_DROP: left out, by a transform or by tolerance. */
 static int transform(struct pipeline *p, struct record *rec, struct mr_error *err)
@@ -286,7 +291,7 @@ static int transform(struct pipeline *p, struct record *rec, struct mr_error *er
     return rc;
 }
 
-/* --- to Kafka ---------------------------------------------------------------------------------------------------- */
+/* --- to Kafka --------------------------------------------------------------------------------- */
 
 static int from_connect(struct plugin_stage *stage, struct record *rec,
                         const struct mr_schema *schema, struct mr_value value, const void **data,
@@ -397,7 +402,7 @@ int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, str
     return rc != MR_OK ? rc : check_plugins(p, batch, err);
 }
 
-/* --- from Kafka -------------------------------------------------------------------------------------------------- */
+/* --- from Kafka ------------------------------------------------------------------------------- */
 
 static int to_connect(struct plugin_stage *stage, struct record *rec, const void *data, size_t len,
                       const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)

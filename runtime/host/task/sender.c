@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the ack window and the producer of a source task: records out, delivery reports in. Thread: the task's.
+/* Between the ack window and the producer of a source task: records out, delivery reports in.
+ * Thread: the task's.
  *
  *   batch ─► window ─send─► producer ─► Kafka
  *               ▲ settle                  │
  *               └──────── reports ◄───────┘
  *
- * Invariants (promise 1): a batch enters the window before its first record is sent; a record that failed under
- * errors.tolerance=none is never settled, and nothing behind it is sent.
+ * Invariants (promise 1): a batch enters the window before its first record is sent; a record that
+ * failed under errors.tolerance=none is never settled, and nothing behind it is sent.
  *
- * A record that the topic can't take (MR_ERR_TOO_LARGE by report): the broker refuses whole requests, so innocent records
- * fail with it, and what was queued behind may have been written before we hear of it. So everything from the first
- * unsettled record on is sent again, in order and in ever smaller groups (isolate), until the guilty record stands alone. */
+ * A record that the topic can't take (MR_ERR_TOO_LARGE by report): the broker refuses whole
+ * requests, so innocent records fail with it, and what was queued behind may have been written
+ * before we hear of it. So everything from the first unsettled record on is sent again, in order
+ * and in ever smaller groups (isolate), until the guilty record stands alone. */
 #include "host/task/sender.h"
 
 #include "base/clock.h"
@@ -39,7 +41,7 @@ static bool halted(struct sender *s)
     return ending(s) || !task_lease_held(s->task);
 }
 
-/* --- delivery reports ------------------------------------------------------------------------------------------------ */
+/* --- delivery reports ------------------------------------------------------------------------- */
 
 /* What fails because another producer has our transactional id is no failure of the task's. */
 static void fail(struct sender *s, const struct mr_error *err)
@@ -110,7 +112,8 @@ void sender_walk_reports(struct sender *s)
         task_fail(s->task, &err, NULL);
 }
 
-/* Failures of the client as such: their beginning and their end are told in the log; fatal ones end the task. */
+/* Failures of the client as such: their beginning and their end are told in the log; fatal ones end
+ * the task. */
 void sender_look_for_trouble(struct sender *s, int64_t now_ms)
 {
     struct mr_error err = {0};
@@ -133,9 +136,10 @@ void sender_look_for_trouble(struct sender *s, int64_t now_ms)
     }
 }
 
-/* --- sending ----------------------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
-/* Have the topic of a record at hand, created first where that is ours to do. MR_ERR_FULL: the task ends or its lease is lost. */
+/* Have the topic of a record at hand, created first where that is ours to do. MR_ERR_FULL: the task
+ * ends or its lease is lost. */
 static int find_topic(struct sender *s, const struct record *rec, struct mr_error *err)
 {
     int rc;
@@ -154,7 +158,8 @@ static int find_topic(struct sender *s, const struct record *rec, struct mr_erro
     return mr_fail(err, MR_ERR_FATAL, "no handle for topic %s", rec->pub.topic);
 }
 
-/* The producer is full although nothing is under way: the record alone is above its limit, and waiting would be for ever. */
+/* The producer is full although nothing is under way: the record alone is above its limit, and
+ * waiting would be for ever. */
 static int above_memory(const struct sender *s, const struct record *rec, struct mr_error *err)
 {
     const char *limit = props_get(&s->java, "buffer.memory");
@@ -167,13 +172,15 @@ static int above_memory(const struct sender *s, const struct record *rec, struct
                    limit != NULL ? limit : "33554432");
 }
 
-/* A failure of this record alone, which tolerance may skip: too large, or for a topic that can't be. */
+/* A failure of this record alone, which tolerance may skip: too large, or for a topic that can't
+ * be. */
 static bool is_record_s(int rc)
 {
     return rc == MR_ERR_TOO_LARGE || rc == MR_ERR_NOT_FOUND;
 }
 
-/* MR_ERR_FULL only while reports are awaited; MR_ERR_TOO_LARGE for what is above max.request.size or buffer.memory. */
+/* MR_ERR_FULL only while reports are awaited; MR_ERR_TOO_LARGE for what is above max.request.size
+ * or buffer.memory. */
 static int send_record(struct sender *s, struct record *rec, struct mr_error *err)
 {
     int rc = find_topic(s, rec, err);
@@ -199,16 +206,16 @@ static int send_record(struct sender *s, struct record *rec, struct mr_error *er
                                                                      : rc;
 }
 
-/* A topic that the producer does not know yet takes it up to 200 ms, and a batch may name thousands: between two of them
- * the end is looked for. */
+/* A topic that the producer does not know yet takes it up to 200 ms, and a batch may name
+ * thousands: between two of them the end is looked for. */
 static bool out_of_time(struct sender *s, const struct record *rec)
 {
     return rec->pub.topic != s->topic_name &&
            ((ending(s) && clock_ms() >= s->send_until_ms) || !task_lease_held(s->task));
 }
 
-/* Send on until the batch is through (then sending is NULL), a record fails, or the producer is full or the task ends:
- * MR_ERR_FULL. */
+/* Send on until the batch is through (then sending is NULL), a record fails, or the producer is
+ * full or the task ends: MR_ERR_FULL. */
 int sender_go_on(struct sender *s)
 {
     struct batch *batch = s->sending;
@@ -249,7 +256,7 @@ void sender_begin(struct sender *s, struct batch *batch)
     sender_go_on(s);
 }
 
-/* --- a record too large for its topic ----------------------------------------------------------------------------- */
+/* --- a record too large for its topic --------------------------------------------------------- */
 
 static void sender_wait(struct sender *s, int64_t deadline_ms)
 {
@@ -275,8 +282,9 @@ static bool was_sent(const struct sender *s, const struct ack_cursor *at)
     return at->batch != NULL && !(at->batch == s->sending && at->i >= s->at);
 }
 
-/* Send up to max records from *from on, also settled ones, so that the order in the topic stays. Gives how many, *next is
- * behind them; when one can't be sent, and tolerance does not help, the task fails. */
+/* Send up to max records from *from on, also settled ones, so that the order in the topic stays.
+ * Gives how many, *next is behind them; when one can't be sent, and tolerance does not help, the
+ * task fails. */
 static size_t send_group(struct sender *s, const struct ack_cursor *from, size_t max,
                          struct ack_cursor *next)
 {
@@ -397,15 +405,17 @@ void sender_isolate(struct sender *s)
         shrink_requests(s);
 }
 
-/* Sending on would put records into the topic before some that the next start sends again (promise: order). */
+/* Sending on would put records into the topic before some that the next start sends again (promise:
+ * order). */
 bool sender_may_go_on(const struct sender *s)
 {
     return s->sending != NULL && s->too_large == 0 && !s->gap;
 }
 
-/* --- without a lease ------------------------------------------------------------------------------------------------ */
+/* --- without a lease -------------------------------------------------------------------------- */
 
-/* A producer that is gone can send nothing, whatever its state was; the next one is another to the brokers. */
+/* A producer that is gone can send nothing, whatever its state was; the next one is another to the
+ * brokers. */
 void sender_take_back(struct sender *s)
 {
     sender_walk_reports(s);
@@ -436,7 +446,7 @@ void sender_send_again(struct sender *s)
     s->topic_name = NULL;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 int sender_connect(struct sender *s, struct task *task, struct mr_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a source task has handed over and Kafka has not taken yet: the batches in the ack window and the producer that they are
- * sent from. Owner: the task's thread. */
+/* What a source task has handed over and Kafka has not taken yet: the batches in the ack window and
+ * the producer that they are sent from. Owner: the task's thread. */
 #ifndef HOST_SENDER_H
 #define HOST_SENDER_H
 
@@ -35,16 +35,17 @@ struct sender {
 };
 
 int sender_connect(struct sender *s, struct task *task, struct mr_error *err); /* a producer */
-void sender_open(struct sender *s,
-                 struct tolerance *tolerance); /* borrowed for the sender's life */
-/* The producer goes before the batches: until it is gone it may read from them. Also of a sender that was not opened. */
+/* Borrowed for the sender's life. */
+void sender_open(struct sender *s, struct tolerance *tolerance);
+/* The producer goes before the batches: until it is gone it may read from them. Also of a sender
+ * that was not opened. */
 void sender_close(struct sender *s);
 void sender_drop(struct sender *s); /* the producer alone: what was not sent never will be */
 
 /* Hand a converted batch (taken) to the window and begin to send. Before that `sending` is NULL. */
 void sender_begin(struct sender *s, struct batch *batch);
-/* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task), the producer is full, the task
- * ends or the lease is lost: MR_ERR_FULL. */
+/* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task),
+ * the producer is full, the task ends or the lease is lost: MR_ERR_FULL. */
 int sender_go_on(struct sender *s);
 /* false: what follows belongs behind records that the next start sends again. */
 bool sender_may_go_on(const struct sender *s);
@@ -53,9 +54,11 @@ bool sender_may_go_on(const struct sender *s);
 void sender_walk_reports(struct sender *s);
 /* With too_large > 0: find the record that the topic can't take. */
 void sender_isolate(struct sender *s);
-/* The lease is lost: nothing that was handed over leaves any more. What was not delivered stays in the window. */
+/* The lease is lost: nothing that was handed over leaves any more. What was not delivered stays in
+ * the window. */
 void sender_take_back(struct sender *s);
-/* It is renewed: everything from the first undelivered record on is sent again, in order. After that, `sending` goes on. */
+/* It is renewed: everything from the first undelivered record on is sent again, in order. After
+ * that, `sending` goes on. */
 void sender_send_again(struct sender *s);
 /* Failures of the client as such: told in the log, now and then; fatal ones end the task. */
 void sender_look_for_trouble(struct sender *s, int64_t now_ms);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The consumer of a sink task: opened by its settings, in the group or out of it, delivering or not, lent to control during a
- * put or flush that takes long. Thread: the task's; serve is control's.
+/* The consumer of a sink task: opened by its settings, in the group or out of it, delivering or
+ * not, lent to control during a put or flush that takes long. Thread: the task's; serve is
+ * control's.
  *
- *   NONE ─before a call─► OFFERED ─a third of max.poll.interval.ms after the last poll, control─► LENT
- *     ▲                      │ call ended                                             │ call ended: take back
- *     └──────────────────────┴────────────────────────────────────────────────────────┘
+ *   NONE ─before a call─► OFFERED ─max.poll.interval.ms / 3 after the last poll, control─► LENT
+ *     ▲                      │ call ended                             call ended: take back │
+ *     └──────────────────────┴──────────────────────────────────────────────────────────────┘
  *
  * Invariant (promise 1): positions are sought from the ledger after each pause. */
 #include "base/clock.h"
@@ -18,13 +19,13 @@
 
 #define POLL_RECORDS 500 /* Java's default max.poll.records */
 #define TOPICS_MAX 10000
-/* Of the graceful time, when the leaving of the group must be over, and what it gets at least; the rest is for the plugin's
- * stop. With brokers away it lasts as long as it may. */
+/* Of the graceful time, when the leaving of the group must be over, and what it gets at least; the
+ * rest is for the plugin's stop. With brokers away it lasts as long as it may. */
 #define LEAVE_TENTHS 9
 #define LATE_LEAVE_MS 100
 #define LEAVE_MS 3000 /* of a task that fails */
 
-/* --- lending the consumer during a long call ----------------------------------------------------------------------- */
+/* --- lending the consumer during a long call -------------------------------------------------- */
 
 /* Control's thread, each 200 ms, with task->serve_lock held. */
 static void serve(void *arg)
@@ -74,7 +75,7 @@ void sink_consumer_take_back(struct sink_task *s)
     s->polled_ms = clock_ms();
 }
 
-/* --- delivery on and off ------------------------------------------------------------------------------------------- */
+/* --- delivery on and off ---------------------------------------------------------------------- */
 
 void sink_consumer_settle(struct sink_task *s)
 {
@@ -99,9 +100,10 @@ void sink_consumer_settle(struct sink_task *s)
     }
 }
 
-/* --- the group ----------------------------------------------------------------------------------------------------- */
+/* --- the group -------------------------------------------------------------------------------- */
 
-/* So that whoever goes on after a crash, here or on another machine, can make this member leave its group. */
+/* So that whoever goes on after a crash, here or on another machine, can make this member leave its
+ * group. */
 static void note_member(struct sink_task *s, const char *id)
 {
     struct black_box *box = s->task->box;
@@ -115,7 +117,8 @@ static void note_member(struct sink_task *s, const char *id)
         s->task->events->member(s->task->arg, s->task, id);
 }
 
-/* Known before partitions are: the broker keeps a new group waiting for other members, by default for 3 s. */
+/* Known before partitions are: the broker keeps a new group waiting for other members, by default
+ * for 3 s. */
 void sink_consumer_note_member(struct sink_task *s)
 {
     note_member(s, consumer_member_id(s->consumer));
@@ -155,8 +158,8 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
         log_info("%zu partitions revoked, %zu left", count, ledger_count(s->ledger));
 }
 
-/* An answer to a commit of the old offsets would hide that the new ones are not committed, and these should not wait: until they
- * are, a restart begins in the void again. */
+/* An answer to a commit of the old offsets would hide that the new ones are not committed, and
+ * these should not wait: until they are, a restart begins in the void again. */
 static void on_moved(void *arg, const struct consumer_partition *part)
 {
     struct sink_task *s = arg;
@@ -170,7 +173,7 @@ static void on_moved(void *arg, const struct consumer_partition *part)
     s->commit_due_ms = clock_ms();
 }
 
-/* --- settings and topics ---------------------------------------------------------------------------------------------- */
+/* --- settings and topics ---------------------------------------------------------------------- */
 
 /* The topics property taken apart in place: names between commas, without blanks. */
 static size_t split_topics(char *text, const char **out, size_t max)
@@ -253,7 +256,7 @@ int sink_consumer_subscribe(struct sink_task *s, struct mr_error *err)
     return MR_OK;
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int read_settings(struct sink_task *s, const struct props *java, struct mr_error *err)
 {

@@ -2,7 +2,7 @@
 /* What a sink's plugin and the framework tell each other about partitions: open and close one way;
  * pause, resume, seek, an earlier put or commit the other. Thread: the task's.
  *
- *   open, put, flush, pre_commit ─ mr_sink_… ─► wishes ─when the slot has returned─► consumer and ledger
+ *   open, put, flush, pre_commit ─ mr_sink_… ─► wishes ─slot has returned─► consumer and ledger
  *
  * While a slot runs the consumer may be control's (see sink_consumer.c), so wishes wait; of two for
  * one partition the newer holds. */

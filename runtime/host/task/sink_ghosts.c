@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See the header. sink_consumer.c finds them before it subscribes and calls evict between two polls.
+/* See the header. sink_consumer.c finds them before it subscribes and calls evict between two
+ * polls.
  *
  *   find ─none of ours─► nothing to do
  *     └─some─► pending ─our member is in the group─► one a call is made to leave ─► nothing to do
  *                 └─ not within GIVE_UP_MS ────────┴─► nothing to do: session.timeout.ms ends them
  *
- * Brokers without these requests, settings that only librdkafka understands: the same. Thread: the task's. */
+ * Brokers without these requests, settings that only librdkafka understands: the same. Thread: the
+ * task's. */
 #include "host/task/sink_ghosts.h"
 
 #include "base/clock.h"
@@ -140,7 +142,8 @@ static void make_leave(struct sink_ghosts *g, const char *member)
                  member, g->group, err.text);
 }
 
-/* One at a time: between two of them the task polls, and looks whether it is to stop and has its lease. */
+/* One at a time: between two of them the task polls, and looks whether it is to stop and has its
+ * lease. */
 void sink_ghosts_evict(struct sink_ghosts *g, const char *member)
 {
     if (!g->joined && is_in_group(g, member)) {

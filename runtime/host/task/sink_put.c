@@ -2,12 +2,14 @@
 /* A sink task's batch on its way into the plugin: put, put again, put in parts. Thread: the task's.
  *
  *   batch ─put─► MR_OK, some refused ─► dead letters delivered ─► the ledger accepts
- *             ├► MR_ERR_RETRY: kept, values copied out of the fetch buffers, all partitions paused, put again later
- *             ├► MR_ERR_DATA of a put without effects, and dead letters are set: halves, until the guilty record stands alone
+ *             ├► MR_ERR_RETRY: kept, values copied out of the fetch buffers, all partitions
+ *             │  paused, put again later
+ *             ├► MR_ERR_DATA of a put without effects, and dead letters are set: halves, until the
+ *             │  guilty record stands alone
  *             └► all else: the task fails, the ledger accepts nothing
  *
- * Invariant (promise 1): a record is accepted when put took it, or when its dead letter is delivered. Records of partitions that went are
- * dropped from a batch in hand. */
+ * Invariant (promise 1): a record is accepted when put took it, or when its dead letter is
+ * delivered. Records of partitions that went are dropped from a batch in hand. */
 #include "base/clock.h"
 #include "host/task/sink_task_priv.h"
 #include "kafka/consumer.h"
@@ -18,7 +20,7 @@
 
 #define RETRY_MS 1000 /* back-off after MR_ERR_RETRY */
 
-/* --- the batch that is put again -------------------------------------------------------------------------------------- */
+/* --- the batch that is put again -------------------------------------------------------------- */
 
 static bool is_among(const struct record *rec, const struct consumer_partition *parts, size_t count)
 {
@@ -140,7 +142,7 @@ static void put_again_later(struct sink_task *s, struct batch *batch, const stru
         log_warn("put is tried again in %lld ms: %s", (long long)wait, err->text);
 }
 
-/* --- put ------------------------------------------------------------------------------------------------------------- */
+/* --- put -------------------------------------------------------------------------------------- */
 
 static int call_put(struct sink_task *s, struct batch *batch, struct mr_error *err)
 {
@@ -183,8 +185,8 @@ static int put_part(struct sink_task *s, struct batch *batch, size_t from, size_
     return rc;
 }
 
-/* By parts until the guilty ones stand alone. *done: how many, from the front, need no put any more. At most as deep as a count has
- * bits. */
+/* By parts until the guilty ones stand alone. *done: how many, from the front, need no put any
+ * more. At most as deep as a count has bits. */
 static int put_parts(struct sink_task *s, struct batch *batch, size_t from, size_t count,
                      size_t *done, struct mr_error *err)
 {

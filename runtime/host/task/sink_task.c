@@ -6,11 +6,12 @@
  *                     ▼                      ▼
  *                  ledger ──── flush MR_OK ────► commit of the ledger's offsets
  *
- * A put that asks for a retry keeps its batch: values are copied out of the fetch buffers, all partitions are paused, and
- * the loop goes on polling (which gives nothing) to keep its place in the group until the batch is put again.
+ * A put that asks for a retry keeps its batch: values are copied out of the fetch buffers, all
+ * partitions are paused, and the loop goes on polling (which gives nothing) to keep its place in
+ * the group until the batch is put again.
  *
- * What is committed and when is sink_commit.c; the group, and who serves the consumer during a call that takes long,
- * sink_consumer.c.
+ * What is committed and when is sink_commit.c; the group, and who serves the consumer during a call
+ * that takes long, sink_consumer.c.
  *
  * Invariant (promise 1): records of partitions that went are dropped from a batch in hand.
  *
@@ -40,7 +41,7 @@ static bool ending(struct sink_task *s)
     return s->task->failed || task_stopping(s->task);
 }
 
-/* --- from messages to a batch ----------------------------------------------------------------------------------------- */
+/* --- from messages to a batch ----------------------------------------------------------------- */
 
 /* Messages of partitions that are not ours any more, or below the ledger, go out. */
 static size_t stage(struct sink_task *s, struct consumer_msg *msgs, size_t count)
@@ -57,7 +58,8 @@ static size_t stage(struct sink_task *s, struct consumer_msg *msgs, size_t count
     return kept;
 }
 
-/* Convert staged messages until the batch is full; those behind it are not staged any more. Gives how many, 0 on failure. */
+/* Convert staged messages until the batch is full; those behind it are not staged any more. Gives
+ * how many, 0 on failure. */
 static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t count,
                       struct batch *batch)
 {
@@ -78,8 +80,9 @@ static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t cou
     return 0;
 }
 
-/* One batch to the plugin, or several when it is full before the messages end. What does not go now (the plugin is busy, the
- * consumer was lent, the task ends) is read again from the ledger's positions. */
+/* One batch to the plugin, or several when it is full before the messages end. What does not go now
+ * (the plugin is busy, the consumer was lent, the task ends) is read again from the ledger's
+ * positions. */
 static void deliver(struct sink_task *s, size_t count)
 {
     struct consumer_msg *msgs = s->msgs;
@@ -109,7 +112,7 @@ static void deliver(struct sink_task *s, size_t count)
     s->read_again = s->read_again || count > 0;
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------ */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void poll_failed(struct sink_task *s, int rc, const struct mr_error *err)
 {
@@ -153,8 +156,8 @@ static void pass_over(struct sink_task *s, size_t count)
     s->read_again = true;
 }
 
-/* A poll by itself does nothing that others see but keep the place in the group, so the task rests in it. What the lease does not
- * allow is not taken up after it, nor in the callbacks. */
+/* A poll by itself does nothing that others see but keep the place in the group, so the task rests
+ * in it. What the lease does not allow is not taken up after it, nor in the callbacks. */
 static void poll_consumer(struct sink_task *s, int64_t timeout_ms)
 {
     struct mr_error err = {0};
@@ -176,8 +179,8 @@ static void poll_consumer(struct sink_task *s, int64_t timeout_ms)
     consumer_release(s->consumer);
 }
 
-/* The lease is lost: no put, no flush, no commit. The group is left when the lease's hard end comes: another worker may then start
- * this task, and must get its partitions. */
+/* The lease is lost: no put, no flush, no commit. The group is left when the lease's hard end
+ * comes: another worker may then start this task, and must get its partitions. */
 static void turn_quiet(struct sink_task *s)
 {
     int64_t left_ms = task_lease_hard_boot_ms(s->task) - clock_boot_ms();
@@ -248,7 +251,7 @@ static void turn(struct sink_task *s)
     poll_consumer(s, poll_timeout(s, clock_ms()));
 }
 
-/* --- start and end --------------------------------------------------------------------------------------------------- */
+/* --- start and end ---------------------------------------------------------------------------- */
 
 /* Between two tries of a stage. A lease that is lost ends them: the group may have to be left. */
 static bool wait_between(void *task, int64_t ms)
@@ -318,7 +321,8 @@ static void run(struct sink_task *s)
 {
     struct mr_error err = {0};
 
-    /* The plugin is started before the group is joined: a start that fails or takes long disturbs no other member. */
+    /* The plugin is started before the group is joined: a start that fails or takes long disturbs
+     * no other member. */
     if (!open_all(s) || !task_start_plugin(s->task))
         return;
     if (sink_consumer_subscribe(s, &err) != MR_OK) {
@@ -330,8 +334,8 @@ static void run(struct sink_task *s)
         turn(s);
 }
 
-/* A plugin ended the thread: its group must not wait for a member that never polls again. Nothing is flushed, so nothing is
- * committed. Batches stay, one of them may be the plugin's still. */
+/* A plugin ended the thread: its group must not wait for a member that never polls again. Nothing
+ * is flushed, so nothing is committed. Batches stay, one of them may be the plugin's still. */
 static void drop_consumer(void *arg)
 {
     struct sink_task *s = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sink_task.c, sink_commit.c and sink_consumer.c share, and nobody else sees. Owner: the task's thread, but for what is
- * said to be under task->serve_lock. */
+/* What sink_task.c, sink_commit.c and sink_consumer.c share, and nobody else sees. Owner: the
+ * task's thread, but for what is said to be under task->serve_lock. */
 #ifndef HOST_SINK_TASK_PRIV_H
 #define HOST_SINK_TASK_PRIV_H
 
@@ -69,23 +69,24 @@ struct sink_task {
     int64_t offered_ms; /* the consumer was not served since */
 };
 
-/* --- sink_task.c ---------------------------------------------------------------------------------------------------- */
+/* --- sink_task.c ------------------------------------------------------------------------------ */
 
 void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char *where);
 
-/* --- sink_put.c ------------------------------------------------------------------------------------------------------ */
+/* --- sink_put.c ------------------------------------------------------------------------------- */
 
-/* Put a staged batch (taken: it is done, or held to be put again). true: accepted, and the consumer still stands behind the messages
- * that were polled. */
+/* Put a staged batch (taken: it is done, or held to be put again). true: accepted, and the consumer
+ * still stands behind the messages that were polled. */
 bool sink_task_put(struct sink_task *s, struct batch *batch);
 void sink_task_batch_done(struct sink_task *s, struct batch *batch); /* it goes back to the pool */
 /* Records of partitions that went leave the batch that waits to be put again. */
 void sink_task_drop_held(struct sink_task *s, const struct consumer_partition *parts, size_t count);
 
-/* --- sink_control.c -------------------------------------------------------------------------------------------------- */
+/* --- sink_control.c --------------------------------------------------------------------------- */
 
 extern const struct instance_sink sink_control_table;
-/* After a slot has returned, when the consumer is ours. true: reading goes on elsewhere, what was polled is stale. */
+/* After a slot has returned, when the consumer is ours. true: reading goes on elsewhere, what was
+ * polled is stale. */
 bool sink_control_apply(struct sink_task *s);
 void sink_control_move(struct sink_task *s); /* its seeks alone, and in the ledger alone */
 void sink_control_open(struct sink_task *s, const struct consumer_partition *parts, size_t count);
@@ -97,32 +98,34 @@ void sink_control_deinit(struct sink_task *s);
 int sink_control_pre_commit(struct sink_task *s, struct consumer_partition *parts, size_t *count,
                             struct mr_error *err);
 
-/* --- sink_commit.c -------------------------------------------------------------------------------------------------- */
+/* --- sink_commit.c ---------------------------------------------------------------------------- */
 
-bool sink_commit_room(
-    struct sink_task *s); /* in s->parts, for the whole ledger; false: the task has failed */
+/* In s->parts, for the whole ledger; false: the task has failed. */
+bool sink_commit_room(struct sink_task *s);
 void sink_commit_begin(struct sink_task *s); /* flush, then commit without waiting for the answer */
 void sink_commit_take_result(struct sink_task *s); /* of that one */
-/* Partitions are going: what is done in them is made durable and committed before. Inside the consumer's callback. */
+/* Partitions are going: what is done in them is made durable and committed before. Inside the
+ * consumer's callback. */
 void sink_commit_before_leaving(struct sink_task *s, const struct consumer_partition *going,
                                 size_t count);
-/* When something must be over while the task stops: at tenths of the graceful time, but with least_ms from now on. While it does
- * not stop: timeout_ms from now on. */
+/* When something must be over while the task stops: at tenths of the graceful time, but with
+ * least_ms from now on. While it does not stop: timeout_ms from now on. */
 int64_t sink_commit_due_by(struct sink_task *s, int tenths, int64_t least_ms, int64_t timeout_ms);
 
-/* --- sink_consumer.c ------------------------------------------------------------------------------------------------ */
+/* --- sink_consumer.c -------------------------------------------------------------------------- */
 
 int sink_consumer_open(struct sink_task *s, struct mr_error *err);
-int sink_consumer_subscribe(struct sink_task *s,
-                            struct mr_error *err); /* from here on control may serve it */
+/* From here on control may serve it. */
+int sink_consumer_subscribe(struct sink_task *s, struct mr_error *err);
 void sink_consumer_note_member(struct sink_task *s);
 /* Leaving the group revokes everything: what is done is flushed and committed in there. */
 void sink_consumer_close(struct sink_task *s);
-/* Nothing is to be delivered while the task is paused, the lease is lost or a batch waits to be put again. It holds for partitions that come
- * meanwhile, too. */
+/* Nothing is to be delivered while the task is paused, the lease is lost or a batch waits to be put
+ * again. It holds for partitions that come meanwhile, too. */
 void sink_consumer_settle(struct sink_task *s);
 
-/* Around a call of the plugin that may take long. true: control had the consumer, and sink_consumer_take_back must follow. */
+/* Around a call of the plugin that may take long. true: control had the consumer, and
+ * sink_consumer_take_back must follow. */
 void sink_consumer_offer(struct sink_task *s);
 bool sink_consumer_end_offer(struct sink_task *s);
 /* Positions are those after the call, so what put accepted is not read again. */

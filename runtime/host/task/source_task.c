@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of a source task: poll → convert → produce → delivery reports → ack window → offsets. Thread: the task's.
+/* The loop of a source task: poll → convert → produce → delivery reports → ack window → offsets.
+ * Thread: the task's.
  *
  *                      ┌─────────────── reports ◄──────────────┐
  *                      ▼                                       │
  *   plugin ─poll─► batch ─pipeline─► (window takes it) ─send─► producer ─► Kafka
  *                      ▲                   │ frontier
- *                      └── given back ◄────┴──► offset_writer ─► worker's store ─► plugin's committed
+ *                      └── given back ◄────┴──► offset_writer ─► worker's store ─► committed
  *
- * Every turn of the loop walks the reports that have arrived and then does one thing: send on, poll, or wait. All waits are
- * one poll(2) on stop, commands, reports, the plugin's wake-up and its own descriptor. Nothing spins, nothing is dropped:
- * a full producer or a batch budget that is used up waits for reports.
+ * Every turn of the loop walks the reports that have arrived and then does one thing: send on,
+ * poll, or wait. All waits are one poll(2) on stop, commands, reports, the plugin's wake-up and its
+ * own descriptor. Nothing spins, nothing is dropped: a full producer or a batch budget that is used
+ * up waits for reports.
  *
- * Invariant (promise 1): an offset is stored only when its record and all before it are settled. What is between the window
- * and Kafka is sender.c.
+ * Invariant (promise 1): an offset is stored only when its record and all before it are settled.
+ * What is between the window and Kafka is sender.c.
  *
  * Spec: AbstractWorkerSourceTask, WorkerSourceTask, SubmittedRecords, SourceTaskOffsetCommitter. */
 #include "base/clock.h"
@@ -33,8 +35,8 @@
 #define RETRY_MAX_MS 5000
 #define EMPTY_FREE 16 /* polls in a row that gave nothing, asked for no wait and took no time */
 #define EMPTY_MAX_MS 100
-#define LATE_SEND_MS \
-    400 /* at least this long for deliveries after a poll that came back late, ... */
+/* At least this long for deliveries after a poll that came back late, ... */
+#define LATE_SEND_MS 400
 #define LATE_STORE_MS 200 /* ... and this for their offsets; ... */
 #define OVER_SEND_MS 300  /* ... over the graceful time at most this, and */
 #define LEASE_BACK_MS 500 /* ... where a lease that is lost may come back for so long; ... */
@@ -76,7 +78,7 @@ static bool exactly_once(const struct source_task *s)
     return s->sender.txn != NULL;
 }
 
-/* --- waiting --------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static void no_such_descriptor(struct source_task *s)
 {
@@ -87,7 +89,8 @@ static void no_such_descriptor(struct source_task *s)
     task_fail(s->task, &err, NULL);
 }
 
-/* Wait for reports, stop, commands; with polling also for what ends the wait before the next poll. */
+/* Wait for reports, stop, commands; with polling also for what ends the wait before the next
+ * poll. */
 static void wait_for(struct source_task *s, bool polling, int64_t deadline_ms)
 {
     struct pollfd fds[3] = {
@@ -124,7 +127,7 @@ static void wait_idle(struct source_task *s, int64_t now_ms)
     wait_for(s, true, deadline_ms);
 }
 
-/* --- answers of the worker --------------------------------------------------------------------------------------- */
+/* --- answers of the worker -------------------------------------------------------------------- */
 
 static void tell_committed(struct source_task *s)
 {
@@ -157,7 +160,8 @@ static bool take_answers(struct source_task *s)
     return done;
 }
 
-/* A record that became a dead letter counts as done; its offset may be stored when the letter is delivered, and not before. */
+/* A record that became a dead letter counts as done; its offset may be stored when the letter is
+ * delivered, and not before. */
 static bool letters_delivered(struct source_task *s)
 {
     struct mr_error err = {0};
@@ -222,7 +226,7 @@ static int read_offset(void *arg, const struct mr_source_partition *part, const 
     return rc;
 }
 
-/* --- polling ------------------------------------------------------------------------------------------------------- */
+/* --- polling ---------------------------------------------------------------------------------- */
 
 /* When to poll next, after a call that gave no reason to hurry. */
 static void schedule(struct source_task *s, const struct batch *batch, int rc, int64_t began_ms,
@@ -299,7 +303,7 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
         task_fail(s->task, &err, s->task->where);
 }
 
-/* --- transactions -------------------------------------------------------------------------------------------------- */
+/* --- transactions ----------------------------------------------------------------------------- */
 
 static void commit(struct source_task *s)
 {
@@ -333,7 +337,7 @@ static bool commit_when_due(struct source_task *s, int64_t now_ms)
     return true;
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------ */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void turn_paused(struct source_task *s)
 {
@@ -395,8 +399,9 @@ static void serve(struct source_task *s)
     sender_look_for_trouble(&s->sender, clock_ms());
 }
 
-/* The lease is lost. What poll has handed over waits in the window; offsets, and answers about them, wait too. Of a transaction
- * nothing stays: its producer is gone, and with a new lease the task begins anew, where the last one ended. */
+/* The lease is lost. What poll has handed over waits in the window; offsets, and answers about
+ * them, wait too. Of a transaction nothing stays: its producer is gone, and with a new lease the
+ * task begins anew, where the last one ended. */
 static void rest(struct source_task *s)
 {
     bool renewed;
@@ -430,7 +435,7 @@ static void loop(struct source_task *s)
     }
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void finish_sending(struct source_task *s, int64_t deadline_ms)
 {
@@ -451,7 +456,8 @@ static void finish_sending(struct source_task *s, int64_t deadline_ms)
                  ack_window_unsettled(s->sender.window));
 }
 
-/* What was delivered is told by reports as long as there is a producer: a lost lease has ended it. */
+/* What was delivered is told by reports as long as there is a producer: a lost lease has ended
+ * it. */
 static void wait_for_answers(struct source_task *s, int64_t deadline_ms)
 {
     if (s->sender.producer == NULL) {
@@ -485,8 +491,8 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* A new lease often comes right behind the stop: the round that gives it took the task away first. Waited for only where something
- * is left to store. */
+/* A new lease often comes right behind the stop: the round that gives it took the task away first.
+ * Waited for only where something is left to store. */
 static bool lease_is_back(struct source_task *s)
 {
     int64_t until_ms = clock_ms() + LEASE_BACK_MS;
@@ -501,7 +507,8 @@ static bool lease_is_back(struct source_task *s)
     return back;
 }
 
-/* With what the plugin has handed over complete, the open transaction is committed; else it vanishes, and is read again. */
+/* With what the plugin has handed over complete, the open transaction is committed; else it
+ * vanishes, and is read again. */
 static void finish_transaction(struct source_task *s, int64_t send_ms)
 {
     struct mr_error err = {0};
@@ -524,8 +531,9 @@ static void finish_transaction(struct source_task *s, int64_t send_ms)
     sender_drop(&s->sender);
 }
 
-/* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop. What a poll hands over that
- * came back late still gets a moment for both. Without a lease nothing is sent and nothing stored. */
+/* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop.
+ * What a poll hands over that came back late still gets a moment for both. Without a lease nothing
+ * is sent and nothing stored. */
 static void finish(struct source_task *s)
 {
     int64_t from_ms = task_stopping(s->task) ? task_stop_since(s->task) : s->task->failed_ms;
@@ -547,7 +555,8 @@ static void finish(struct source_task *s)
     finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
 }
 
-/* Between two tries of a stage. What poll has handed over must not get lost with the lease: it waits for a new one. */
+/* Between two tries of a stage. What poll has handed over must not get lost with the lease: it
+ * waits for a new one. */
 static bool wait_between(void *arg, int64_t ms)
 {
     struct source_task *s = arg;
@@ -563,7 +572,8 @@ static bool wait_between(void *arg, int64_t ms)
     return held;
 }
 
-/* Between two questions about a topic. Nothing gets lost when it ends: the records are in the window. */
+/* Between two questions about a topic. Nothing gets lost when it ends: the records are in the
+ * window. */
 static bool wait_shortly(void *task, int64_t ms)
 {
     task_wait(task, NULL, 0, clock_ms() + ms);
@@ -585,8 +595,9 @@ static int connect_producer(struct source_task *s, struct mr_error *err)
     return rc == MR_OK ? sender_connect(&s->sender, task, err) : rc;
 }
 
-/* Under exactly-once, before the worker is asked whether the task is still to run: the producers of earlier sets of tasks are
- * fenced, then the transactional id is this task's. A slow task that took it from a newer one is told so by that answer. */
+/* Under exactly-once, before the worker is asked whether the task is still to run: the producers of
+ * earlier sets of tasks are fenced, then the transactional id is this task's. A slow task that took
+ * it from a newer one is told so by that answer. */
 static bool claim(void *arg)
 {
     struct source_task *s = arg;
@@ -664,8 +675,8 @@ static void run(struct source_task *s)
     close_all(s);
 }
 
-/* A plugin ended the thread: what was handed over and not sent must not reach the topic behind a successor's back. Batches
- * stay, one of them may be the plugin's still. */
+/* A plugin ended the thread: what was handed over and not sent must not reach the topic behind a
+ * successor's back. Batches stay, one of them may be the plugin's still. */
 static void drop_producer(void *arg)
 {
     struct source_task *s = arg;
@@ -693,8 +704,9 @@ static bool live(struct task *task, bool *fenced)
     return (s.restart || s.sender.fenced) && !task->failed && !task_stopping(task);
 }
 
-/* Whose transactional id was taken over without a word of the worker's has a twin, or was too slow for its transaction: it begins
- * anew as a host does that died, and not for ever. false: it is to end. */
+/* Whose transactional id was taken over without a word of the worker's has a twin, or was too slow
+ * for its transaction: it begins anew as a host does that died, and not for ever. false: it is to
+ * end. */
 static bool may_live_again(struct task *task, struct deaths *deaths)
 {
     static const int64_t delays_ms[] = {0, 1000, 5000, 30000};

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task from outside: its thread, what control tells it, what it tells control, and the frame around every plugin call.
+/* A task from outside: its thread, what control tells it, what it tells control, and the frame
+ * around every plugin call.
  *
- * Threads: the upper half runs on the host's control thread (new, set_target, stop, nudge, answers, serve, free), the lower
- * half on the task's own, where source_task or sink_task loop. Between them stand a few words under `lock`, a queue of
- * answers, and three eventfds on which every wait of the task ends. Control never waits for the task but in task_free, after
- * `ended`.
+ * Threads: the upper half runs on the host's control thread (new, set_target, stop, nudge, answers,
+ * serve, free), the lower half on the task's own, where source_task or sink_task loop. Between them
+ * stand a few words under `lock`, a queue of answers, and three eventfds on which every wait of the
+ * task ends. Control never waits for the task but in task_free, after `ended`.
  *
- * Invariants: interrupt runs only between start and stop of the plugin; one status of UNASSIGNED or FAILED is the last;
- * `ended` is the thread's last act, also when a plugin ends the thread by pthread_exit. */
+ * Invariants: interrupt runs only between start and stop of the plugin; one status of UNASSIGNED or
+ * FAILED is the last; `ended` is the thread's last act, also when a plugin ends the thread by
+ * pthread_exit. */
 #include "host/task/task.h"
 
 #include "base/clock.h"
@@ -34,7 +36,7 @@ static void wake_fd_write(int fd)
     (void)n; /* full means that it is readable already */
 }
 
-/* --- the task's thread -------------------------------------------------------------------------------------------- */
+/* --- the task's thread ------------------------------------------------------------------------ */
 
 static void set_where(struct task *task, const char *slot)
 {
@@ -61,8 +63,8 @@ static void set_interruptible(struct task *task, bool on)
     pthread_mutex_unlock(&task->call_lock);
 }
 
-/* pthread_exit in a call of plugin code. What the loop had under way is lost with its stack; the instance stays, since the
- * plugin was not stopped and may have threads that use it. */
+/* pthread_exit in a call of plugin code. What the loop had under way is lost with its stack; the
+ * instance stays, since the plugin was not stopped and may have threads that use it. */
 static void fail_broken_off(struct task *task)
 {
     struct mr_error err = {0};
@@ -107,7 +109,7 @@ static void *task_main(void *arg)
     return NULL;
 }
 
-/* --- control's side: birth and death ------------------------------------------------------------------------------ */
+/* --- control's side: birth and death ---------------------------------------------------------- */
 
 static void locks_init(struct task *task)
 {
@@ -210,7 +212,7 @@ void task_free(struct task **task)
     *task = NULL;
 }
 
-/* --- control's side: words to the task ---------------------------------------------------------------------------- */
+/* --- control's side: words to the task -------------------------------------------------------- */
 
 /* With the lock held, so that the waker's object still lives. Wakers never block. */
 void task_wake_locked(struct task *task)
@@ -228,8 +230,8 @@ void task_set_target(struct task *task, enum target_state target)
     pthread_mutex_unlock(&task->lock);
 }
 
-/* Plugin code, on a thread that control lends for task_stop. Should it crash, the last words name it: the black box's slot
- * is the task's. */
+/* Plugin code, on a thread that control lends for task_stop. Should it crash, the last words name
+ * it: the black box's slot is the task's. */
 static void interrupt_plugin(struct task *task)
 {
     void (*interrupt)(void *self) = task->plugin->kind == MR_PLUGIN_SOURCE
@@ -289,7 +291,7 @@ void task_serve(struct task *task)
     pthread_mutex_unlock(&task->serve_lock);
 }
 
-/* --- for the loops ------------------------------------------------------------------------------------------------ */
+/* --- for the loops ---------------------------------------------------------------------------- */
 
 bool task_stopping(struct task *task)
 {
@@ -364,7 +366,7 @@ void task_client_warning(void *arg, const char *key, const char *text)
     log_warn("client setting %s: %s", key, text);
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------------------ */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 void task_drain_fd(int fd)
 {
@@ -441,7 +443,7 @@ struct task_answer *task_answer_wait(struct task *task, int64_t id)
     return NULL;
 }
 
-/* --- plugin calls ------------------------------------------------------------------------------------------------- */
+/* --- plugin calls ----------------------------------------------------------------------------- */
 
 void task_enter(struct task *task, const char *slot, bool nudgeable)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One task: a thread that runs a source or a sink between a plugin and Kafka. Made, told and freed by the host's control
- * thread; it answers by events, which are called on the task's thread and must only post.
+/* One task: a thread that runs a source or a sink between a plugin and Kafka. Made, told and freed
+ * by the host's control thread; it answers by events, which are called on the task's thread and
+ * must only post.
  *
- *   NEW ─start─► STARTING ─start ok─► RUNNING ⇄ PAUSED ─stop─► STOPPING ─► STOPPED (UNASSIGNED reported)
+ *   NEW ─start─► STARTING ─start ok─► RUNNING ⇄ PAUSED ─stop─► STOPPING ─► STOPPED (UNASSIGNED)
  *                    └──────── error ────┴───────────────────────┴──────► FAILED
  */
 #ifndef HOST_TASK_TASK_H
@@ -31,7 +32,8 @@ struct task_events {
                            json_t *partitions); /* taken; gives the id */
     int64_t (*put_offsets)(void *arg, struct task *task, json_t *entries);
     int64_t (*ask_start)(void *arg, struct task *task);
-    /* Records were delivered to this topic, or came from it: once each, until task_topics_forget. NULL: nobody keeps that. */
+    /* Records were delivered to this topic, or came from it: once each, until task_topics_forget.
+     * NULL: nobody keeps that. */
     void (*topic_used)(void *arg, struct task *task, const char *topic);
     void (*member)(void *arg, struct task *task, const char *id); /* its consumer's, in its group */
     int64_t (*ask_fence)(void *arg, struct task *task); /* source tasks under exactly-once */
@@ -59,30 +61,32 @@ struct task_spec {
     void *arg;
 };
 
-struct task *task_new(const struct task_spec *spec,
-                      struct mr_error *err); /* the thread runs when this returns */
-void task_set_target(struct task *task,
-                     enum target_state target); /* pause waits for the current call */
-/* Ask it to end: the stop descriptor becomes readable, interrupt is called, blocking calls of the thread return EINTR
- * (repeated each 100 ms by task_nudge until it ended). Runs plugin code and may hang in it: control calls it, and task_free,
- * on a thread made for that. */
+/* The thread runs when this returns. */
+struct task *task_new(const struct task_spec *spec, struct mr_error *err);
+/* Pause waits for the current call. */
+void task_set_target(struct task *task, enum target_state target);
+/* Ask it to end: the stop descriptor becomes readable, interrupt is called, blocking calls of the
+ * thread return EINTR (repeated each 100 ms by task_nudge until it ended). Runs plugin code and may
+ * hang in it: control calls it, and task_free, on a thread made for that. */
 void task_stop(struct task *task);
 void task_nudge(struct task *task);
 void task_topics_forget(struct task *task); /* tell of topics anew, as they are used from now on */
-void task_answer_take(struct task *task,
-                      struct task_answer *answer); /* malloc'ed; any order of ids */
-void task_serve(
-    struct task *task); /* control, each 200 ms: serves a lent consumer during a long put */
+/* Malloc'ed; any order of ids. */
+void task_answer_take(struct task *task, struct task_answer *answer);
+/* Control, each 200 ms: serves a lent consumer during a long put. */
+void task_serve(struct task *task);
 
-/* The host's lease, on which all of them run (task_lease.c). Lost: what the task does now it may end (a call of the plugin, the
- * way out of it), then it is quiet: no poll, no put, no flush, no commit; records that were handed over and not delivered are
- * taken back from the producer. Its status stays. A sink leaves its group at hard_boot_ms (CLOCK_BOOTTIME), when another member
- * may be given its work; until then it keeps its place. A task that is stopped meanwhile ends without sending or committing.
+/* The host's lease, on which all of them run (task_lease.c). Lost: what the task does now it may
+ * end (a call of the plugin, the way out of it), then it is quiet: no poll, no put, no flush, no
+ * commit; records that were handed over and not delivered are taken back from the producer. Its
+ * status stays. A sink leaves its group at hard_boot_ms (CLOCK_BOOTTIME), when another member may
+ * be given its work; until then it keeps its place. A task that is stopped meanwhile ends without
+ * sending or committing.
  * Renewed: it goes on in place; records that were taken back are sent again, in order. */
 void task_lease_lost(struct task *task, int64_t hard_boot_ms);
 void task_lease_renewed(struct task *task);
-bool task_lease_quiet(
-    struct task *task); /* it does nothing, and will not before the lease is renewed */
+/* It does nothing, and will not before the lease is renewed. */
+bool task_lease_quiet(struct task *task);
 
 void task_free(struct task **task); /* after `ended`: joins */
 

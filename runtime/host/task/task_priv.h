@@ -46,7 +46,8 @@ struct task {
         void *arg); /* ends a wait of the task's own kind (the consumer); NULL none; never blocks */
     void *waker_arg;
 
-    /* call_lock is held by control while it is inside the plugin's interrupt, so that interrupt never overlaps stop. */
+    /* call_lock is held by control while it is inside the plugin's interrupt, so that interrupt
+     * never overlaps stop. */
     pthread_mutex_t call_lock;
     bool interruptible;
     atomic_bool nudgeable;    /* the thread is in a call that a signal may end */
@@ -61,8 +62,8 @@ struct task {
     struct instance inst;
     const char *slot; /* the call of plugin code that it is in, NULL none */
     bool started;     /* the plugin's start was called: stop must be */
-    json_t *
-        left; /* [text]: ids that earlier lives had in the group, as the worker knows them; NULL none */
+    /* [text]: ids that earlier lives had in the group, as the worker knows them; NULL none. */
+    json_t *left;
     enum state reported;
     bool failed;
     int64_t failed_ms; /* when, monotonic */
@@ -74,11 +75,12 @@ struct task {
     size_t kept_count;
 };
 
-/* --- for the loops; all on the task's thread ------------------------------------------------------------------------- */
+/* --- for the loops; all on the task's thread -------------------------------------------------- */
 
-/* Wait while the target is PAUSED, claim what nobody else may hold (NULL: nothing), ask the worker whether the task is still to
- * run here, make the instance. true: go on. false: end now (stopped, not ours any more, or failed).
- * claim: also again, when the lease was lost meanwhile; false: it failed, or the task is stopping or without a lease */
+/* Wait while the target is PAUSED, claim what nobody else may hold (NULL: nothing), ask the worker
+ * whether the task is still to run here, make the instance. true: go on. false: end now (stopped,
+ * not ours any more, or failed). claim: also again, when the lease was lost meanwhile; false: it
+ * failed, or the task is stopping or without a lease */
 bool task_begin(struct task *task, bool (*claim)(void *arg), void *arg);
 void task_unmake(struct task *task); /* the instance, so that it can begin again */
 /* The plugin's start(); reports RUNNING. false: failed, or stopped meanwhile. */
@@ -88,37 +90,39 @@ void task_stop_plugin(struct task *task); /* its stop(), if start was called */
 bool task_stopping(struct task *task);
 int64_t task_stop_since(struct task *task); /* monotonic; when task_stopping */
 bool task_paused(struct task *task);
-void task_report(struct task *task,
-                 enum state state); /* RUNNING or PAUSED, when it differs from the last */
+/* RUNNING or PAUSED, when it differs from the last. */
+void task_report(struct task *task, enum state state);
 /* The first failure stays. where: what follows "in " in the trace, NULL none. Logs it. */
 void task_fail(struct task *task, const struct mr_error *err, const char *where);
 
-/* Around each call of plugin code: the black box, and what the plugin did wrong in it. slot: the slot's name.
- * task_leave gives rc as the framework may act on it, with err filled when it is negative; the place for task_fail is
- * then in task->where. */
+/* Around each call of plugin code: the black box, and what the plugin did wrong in it. slot: the
+ * slot's name. task_leave gives rc as the framework may act on it, with err filled when it is
+ * negative; the place for task_fail is then in task->where. */
 void task_enter(struct task *task, const char *slot, bool nudgeable);
 int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err);
 void task_left(struct task *task); /* in place of task_leave, where there is nothing to judge */
 
-/* Wait for any of fds (the stop and command descriptors are added), at most until deadline_ms (monotonic, INT64_MAX =
- * for ever). count up to 4. Changes of target, stop, answers and signals end it too. */
+/* Wait for any of fds (the stop and command descriptors are added), at most until deadline_ms
+ * (monotonic, INT64_MAX = for ever). count up to 4. Changes of target, stop, answers and signals
+ * end it too. */
 void task_wait(struct task *task, struct pollfd *fds, size_t count, int64_t deadline_ms);
 void task_drain_fd(int eventfd); /* make an eventfd unreadable */
 
 /* The next answer, or NULL; the caller frees it with task_answer_free. */
 struct task_answer *task_answer_next(struct task *task);
-/* The answer to one question; other answers are kept for task_answer_next. NULL: the task is stopping. */
+/* The answer to one question; other answers are kept for task_answer_next. NULL: the task is
+ * stopping. */
 struct task_answer *task_answer_wait(struct task *task, int64_t id);
 void task_answer_free(struct task_answer *answer);
 
-/* What control may call while the loop runs: the waker ends waits, the server keeps a lent consumer alive. NULL to take
- * them away: none of them runs any more when this returns. */
+/* What control may call while the loop runs: the waker ends waits, the server keeps a lent consumer
+ * alive. NULL to take them away: none of them runs any more when this returns. */
 void task_set_waker(struct task *task, void (*waker)(void *arg), void *arg);
 void task_set_server(struct task *task, void (*server)(void *arg), void *arg);
 
 void task_wake_locked(struct task *task); /* end its wait; with task->lock held */
 
-/* --- task_lease.c: the host's lease; all on the task's thread ------------------------------------------------------- */
+/* --- task_lease.c: the host's lease; all on the task's thread --------------------------------- */
 
 bool task_lease_held(struct task *task);
 int64_t task_lease_hard_boot_ms(struct task *task); /* when it is lost */
@@ -126,22 +130,22 @@ int64_t task_lease_hard_boot_ms(struct task *task); /* when it is lost */
 void task_lease_rest(struct task *task);
 /* false: the lease is lost, and the task, if it was resting, still is. */
 bool task_lease_act(struct task *task);
-/* Rest for ms. through: also for as long as the lease is lost after that; else its loss ends it. false: the task ends, or the lease is
- * lost. */
+/* Rest for ms. through: also for as long as the lease is lost after that; else its loss ends it.
+ * false: the task ends, or the lease is lost. */
 bool task_lease_sleep(struct task *task, int64_t ms, bool through);
 void task_lease_end(struct task *task); /* the plugin's stop is called, lease or not */
 
-/* --- task_topics.c --------------------------------------------------------------------------------------------------- */
+/* --- task_topics.c ---------------------------------------------------------------------------- */
 
 void task_topics_init(struct task *task);
 void task_topics_deinit(struct task *task);
 /* A record was delivered to this topic, or came from it; for each record. The task's thread. */
 void task_topics_use(struct task *task, const char *topic);
 
-void task_client_warning(void *task, const char *key,
-                         const char *text); /* client_conf_warn: logs it */
+/* client_conf_warn: logs it. */
+void task_client_warning(void *task, const char *key, const char *text);
 
-/* --- the two loops ------------------------------------------------------------------------------------------------- */
+/* --- the two loops ---------------------------------------------------------------------------- */
 
 void source_task_run(struct task *task);
 void sink_task_run(struct task *task);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topics that a task's records really go to (once delivered) or come from (once converted), told to control once each. Most
- * records go where the one before went, so that is looked at first. When the worker's list was emptied they are told anew.
+/* The topics that a task's records really go to (once delivered) or come from (once converted),
+ * told to control once each. Most records go where the one before went, so that is looked at first.
+ * When the worker's list was emptied they are told anew.
  * Thread: the task's, but for task_topics_forget. Spec: WorkerTask.recordActiveTopic. */
 #include "host/task/task_priv.h"
 

@@ -2,7 +2,8 @@
 /* The transforms between source and converters, and between converters and sink. Called by
  * pipeline.c for each record, on the task's thread.
  *
- *   record ─► [predicate? ─► transform] ─► [predicate? ─► transform] ─► …      each may change it, drop it, or fail
+ *   record ─► [predicate? ─► transform] ─► [predicate? ─► transform] ─► …
+ *                 each may change it, drop it, or fail
  *
  * A transform changes the record in place, and shares what it leaves alone; before it runs, the
  * record's plain members are kept, and put back when it fails. Each alias has instances of its own,

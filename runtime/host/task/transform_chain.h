@@ -18,8 +18,8 @@ struct transform_chain *transform_chain_new(const struct stage_owner *owner,
                                             struct mr_error *err);
 void transform_chain_free(struct transform_chain **chain);
 size_t transform_chain_length(const struct transform_chain *chain);
-int transform_chain_check(const struct transform_chain *chain,
-                          struct mr_error *err); /* as plugin_stage_check */
+/* As plugin_stage_check. */
+int transform_chain_check(const struct transform_chain *chain, struct mr_error *err);
 
 /* Apply those from *at on. MR_OK, MR_DROP, or a negative code: then *at says which one failed, and
  * the record is what it was before that one. Call again with the same *at for another try. */

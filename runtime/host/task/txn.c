@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One transaction after another, on the task's thread.
  *
- *   NONE ─first record─► OPEN ─boundary─► deliveries awaited ─► offsets sent ─► their deliveries ─► EndTxn ─► NONE
- *                          └─ failed, stopped in time of need ─► aborted: NONE
+ *   NONE ─first record─► OPEN ─boundary─► deliveries awaited ─► offsets sent ─► their deliveries
+ *     ▲                    └─ failed, stopped in time of need ─► aborted ─┐             │
+ *     └───────────────────────────────────────────────────────────────────┴── EndTxn ◄──┘
  *
- * Offsets are records of the same producer, so they stand or fall with what they are the offsets of. Which ones: those of the ack
- * window's settled prefix, which at a boundary is everything; records that were dropped are among them.
+ * Offsets are records of the same producer, so they stand or fall with what they are the offsets
+ * of. Which ones: those of the ack window's settled prefix, which at a boundary is everything;
+ * records that were dropped are among them.
  *
- * Invariants: nothing of the next transaction is sent before the end of this one is known; a producer whose transaction may have
- * been ended twice is never used again (kafka/producer_txn.c). The commit call is sliced, since delivery reports are walked by
- * this very thread. */
+ * Invariants: nothing of the next transaction is sent before the end of this one is known; a
+ * producer whose transaction may have been ended twice is never used again (kafka/producer_txn.c).
+ * The commit call is sliced, since delivery reports are walked by this very thread. */
 #include "host/task/txn.h"
 
 #include "base/clock.h"
@@ -36,7 +38,7 @@ bool txn_wanted(const struct props *worker)
            strcasecmp(support, "enabled") == 0;
 }
 
-/* --- settings -------------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 static int replace(struct props *java, const char *key, const char *value)
 {
@@ -76,7 +78,8 @@ static bool differ(const char *own, const char *worker)
     return own != NULL && (worker == NULL || strcmp(own, worker) != 0);
 }
 
-/* What would be lost in silence: positions are read from the worker's topic, so they must be written there. */
+/* What would be lost in silence: positions are read from the worker's topic, so they must be
+ * written there. */
 static int check_settings(const struct txn *t, struct mr_error *err)
 {
     const struct props *worker = t->task->worker;
@@ -134,7 +137,7 @@ void txn_close(struct txn *t)
     *t = (struct txn){0};
 }
 
-/* --- waiting --------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static int out_of_time(const struct txn *t, struct mr_error *err)
 {
@@ -180,7 +183,7 @@ int txn_init(struct txn *t, struct mr_error *err)
     return rc;
 }
 
-/* --- records --------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 int txn_begin(struct txn *t, const char *topic, struct mr_error *err)
 {
@@ -208,7 +211,7 @@ int64_t txn_due_ms(const struct txn *t)
     return t->boundary == TXN_INTERVAL && t->open ? t->due_ms : INT64_MAX;
 }
 
-/* --- offsets --------------------------------------------------------------------------------------------------------- */
+/* --- offsets ---------------------------------------------------------------------------------- */
 
 struct span {
     size_t at;
@@ -307,7 +310,7 @@ static int send_offsets(struct txn *t, struct mr_error *err)
     return rc;
 }
 
-/* --- ends ------------------------------------------------------------------------------------------------------------ */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static int drain_records(struct txn *t, struct mr_error *err)
 {

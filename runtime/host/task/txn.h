@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transactions of a source task under exactly.once.source.support=enabled: records and their offsets become visible together,
- * or not at all. Owner: the task's thread.
+/* The transactions of a source task under exactly.once.source.support=enabled: records and their
+ * offsets become visible together, or not at all. Owner: the task's thread.
  * Spec: KIP-618, ExactlyOnceWorkerSourceTask. */
 #ifndef HOST_TXN_H
 #define HOST_TXN_H
@@ -32,16 +32,17 @@ struct txn {
 /* Does a source task of this worker run in transactions? */
 bool txn_wanted(const struct props *worker);
 
-/* What they change of the producer's settings; a setting of the user's that can't hold is told in the log. */
+/* What they change of the producer's settings; a setting of the user's that can't hold is told in
+ * the log. */
 int txn_settings(const struct task *task, struct props *java, struct mr_error *err);
 
-/* sender: connected, not open yet. What was opened twice is closed in between. MR_ERR_CONFIG: settings that would break the
- * promise. */
+/* sender: connected, not open yet. What was opened twice is closed in between. MR_ERR_CONFIG:
+ * settings that would break the promise. */
 int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_error *err);
 void txn_close(struct txn *t); /* also of one that was not opened */
 
-/* Take the transactional id over: whoever had it can't go on, its open transaction is aborted. Waits as long as it takes.
- * MR_ERR_CLOSED: the task is stopping or the lease is lost. */
+/* Take the transactional id over: whoever had it can't go on, its open transaction is aborted.
+ * Waits as long as it takes. MR_ERR_CLOSED: the task is stopping or the lease is lost. */
 int txn_init(struct txn *t, struct mr_error *err);
 
 /* Before a record is sent to topic. */
@@ -52,11 +53,12 @@ bool txn_due(const struct txn *t, int64_t now_ms);
 /* When it becomes due without another batch; INT64_MAX never. */
 int64_t txn_due_ms(const struct txn *t);
 
-/* Wait for all deliveries, add the offsets, commit. 0; MR_ERR_CLOSED: whether it was committed is not known, or another has the id
- * now: the start sequence tells; MR_ERR_TIMEOUT: the task is stopping and time is over; other codes: the task has failed, or is
- * to. */
+/* Wait for all deliveries, add the offsets, commit. 0; MR_ERR_CLOSED: whether it was committed is
+ * not known, or another has the id now: the start sequence tells; MR_ERR_TIMEOUT: the task is
+ * stopping and time is over; other codes: the task has failed, or is to. */
 int txn_commit(struct txn *t, struct mr_error *err);
-/* Make what is open vanish at once; else the broker does after transaction.timeout.ms, or a successor that takes the id. */
+/* Make what is open vanish at once; else the broker does after transaction.timeout.ms, or a
+ * successor that takes the id. */
 void txn_abort(struct txn *t);
 
 #endif

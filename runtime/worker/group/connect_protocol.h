@@ -10,8 +10,8 @@
 #include "worker/group/work_list.h"
 
 #define CONNECT_PROTOCOL_TYPE "connect"
-#define CONNECT_PROTOCOL_MAX_BYTES \
-    (4u << 20) /* of one metadata or assignment, in both directions */
+/* Of one metadata or assignment, in both directions. */
+#define CONNECT_PROTOCOL_MAX_BYTES (4u << 20)
 
 /* The sub-protocols. The number is the version in the bytes. */
 enum connect_kind {

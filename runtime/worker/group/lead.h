@@ -18,8 +18,8 @@ struct lead_snapshot {
     size_t leaver_count;
 };
 
-struct lead_snapshot *
-lead_snapshot_new(int64_t offset); /* NULL out of memory, like the adds' MR_ERR_NOMEM */
+/* NULL out of memory, like the adds' MR_ERR_NOMEM. */
+struct lead_snapshot *lead_snapshot_new(int64_t offset);
 void lead_snapshot_free(struct lead_snapshot **snapshot);
 int lead_snapshot_add(struct lead_snapshot *snapshot, const char *conn, int32_t tasks);
 int lead_snapshot_add_leaver(struct lead_snapshot *snapshot, const char *member);

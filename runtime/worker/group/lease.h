@@ -34,9 +34,8 @@ void lease_renew(struct lease *lease, int64_t sent_ms);
 /* A heartbeat was answered with REBALANCE_IN_PROGRESS. joining: our JoinGroup had been sent before
  * this answer came. */
 void lease_rebalancing(struct lease *lease, int64_t sent_ms, bool joining);
-void lease_joined(
-    struct lease
-        *lease); /* JoinGroup was answered with success: the round did not end without us */
+/* JoinGroup was answered with success: the round did not end without us. */
+void lease_joined(struct lease *lease);
 /* This request was sent when the lease was over: an answer to it proves nothing, since a
  * coordinator that is loading the group answers a heartbeat with success without looking. Only a
  * new round does. */

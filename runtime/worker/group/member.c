@@ -6,9 +6,9 @@
  *   OUT ──member_start──► WAITING ◄──────────────────────────────────────────────────────────────┐
  *                           │ member_try_join: no back-off runs, the last round is settled        │
  *                           ▼                                                                     │
- *                        [EMPTYING] the last round was eager: stop all first                      │ member_retry: an error that
- *                           ▼                                                                     │ may pass; 22, 25, 27, 79
- *                        JOINING ──on_join──► [EMPTYING] this round is eager, the last was not    │ at once, the first time
+ *                        [EMPTYING] the last round was eager: stop all first                      │
+ *                           ▼                                                                     │
+ *                        JOINING ──on_join──► [EMPTYING] this round is eager, the last was not    │
  *                           │                     │                                               │
  *                           ├─leads─► LEADING ◄───┤ go_on_to_sync                                 │
  *                           │            │ member_led, or herder_is_late                          │
@@ -17,8 +17,9 @@
  *
  *   any ──member_leave──► LEAVING ──gone──► OUT        any ──member_fail──► FAILED
  *
- * member_want_round is called for: the herder's wish, 27 or 22 or 25 of a heartbeat, the end of a
- * scheduled delay. */
+ * member_retry makes the moves back to WAITING: after an error that may pass; 22, 25, 27 and 79 at
+ * once, the first time. member_want_round is called for: the herder's wish, 27 or 22 or 25 of a
+ * heartbeat, the end of a scheduled delay. */
 #define LOGGER "worker.group"
 
 #include "base/clock.h"

@@ -7,7 +7,8 @@
  * topic was read, what was acted upon, that a round is wanted), the answers to `lead` and
  * `stop_all`, member_leave. It hears events, in order.
  *
- *   member_start ─► identity, rebalancing, assigned ─► member_report(settled) ─► … rebalancing, [lead, led], assigned …
+ *   member_start ─► identity, rebalancing, assigned ─► member_report(settled)
+ *                ─► … rebalancing, [lead, led], assigned …
  *
  * Spec: reference group-protocol 4, 5, 8, 11, 12; KIP-394, KIP-415. */
 #ifndef WORKER_GROUP_MEMBER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes that a client or another worker asks of a cluster: whose they are, and what is written for
- * them.
+/* Changes that a client or another worker asks of a cluster: whose they are, and what is written
+ * for them.
  *
  *   herder ─► who: here, there, or not now
  *          ─► put, remove, target, … ─► cluster_store ─► Kafka ─► done, once the topic has it
@@ -33,7 +33,8 @@ static int on_who(const struct conn_source *source, enum source_deed deed, const
     bool over = distributed_lease_over(d);
 
     *url = d->leads || deed == SOURCE_ANYBODY ? NULL : d->leader_url;
-    /* After a freeze somebody else may lead, and be asked instead of us; and what we know may be long past. */
+    /* After a freeze somebody else may lead, and be asked instead of us; and what we know may be
+     * long past. */
     if (over && (d->leads || deed == SOURCE_ANYBODY))
         return stale(err);
     if (deed == SOURCE_ANYBODY || deed == SOURCE_LEADS)
@@ -138,7 +139,8 @@ static void on_stop_emptied(void *arg, const struct mr_error *err)
                                  writing);
 }
 
-/* A stop takes the tasks away first: an empty set, then the target state, then all of it is read. */
+/* A stop takes the tasks away first: an empty set, then the target state, then all of it is
+ * read. */
 static void on_target(struct conn_source *source, const char *name, enum target_state target,
                       connectors_done done, void *arg)
 {
@@ -152,7 +154,8 @@ static void on_target(struct conn_source *source, const char *name, enum target_
         cluster_store_put_target(distributed_of(source)->store, name, target, on_written, writing);
 }
 
-/* What is to be restarted is given to this worker, but between two sets of its tasks nothing of it runs. */
+/* What is to be restarted is given to this worker, but between two sets of its tasks nothing of it
+ * runs. */
 static bool is_between(const struct distributed *d, const char *name, connectors_done done,
                        void *arg)
 {

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before a source task of a new set begins under exactly-once, every producer of the last recorded set is fenced, and the new
- * count is recorded: whoever still runs with an older set can't commit any more.
+/* Before a source task of a new set begins under exactly-once, every producer of the last recorded
+ * set is fenced, and the new count is recorded: whoever still runs with an older set can't commit
+ * any more.
  *
- *   host's task ─► wait ── we lead ──► topic read ──► round under way or due ──► topic read ─► count written ─► answered
- *                   │                     └── nothing is pending ──────────────────────────────────────────► answered
+ *   host's task ─► wait ── we lead ──► topic read ──► a round, under way or due ──► topic read
+ *                   │                     │                                             │
+ *                   │                     └── nothing is pending ─► answered ◄─ count written
  *                   └── somebody else leads: PUT <leader>/connectors/C/fence, signed
  *
- * One round a connector serves all that wait for it. A new set of task configurations ends it: what it counted is old.
- * Invariant: a wait is answered once. Those of our own hosts are patient: what may pass (no leader, a round that was overtaken)
- * is tried again until it is settled; those of other workers, which try again themselves, are not. Loop thread.
+ * One round a connector serves all that wait for it. A new set of task configurations ends it: what
+ * it counted is old.
+ * Invariant: a wait is answered once. Those of our own hosts are patient: what may pass (no leader,
+ * a round that was overtaken) is tried again until it is settled; those of other workers, which try
+ * again themselves, are not. Loop thread.
  * Spec: KIP-618, DistributedHerder.fenceZombieSourceTasks; reference exactly-once 3. */
 #define LOGGER "worker.herder.fence"
 #include "worker/herder/distributed_private.h"
@@ -43,7 +47,7 @@ struct fence_wait {
 
 static void ask(void *arg);
 
-/* --- answers --------------------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void answer(struct fence_wait *wait, const struct mr_error *err)
 {
@@ -92,7 +96,7 @@ static void fail(struct fence_wait *wait, int code, const char *text)
     settle(wait, &err);
 }
 
-/* --- a round --------------------------------------------------------------------------------------------------------- */
+/* --- a round ---------------------------------------------------------------------------------- */
 
 /* To all that wait for this connector's round. */
 static void end_round(struct dist_conn *conn, const struct mr_error *err)
@@ -230,7 +234,7 @@ void cluster_fence_cancel(struct dist_conn *conn)
                    "generated");
 }
 
-/* --- the leader's part ----------------------------------------------------------------------------------------------- */
+/* --- the leader's part ------------------------------------------------------------------------ */
 
 static void judge(struct fence_wait *wait)
 {
@@ -268,7 +272,7 @@ static void on_read(void *arg, const struct mr_error *err)
         judge(wait);
 }
 
-/* --- to the leader --------------------------------------------------------------------------------------------------- */
+/* --- to the leader ---------------------------------------------------------------------------- */
 
 static void on_answered(void *arg, const struct peer_answer *answered)
 {
@@ -312,7 +316,7 @@ static void send(struct fence_wait *wait)
     free(name);
 }
 
-/* --- the door -------------------------------------------------------------------------------------------------------- */
+/* --- the door --------------------------------------------------------------------------------- */
 
 static void ask(void *arg)
 {

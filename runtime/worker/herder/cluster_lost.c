@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Under exactly-once a task that fell silent may have left a transaction open. Readers of committed offsets wait for its end, and
- * so does every source task that starts anywhere, for as long as transaction.timeout.ms. Its successor would take its id over, but
- * comes only after scheduled.rebalance.max.delay.ms. So a leader does it as soon as a round shows the loss.
+/* Under exactly-once a task that fell silent may have left a transaction open. Readers of committed
+ * offsets wait for its end, and so does every source task that starts anywhere, for as long as
+ * transaction.timeout.ms. Its successor would take its id over, but comes only after
+ * scheduled.rebalance.max.delay.ms. So a leader does it as soon as a round shows the loss.
  *
- *   led ── a source's task, configured, that nobody has or still stops ──► fence_round of these ids ──► told in the log
+ *   led ── source tasks, configured, that nobody has or still stops ──► fence_round ─► the log
  *           └── none, or we lead no more: what is under way is called off
  *
- * Once a loss: what fails is not tried again, transaction.timeout.ms ends it. Called by cluster_round.c; loop thread. */
+ * Once a loss: what fails is not tried again, transaction.timeout.ms ends it. Called by
+ * cluster_round.c; loop thread. */
 #include "worker/herder/distributed_private.h"
 #include "worker/herder/fence_round.h"
 

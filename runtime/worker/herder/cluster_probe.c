@@ -6,7 +6,7 @@
  * its own client only. Started by the herder; ends within SLICE_MS when it is stopped.
  *
  *   learn ─► deliver (on the loop) ─► look ─┬─ answers ──► wait LOOK_MS ─► look
- *                                           └─ silent for LOST_MS: WARN, once ─► look ─► answers: INFO */
+ *                                           └─ silent for LOST_MS: WARN ─► look ─► answers: INFO */
 #define LOGGER "worker.kafka"
 #include "worker/herder/cluster_probe.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's part in the rounds of its group. The member (group/member.h) joins and syncs by itself; here is what a finished round
- * means for the work, and what the leader owes to a round.
+/* A worker's part in the rounds of its group. The member (group/member.h) joins and syncs by
+ * itself; here is what a finished round means for the work, and what the leader owes to a round.
  *
- *   assigned ─► what was revoked is no longer wanted here, and ends; then the lease, by which hosts may go on ─┐
- *          └──► the config topic is read up to the round's offset ─────────────────────────────────────────────┴─► go_on
+ *   assigned ─► what was revoked ends; then the lease, by which hosts may go on ─┐
+ *          └──► the config topic is read up to the round's offset ───────────────┴─► go_on
  *   go_on ─► settle: the rest of the assignment is wanted, sets of tasks that were held may start
  *
- * Promises: nothing of a round starts before everything it took away has stopped here, and the round is not reported as acted
- * upon before that; tasks of a new set start only after a round whose offset covers it. Events of the
- * member, of the store and of connectors.c; loop thread. */
+ * Promises: nothing of a round starts before everything it took away has stopped here, and the
+ * round is not reported as acted upon before that; tasks of a new set start only after a round
+ * whose offset covers it. Events of the member, of the store and of connectors.c; loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
 
@@ -33,8 +33,8 @@ static void merge_list(struct work_list *to, const struct work_list *from)
     mr_assert(work_list_merge(to, from) == 0);
 }
 
-/* What has nothing to stop says so from inside, while those behind it in the list have not heard yet: cluster_round_go_on waits
- * until all have. */
+/* What has nothing to stop says so from inside, while those behind it in the list have not heard
+ * yet: cluster_round_go_on waits until all have. */
 static void reshare_all(struct distributed *d, const struct work_list *list)
 {
     d->resharing = true;
@@ -43,7 +43,7 @@ static void reshare_all(struct distributed *d, const struct work_list *list)
     d->resharing = false;
 }
 
-/* --- acting on a round ----------------------------------------------------------------------------------------------- */
+/* --- acting on a round ------------------------------------------------------------------------ */
 
 static void free_owners(struct distributed *d)
 {
@@ -70,9 +70,9 @@ static bool still_ending(const struct distributed *d)
     return false;
 }
 
-/* Every member acts on this round after it read the sets up to this offset, and whoever had read them stopped tasks of older
- * ones before it joined (distributed_stopping). One that had not read them stops them now: for that moment it runs beside the
- * new set, as in Java. */
+/* Every member acts on this round after it read the sets up to this offset, and whoever had read
+ * them stopped tasks of older ones before it joined (distributed_stopping). One that had not read
+ * them stops them now: for that moment it runs beside the new set, as in Java. */
 static void release_held(struct distributed *d)
 {
     void *value;
@@ -87,7 +87,7 @@ static void release_held(struct distributed *d)
     }
 }
 
-/* --- the next round -------------------------------------------------------------------------------------------------- */
+/* --- the next round --------------------------------------------------------------------------- */
 
 static void ask_for_round(struct distributed *d)
 {
@@ -168,7 +168,7 @@ static void report_settled(struct distributed *d)
     member_report(d->member, &word);
 }
 
-/* --- settling -------------------------------------------------------------------------------------------------------- */
+/* --- settling --------------------------------------------------------------------------------- */
 
 static void after_round(struct distributed *d)
 {
@@ -275,8 +275,9 @@ static void remove_list(struct work_list *from, const struct work_list *list)
             work_list_remove(from, list->entries[i].conn, list->entries[i].tasks[t]);
 }
 
-/* What is not ours any more ends at once; what is new waits for `settle`. The leader counts on what we joined with: a round that
- * took something of it away may have been lost since, and then that is ours again. */
+/* What is not ours any more ends at once; what is new waits for `settle`. The leader counts on what
+ * we joined with: a round that took something of it away may have been lost since, and then that is
+ * ours again. */
 static void take_away(struct distributed *d, const struct member_round *round)
 {
     const struct work_list *revoked = &round->assignment->revoked;
@@ -382,7 +383,7 @@ static void on_lost(void *arg, const char *why)
     text_replace(&d->member_id, "");
 }
 
-/* --- leading --------------------------------------------------------------------------------------------------------- */
+/* --- leading ---------------------------------------------------------------------------------- */
 
 static void give_snapshot(struct distributed *d, int64_t ask)
 {
@@ -426,7 +427,8 @@ static void on_words_to_lead(void *arg, const struct mr_error *err)
     one_read_less(arg);
 }
 
-/* Words matter to a leader that remembers: who leads anew gives what nobody holds to others in any case. */
+/* Words matter to a leader that remembers: who leads anew gives what nobody holds to others in any
+ * case. */
 static void on_lead(void *arg, int64_t ask, int64_t min_offset)
 {
     struct distributed *d = arg;
@@ -494,7 +496,7 @@ const char *cluster_round_owner(const struct distributed *d, const char *conn, i
     return url != NULL ? url : "";
 }
 
-/* --- the rest -------------------------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void on_identity(void *arg, const char *member_id)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this worker writes to the status topic: states of what is here, as they change, and as the leader the tombstones of what is
- * no more. Nothing here waits; the store writes when there is time, the newest of each. Called by distributed.c,
- * cluster_topics.c and cluster_round.c; loop thread. */
+/* What this worker writes to the status topic: states of what is here, as they change, and as the
+ * leader the tombstones of what is no more. Nothing here waits; the store writes when there is
+ * time, the newest of each. Called by distributed.c, cluster_topics.c and cluster_round.c; loop
+ * thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
 
@@ -79,7 +80,8 @@ static void tell_missing(struct distributed *d, const struct dist_conn *conn,
             put(d, conn->name, conn->missing.entries[i].tasks[t], STATE_FAILED, trace, NULL);
 }
 
-/* Told anew of whatever has come here since: meanwhile another worker, that has the class, may have run it. */
+/* Told anew of whatever has come here since: meanwhile another worker, that has the class, may have
+ * run it. */
 void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name)
 {
     struct work_list here = {0};
@@ -94,7 +96,7 @@ void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const
         tell_missing(d, conn, class_name);
 }
 
-/* --- the leader's ------------------------------------------------------------------------------------------------------ */
+/* --- the leader's ----------------------------------------------------------------------------- */
 
 static void remove_tasks(struct distributed *d, const char *conn, int from)
 {
@@ -104,8 +106,8 @@ static void remove_tasks(struct distributed *d, const char *conn, int from)
         cluster_store_remove_status(d->store, conn, t);
 }
 
-/* The connector's own state goes once its tasks' states have gone: whoever sees it gone may use the name again, and sees no task
- * of before. */
+/* The connector's own state goes once its tasks' states have gone: whoever sees it gone may use the
+ * name again, and sees no task of before. */
 static void remove_state(struct distributed *d, const char *conn)
 {
     const struct status_state *states = cluster_store_status(d->store);
@@ -146,7 +148,7 @@ void cluster_status_tidy(struct distributed *d)
     }
 }
 
-/* --- two clusters, one topic ------------------------------------------------------------------------------------------- */
+/* --- two clusters, one topic ------------------------------------------------------------------ */
 
 static bool is_member(const struct distributed *d, const char *worker_id)
 {
@@ -159,7 +161,8 @@ static bool is_member(const struct distributed *d, const char *worker_id)
     return map_get(d->members, url) != NULL;
 }
 
-/* Only the leader knows all members, and only between rounds. Whoever left has said UNASSIGNED, so RUNNING is said by those that run. */
+/* Only the leader knows all members, and only between rounds. Whoever left has said UNASSIGNED, so
+ * RUNNING is said by those that run. */
 static void look_for_strangers(struct distributed *d, const char *conn, int task)
 {
     const struct status_state *all = cluster_store_status(d->store);

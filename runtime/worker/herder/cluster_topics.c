@@ -5,8 +5,8 @@
  *                ├─► on_status, on_topic, on_word ─► cluster_status, supervisor, cluster_words
  *                └─► on_ready: all was read once; the member joins the group
  *
- * What is to run here no record says alone: it is looked at anew (conn_source.h's share), so records
- * may come in any number. Events of the store; loop thread. */
+ * What is to run here no record says alone: it is looked at anew (conn_source.h's share), so
+ * records may come in any number. Events of the store; loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
 
@@ -113,8 +113,9 @@ static void on_status(void *arg, const char *conn, int task)
     cluster_status_read(arg, conn, task);
 }
 
-/* What runs goes on, from memory, and so does the group, as long as all stand where we do: after a topic was deleted that is worth
- * more than an end that would begin with no connectors at all. cluster_round.c sees when others have gone on. */
+/* What runs goes on, from memory, and so does the group, as long as all stand where we do: after a
+ * topic was deleted that is worth more than an end that would begin with no connectors at all.
+ * cluster_round.c sees when others have gone on. */
 static void on_lost(void *arg, const char *topic, const struct mr_error *err)
 {
     struct distributed *d = arg;

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this worker tells other workers of Millrace beside Connect's protocol, and what it does when it hears such a word
- * (store/word_records.h). Nothing here is needed for the group to work: without the topic, or beside Java's workers, it does as
- * these do.
+/* What this worker tells other workers of Millrace beside Connect's protocol, and what it does when
+ * it hears such a word (store/word_records.h). Nothing here is needed for the group to work:
+ * without the topic, or beside Java's workers, it does as these do.
  *
- *   leaving  said when the work here has stopped, before LeaveGroup: so a leader knows it from a crash, and its work moves at once.
- *            Heard: join again, no heartbeat has to tell. A leader takes it back once a round was made without that member; who
- *            starts anew takes back what its predecessor said, and what is older than a day
- *   round    said when what a round took away has stopped: the others need not wait for a heartbeat either
- *   consumer said when a sink task has joined its consumer group, by what name: if its machine is lost, whoever runs it next makes
- *            that member leave. The leader takes it back when the connector is deleted
- *   twins    said by a leader that sees two members advertise one URL: each of them says so in its log
+ *   leaving  said when the work here has stopped, before LeaveGroup: so a leader knows it from a
+ *            crash, and its work moves at once. Heard: join again, no heartbeat has to tell. A
+ *            leader takes it back once a round was made without that member; who starts anew takes
+ *            back what its predecessor said, and what is older than a day
+ *   round    said when what a round took away has stopped: the others need not wait for a heartbeat
+ *            either
+ *   consumer said when a sink task has joined its consumer group, by what name: if its machine is
+ *            lost, whoever runs it next makes that member leave. The leader takes it back when the
+ *            connector is deleted
+ *   twins    said by a leader that sees two members advertise one URL: each of them says so in its
+ *            log
  *
  * Called by cluster_topics.c and cluster_round.c, at the end by distributed.c; loop thread. */
 #define LOGGER "worker.herder"
@@ -36,7 +40,7 @@ static bool is_me(const struct distributed *d, const char *member)
     return strcmp(member, d->member_id) == 0;
 }
 
-/* --- goodbye --------------------------------------------------------------------------------------------------------- */
+/* --- goodbye ---------------------------------------------------------------------------------- */
 
 static void leave(struct distributed *d)
 {
@@ -81,7 +85,7 @@ void cluster_words_goodbye(struct distributed *d)
     cluster_store_say(d->store, &word, GOODBYE_MS, on_said, d);
 }
 
-/* --- hearing --------------------------------------------------------------------------------------------------------- */
+/* --- hearing ---------------------------------------------------------------------------------- */
 
 static void heard_leaving(struct distributed *d, const struct word *word)
 {
@@ -98,7 +102,8 @@ static void heard_round(struct distributed *d, const struct word *word)
         distributed_report(d, "another worker wants a round");
 }
 
-/* A leader has told it already. Once for each: one that was set right and comes back has another id. */
+/* A leader has told it already. Once for each: one that was set right and comes back has another
+ * id. */
 static void tell_twin(struct distributed *d, const char *other)
 {
     if (strcmp(d->twin, other) == 0)
@@ -138,7 +143,7 @@ void cluster_words_heard(struct distributed *d, const struct word *word)
         acts[word->kind](d, word);
 }
 
-/* --- the leader's round ---------------------------------------------------------------------------------------------- */
+/* --- the leader's round ----------------------------------------------------------------------- */
 
 /* Who may still work is no leaver: that is waited out. */
 void cluster_words_leavers(struct distributed *d, struct lead_snapshot *snapshot)
@@ -182,7 +187,7 @@ void cluster_words_led(struct distributed *d, const struct lead *lead)
     d->twins_told = twins;
 }
 
-/* --- after a round --------------------------------------------------------------------------------------------------- */
+/* --- after a round ---------------------------------------------------------------------------- */
 
 static void take_back(struct distributed *d, const char *member)
 {

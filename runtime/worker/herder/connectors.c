@@ -2,11 +2,12 @@
 /* Between requests and the lifecycles of connectors: a queue of changes for each. The front change
  * is begun when the one before it needs nothing more:
  *
- *   the connector is   free                 ending (bounded)   starting (as long as the plugin likes)
- *   apply, remove,     begins               waits              begins: the start under way is overtaken, its asker is told
- *   stop, restart                                              that it was done, which it was
- *   pause, resume      begins               waits              begins, beside the start
- *   restart a task     begins               waits              waits, or is refused where one of the first row is behind it
+ *   the connector is  free     ending (bounded)  starting (as long as the plugin likes)
+ *   apply, remove,    begins   waits             begins: the start under way is overtaken, its
+ *   stop, restart                                asker is told that it was done, which it was
+ *   pause, resume     begins   waits             begins, beside the start
+ *   restart a task    begins   waits             waits, or is refused where one of the first row is
+ *                                                behind it
  *
  * A share (share.h) is looked at after what is queued, whenever nothing is ending: not a queue but
  * a mark, since only what is wanted at that time counts.

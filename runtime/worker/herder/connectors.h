@@ -39,8 +39,8 @@ struct connectors_options {
 };
 
 struct connectors *connectors_new(const struct connectors_options *options);
-void connectors_free(
-    struct connectors **connectors); /* changes that wait are answered MR_ERR_CLOSED */
+/* Changes that wait are answered MR_ERR_CLOSED. */
+void connectors_free(struct connectors **connectors);
 
 /* Would a change of this connector be taken now? 0, or MR_ERR_CLOSED or MR_ERR_FULL with a text for
  * the client. */

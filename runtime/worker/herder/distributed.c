@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source of a cluster's worker. What is known of connectors is what the config topic says, what is
- * known of states is what the status topic says, wherever these run; what runs here is what the group
- * assigned to this worker.
+/* The source of a cluster's worker. What is known of connectors is what the config topic says, what
+ * is known of states is what the status topic says, wherever these run; what runs here is what the
+ * group assigned to this worker.
  *
  *   REST ─► herder ─► cluster_changes ─► cluster_store ─► Kafka
  *                                              │ records that were read, also our own
@@ -34,7 +34,7 @@ const struct config_state *distributed_config(const struct distributed *d)
     return cluster_store_config(d->store);
 }
 
-/* --- connectors ------------------------------------------------------------------------------------------------------- */
+/* --- connectors ------------------------------------------------------------------------------- */
 
 struct dist_conn *distributed_conn(const struct distributed *d, const char *name)
 {
@@ -162,7 +162,7 @@ void distributed_report(struct distributed *d, const char *rejoin)
                                         .stopping = distributed_stopping(d)});
 }
 
-/* --- what is to run here ---------------------------------------------------------------------------------------------- */
+/* --- what is to run here ---------------------------------------------------------------------- */
 
 /* What the group has assigned of this connector: the object, and numbers into *tasks, malloc'ed. */
 static size_t assigned_of(const struct distributed *d, const char *name, bool *object,
@@ -275,9 +275,10 @@ static void on_told(struct conn_source *source, const char *conn, int task, enum
     cluster_status_told(distributed_of(source), conn, task, state, trace);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
-/* The topic says what is used, on every worker: a host here tells of it once, and again after it was taken off the list. */
+/* The topic says what is used, on every worker: a host here tells of it once, and again after it
+ * was taken off the list. */
 static void on_topic_used(struct conn_source *source, const char *conn, int task, const char *topic)
 {
     struct distributed *d = distributed_of(source);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a cluster's source share: the connectors as the config topic and the group have them, and the round that is
- * under way. Owner: the worker's loop. */
+/* What the files of a cluster's source share: the connectors as the config topic and the group have
+ * them, and the round that is under way. Owner: the worker's loop. */
 #ifndef WORKER_DISTRIBUTED_PRIVATE_H
 #define WORKER_DISTRIBUTED_PRIVATE_H
 
@@ -12,8 +12,8 @@
 #include "worker/worker_https.h"
 #include "worker/store/cluster_store.h"
 
-/* A connector that the config topic has named since we began; also a deleted one, until a round is over and nothing of it is
- * under way any more. */
+/* A connector that the config topic has named since we began; also a deleted one, until a round is
+ * over and nothing of it is under way any more. */
 struct dist_conn {
     struct distributed *d;
     char *name;
@@ -41,7 +41,8 @@ struct dist_conn {
 
 struct fence_wait;
 
-/* Steps of acting on a round. STOPPING: what was revoked still ends, or the config topic is still read. */
+/* Steps of acting on a round. STOPPING: what was revoked still ends, or the config topic is still
+ * read. */
 enum dist_step { DIST_IDLE, DIST_STOPPING };
 
 struct distributed {
@@ -118,7 +119,8 @@ const struct config_state *distributed_config(const struct distributed *d);
 /* Its class; NULL: not installed here. */
 const struct catalog_plugin *distributed_plugin(const struct distributed *d,
                                                 const struct config_conn *config);
-/* A connector of which something still stops here that others may begin after the next round; NULL none. */
+/* A connector of which something still stops here that others may begin after the next round; NULL
+ * none. */
 const char *distributed_stopping(const struct distributed *d);
 /* Let go of deleted connectors of which nothing is under way any more. */
 void distributed_forget(struct distributed *d);
@@ -150,25 +152,26 @@ const char *cluster_round_owner(const struct distributed *d, const char *conn, i
 
 void cluster_words_heard(struct distributed *d, const struct word *word);
 void cluster_words_goodbye(struct distributed *d); /* then member_leave */
-/* The leader's: add them to the snapshot of a round; the members of that round are known; it is over. */
+/* The leader's: add them to the snapshot of a round; the members of that round are known; it is
+ * over. */
 void cluster_words_leavers(struct distributed *d, struct lead_snapshot *snapshot);
 void cluster_words_led(struct distributed *d, const struct lead *lead);
 void cluster_words_settled(struct distributed *d); /* also a follower's */
 void cluster_words_led_by(struct distributed *d, const char *leader, const char *url);
-void cluster_words_joined(struct distributed *d, const char *task,
-                          const char *member);        /* as conn_source.h's */
+/* As conn_source.h's. */
+void cluster_words_joined(struct distributed *d, const char *task, const char *member);
 void cluster_words_want_round(struct distributed *d); /* what was revoked has stopped */
 
 /* --- cluster_status.c ------------------------------------------------------------------------- */
 
 void cluster_status_told(struct distributed *d, const char *conn, int task, enum state state,
                          const char *trace);
-void cluster_status_missing(struct distributed *d, struct dist_conn *conn,
-                            const char *class_name); /* its class is not installed here */
-void cluster_status_tidy(struct distributed *d);     /* the leader's: of what is no more */
+/* Its class is not installed here. */
+void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name);
+void cluster_status_tidy(struct distributed *d); /* the leader's: of what is no more */
 void cluster_status_forget_topics(struct distributed *d, const char *conn);
-void cluster_status_read(struct distributed *d, const char *conn,
-                         int task); /* a state in the topic has changed */
+/* A state in the topic has changed. */
+void cluster_status_read(struct distributed *d, const char *conn, int task);
 
 /* --- task_writer.c ---------------------------------------------------------------------------- */
 
@@ -177,8 +180,8 @@ void task_writer_forget(struct dist_conn *conn); /* cancel what waits */
 
 /* --- cluster_fence.c -------------------------------------------------------------------------- */
 
-/* Fence the producers of a source connector's earlier sets of tasks, if any are left. patient: what may pass is tried again. done
- * runs once, not before this returns if the answer is not at hand. */
+/* Fence the producers of a source connector's earlier sets of tasks, if any are left. patient: what
+ * may pass is tried again. done runs once, not before this returns if the answer is not at hand. */
 void cluster_fence(struct distributed *d, const char *conn, bool patient, connectors_done done,
                    void *arg);
 void cluster_fence_cancel(struct dist_conn *conn); /* its tasks were configured anew */

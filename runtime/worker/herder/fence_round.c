@@ -4,8 +4,8 @@
  *   loop ── new ──► thread: settings, files they name, one InitProducerId an id ──► loop: done
  *     └── free: called off; the thread ends by itself, and frees what is left
  *
- * The thread belongs to nobody: it may hang in a broker's answer for as long as its calls may last, while the worker ends. It
- * touches the loop only under the lock, and not once it is called off. */
+ * The thread belongs to nobody: it may hang in a broker's answer for as long as its calls may last,
+ * while the worker ends. It touches the loop only under the lock, and not once it is called off. */
 #include "worker/herder/fence_round.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One round of fencing: the transactional ids <group>-<connector>-<task> are taken over, so that whoever had one can't commit any
- * more, and open transactions are aborted. With the connector's own admin settings. Owner: the loop; the work is done on a
- * thread made for it.
+/* One round of fencing: the transactional ids <group>-<connector>-<task> are taken over, so that
+ * whoever had one can't commit any more, and open transactions are aborted. With the connector's
+ * own admin settings. Owner: the loop; the work is done on a thread made for it.
  * Spec: KIP-618, Admin.fenceProducers; reference exactly-once 3 and 16. */
 #ifndef WORKER_FENCE_ROUND_H
 #define WORKER_FENCE_ROUND_H
@@ -24,7 +24,8 @@ struct fence_order {
 /* err NULL: all are fenced. MR_ERR_CONFIG, MR_ERR_FATAL (no right …), MR_ERR_TIMEOUT after 90 s. */
 typedef void (*fence_round_done)(void *arg, const struct mr_error *err);
 
-/* done runs once, on the loop, never inside this call; it may free the round. NULL with err: no thread. */
+/* done runs once, on the loop, never inside this call; it may free the round. NULL with err: no
+ * thread. */
 struct fence_round *fence_round_new(struct loop *loop, const struct fence_order *order,
                                     fence_round_done done, void *arg, struct mr_error *err);
 /* Before `done`: it does not run any more; what is under way may still be done. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The herder: REST's and the command line's door to everything that runs. It judges changes and hands
- * them to the source of configurations (herder_changes.c; conn_source.h: standalone.c or
+/* The herder: REST's and the command line's door to everything that runs. It judges changes and
+ * hands them to the source of configurations (herder_changes.c; conn_source.h: standalone.c or
  * distributed.c), answers reads from memory (herder_reads.c), and hears what hosts tell. Here it is
  * put together, begun and ended, and the supervisor's events go where they belong.
  *

@@ -2,10 +2,10 @@
 /* What a client, the command line or another worker wants changed, from the request to its answer:
  *
  *   herder_put ─► judge: is it valid? ─┐
- *   herder_delete, restart, … ─────────┴─► elsewhere: whose is it? ─► source ─► on_done, on_put, on_plan
+ *   herder_delete, restart, … ─────────┴─► elsewhere: whose is it? ─► source ─► on_done, on_put
  *
- * Refusals that need no more than what is known are made here, in Connect's words. Every `done` runs
- * exactly once, perhaps before the call returns. Loop thread. */
+ * Refusals that need no more than what is known are made here, in Connect's words. Every `done`
+ * runs exactly once, perhaps before the call returns. Loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/herder_private.h"
 

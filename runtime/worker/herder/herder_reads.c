@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the herder shows, in any state and at once: connectors, tasks and topics as the source knows
- * them (conn_source.h), plugins, loggers, and what is to be said of a configuration, which alone may
- * wait for plugin code (judge.h). Bodies are made by view.c and validate_reply.c. Nothing is changed
- * but the topics that are forgotten. Called by REST; loop thread. */
+ * them (conn_source.h), plugins, loggers, and what is to be said of a configuration, which alone
+ * may wait for plugin code (judge.h). Bodies are made by view.c and validate_reply.c. Nothing is
+ * changed but the topics that are forgotten. Called by REST; loop thread. */
 #include "worker/herder/herder_private.h"
 
 #include "model/topic_tracking.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open questions of hosts, from the supervisor's event to the source of configurations or its store of
- * offsets, and back to the supervisor, which drops the answer when that host has gone meanwhile. How
- * many may be open is bounded there (per host) and by the store's queue.
+/* Open questions of hosts, from the supervisor's event to the source of configurations or its store
+ * of offsets, and back to the supervisor, which drops the answer when that host has gone meanwhile.
+ * How many may be open is bounded there (per host) and by the store's queue.
  *
- * Before a start: where the source has to read on before it knows (exactly-once: a slow task may have
- * taken its transactional id from a newer one, and must hear of that), reading is tried until it
- * succeeds. A sink's members that earlier lives have left behind are known by the words of other
+ * Before a start: where the source has to read on before it knows (exactly-once: a slow task may
+ * have taken its transactional id from a newer one, and must hear of that), reading is tried until
+ * it succeeds. A sink's members that earlier lives have left behind are known by the words of other
  * workers: these are heard first, so a worker that has just started does not miss them.
  *
  * Called by herder.c; loop thread. */

@@ -16,8 +16,8 @@ struct host_desk {
     struct map *members; /* of sink_members.h */
 };
 
-/* The supervisor's events; the connector is the one that the host was given, so none reads or writes
- * another's offsets. */
+/* The supervisor's events; the connector is the one that the host was given, so none reads or
+ * writes another's offsets. */
 void host_desk_get(struct host_desk *desk, const char *conn, int64_t id, const json_t *partitions);
 void host_desk_put(struct host_desk *desk, const char *conn, int64_t id, const json_t *entries);
 void host_desk_check(struct host_desk *desk, const char *conn, int64_t id, int task,

@@ -15,9 +15,10 @@ struct judge;
 typedef void (*judge_done)(void *arg, const struct validate_input *input,
                            const struct validate_result *result, const struct mr_error *err);
 
+/* Borrowed. */
 struct judge *judge_new(struct loop *loop, const struct catalog *catalog,
-                        const struct worker_config *worker); /* borrowed */
-void judge_free(struct judge **judge);                       /* what waits is answered */
+                        const struct worker_config *worker);
+void judge_free(struct judge **judge); /* what waits is answered */
 
 /* config: copied. done: exactly once, before the call returns where no plugin has to be asked. */
 void judge_config(struct judge *judge, const struct props *config, judge_done done, void *arg);

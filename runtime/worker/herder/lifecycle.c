@@ -5,15 +5,16 @@
  *                apply, target, restart                 RUNNING                 made, run or keep
  *      IDLE ───────────────► DUE ─────► STARTING ───────────────► ASKING ──────────────────► UP
  *       ▲        (next round)  ▲  begin    │ PAUSED               │  ▲ "not ready": again    │ ▲
- *       │                      │           └──────────────────────┼──┼──────────────────────►│ │ begin, of a share
- *       │                      │                                  │  └─── resumed, restart ──┤ │ without the object
+ *       │                      │           └──────────────────────┼──┼──────────────────────►│ │
+ *       │                      │                                  │  └─── resumed, restart ──┤ │ *
  *       │        ┌─────────────┴───────── died, for a task that would not stop ◄──────────────┤
  *       │        │ time is up        died                         │ FAILED                   │
  *       │     WAITING ◄────────────────────────────────────────── any with a host             │
  *       │        │ the policy gave up                             │                          │
  *       │        ▼                                                ▼                          ▼
- *       │      DOWN ◄────────────────────────────────────────  DRAINING ◄── stop, end, apply, restart: whatever runs
+ *       │      DOWN ◄────────────────────────────────────────  DRAINING ◄── stop, end, apply …
  *       └───────────────────────────────────────── stopped ───────┘ (to DUE where a start follows)
+ *                                                            * begin, of a share without the object
  *
  * Beside it, in STARTING to UP, each task goes its own way (task_life.c), and several may be
  * stopping.

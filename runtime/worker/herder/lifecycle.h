@@ -64,13 +64,12 @@ bool lifecycle_settled(struct lifecycle *lc, struct mr_error *err);
 
 /* Requests, never while it is ENDING (but for lifecycle_end). Each ends what runs first where it
  * must; a start that is under way is given up for a later request. */
-void lifecycle_apply(struct lifecycle *lc,
-                     const struct lifecycle_work *work); /* new configuration */
+void lifecycle_apply(struct lifecycle *lc, const struct lifecycle_work *work); /* a new one */
 void lifecycle_target(struct lifecycle *lc, enum target_state target);
 void lifecycle_restart(struct lifecycle *lc); /* the connector; its tasks only if they must */
 void lifecycle_restart_all(struct lifecycle *lc);
-void lifecycle_revive(struct lifecycle *lc,
-                      int task); /* a FAILED task is to start with the next start */
+/* A FAILED task is to start with the next start. */
+void lifecycle_revive(struct lifecycle *lc, int task);
 void lifecycle_start_revived(struct lifecycle *lc);          /* now */
 void lifecycle_restart_task(struct lifecycle *lc, int task); /* the task exists */
 void lifecycle_end(struct lifecycle *lc); /* stop everything; a share is this worker's no more */
@@ -82,8 +81,8 @@ void lifecycle_mark_restarting(struct lifecycle *lc, int task);
 void lifecycle_asking_run(struct lifecycle *lc, const struct props *configs, size_t count);
 /* A share: they were taken note of; what is here goes on. */
 void lifecycle_asking_keep(struct lifecycle *lc);
-void lifecycle_asking_again(
-    struct lifecycle *lc); /* a share: make them anew, if the connector runs here */
+/* A share: make them anew, if the connector runs here. */
+void lifecycle_asking_again(struct lifecycle *lc);
 
 /* A share grows and shrinks, by any number of calls while nothing ENDs before the first of them. A
  * task that is put is started, also when it FAILED before; with another configuration than it has,

@@ -3,7 +3,7 @@
  * answered by what is to run. Called by lifecycle.c, whose drawing shows where ASKING stands, and
  * by connectors.c with what came of it; on the worker's loop.
  *
- *   begin ─► host ─► made ─► env->made ─► run (standalone: all of it) or keep (a share: what is here goes on)
+ *   begin ─► host ─► made ─► env->made ─► run (standalone) or keep (a share: what is here goes on)
  *     ▲                │
  *     └────────────────┘ "not ready": after 0.25 s, and twice as long each time */
 #define LOGGER "worker.herder"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* REST and the config topic set levels of loggers: both come here, on the loop. The levels themselves are base/log_levels.c's; each
- * host is sent all of them after a change, and has them from its birth. */
+/* REST and the config topic set levels of loggers: both come here, on the loop. The levels
+ * themselves are base/log_levels.c's; each host is sent all of them after a change, and has them
+ * from its birth. */
 #define LOGGER "worker.herder"
 #include "base/log_levels.h"
 #include "worker/herder/log_control.h"

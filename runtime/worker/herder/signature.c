@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and signatures of internal calls, in the order of Java's checks and with its words. The
  * signature is over the exact bytes of the body, nothing else. Called by key_keeper.c (keys),
- * task_writer.c and cluster_fence.c (calls that we make) and cluster_changes.c (calls that come in). */
+ * task_writer.c and cluster_fence.c (calls that we make) and cluster_changes.c (calls that come
+ * in). */
 #include "worker/herder/signature.h"
 
 #include "base/base64.h"

@@ -30,8 +30,8 @@ typedef void (*sink_offsets_done)(void *arg, const struct group_offset *list, si
 
 /* timeout_ms: for one job, from the asking. */
 struct sink_offsets *sink_offsets_new(struct loop *loop, int64_t timeout_ms);
-void sink_offsets_free(
-    struct sink_offsets **so); /* what is asked is called off, and waited for, shortly */
+/* What is asked is called off, and waited for, shortly. */
+void sink_offsets_free(struct sink_offsets **so);
 
 /* A few run at a time. done: exactly once, perhaps before the call returns. */
 void sink_offsets_ask(struct sink_offsets *so, const struct sink_offsets_job *job,

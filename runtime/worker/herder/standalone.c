@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configurations of a standalone worker, in memory: what the herder stores here is what runs, at once. This is the whole
- * difference between the two modes that the rest of the herder sees: a change is stored, then connectors.c is told; task
- * configurations that a connector made are stored, then run. Loop thread only. */
+/* The configurations of a standalone worker, in memory: what the herder stores here is what runs,
+ * at once. This is the whole difference between the two modes that the rest of the herder sees: a
+ * change is stored, then connectors.c is told; task configurations that a connector made are
+ * stored, then run. Loop thread only. */
 #define LOGGER "worker.herder"
 #include "worker/herder/standalone.h"
 

@@ -3,7 +3,7 @@
  * than looked up. Called by lifecycle.c, which knows whether there is a host.
  *
  *            start                  FAILED, UNASSIGNED
- *   idle ─────────────► alive ─────────────────────────► idle (failed: only a request starts it again)
+ *   idle ─────────────► alive ─────────────────────────► idle (failed: until a request)
  *    ▲                    │ stop                              hostless: whatever was alive is idle
  *    └── UNASSIGNED ── stopping ── UNASSIGNED ──► gone (it leaves)
  *

@@ -54,10 +54,11 @@ bool task_life_same(const struct task_lives *tasks, const struct props *configs,
 bool task_life_any_alive(const struct task_lives *tasks);
 bool task_life_any_stopping(const struct task_lives *tasks);
 
+/* Trace: copied; NULL none. */
 void task_life_show(struct task_lives *tasks, struct task_life *task, enum state state,
-                    const char *trace); /* trace: copied; NULL none */
-void task_life_show_all(struct task_lives *tasks, enum state state,
-                        const char *trace); /* but those that failed by themselves */
+                    const char *trace);
+/* But those that failed by themselves. */
+void task_life_show_all(struct task_lives *tasks, enum state state, const char *trace);
 
 /* To a host that serves. */
 void task_life_start(struct task_lives *tasks, struct task_life *task, enum target_state target);

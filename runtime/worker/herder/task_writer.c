@@ -4,8 +4,10 @@
  * /connectors/C/tasks, signed).
  *
  *   made ─► the same: the tasks go on
- *      └──► written, or sent ─► done: the commit has come back, tasks are held, and start after the next round
- *                          └──► failed: the tasks go on with what they have; made and compared anew after a while
+ *      └──► written, or sent ─► done: the commit has come back, tasks are held, and start after
+ *                          │    the next round
+ *                          └──► failed: the tasks go on with what they have; made and compared anew
+ *                               after a while
  *
  * One set of a connector is under way at a time. Spec: DistributedHerder.reconfigureConnector;
  * runtime-behaviour 6. Loop thread. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation of a connector's configuration, as values in and values out. The keys are laid out first (framework,
- * transforms, predicates, the connector's own, client overrides, converters), then each check writes its sentences to its
- * key (validation.c). Called by the herder before anything is stored; any thread.
+/* Validation of a connector's configuration, as values in and values out. The keys are laid out
+ * first (framework, transforms, predicates, the connector's own, client overrides, converters),
+ * then each check writes its sentences to its key (validation.c). Called by the herder before
+ * anything is stored; any thread.
  *
- * No sentence is new: clients match on them. Where Connect answers a client's mistake with 500 (an override that does not
- * parse), it is a problem among the others here. */
+ * No sentence is new: clients match on them. Where Connect answers a client's mistake with 500 (an
+ * override that does not parse), it is a problem among the others here. */
 #include "worker/herder/validate.h"
 
 #include "base/buf.h"
@@ -22,7 +23,7 @@
 #define PATTERN_MAX 1000
 #define CONFIG_MAX ((size_t)1 << 20) /* bytes, as JSON */
 
-/* --- single keys ------------------------------------------------------------------------------------------------------ */
+/* --- single keys ------------------------------------------------------------------------------ */
 
 static const struct mr_config_key *own_key(const struct validation *v, const char *name)
 {
@@ -32,7 +33,8 @@ static const struct mr_config_key *own_key(const struct validation *v, const cha
     return NULL;
 }
 
-/* A plugin's key of a framework name keeps the framework's place and has the plugin's definition. */
+/* A plugin's key of a framework name keeps the framework's place and has the plugin's
+ * definition. */
 static void check_table(struct validation *v, const struct mr_config_key *keys)
 {
     for (; keys->name != NULL; keys++)
@@ -60,7 +62,8 @@ static void check_name(struct validation *v)
         validation_problem(v, "name", "%s", err.text);
 }
 
-/* Keys given as null: an error, but for the connector's own keys (their definition says what null means). */
+/* Keys given as null: an error, but for the connector's own keys (their definition says what null
+ * means). */
 static void check_nulls(struct validation *v)
 {
     const struct props *config = v->in->config;
@@ -77,7 +80,7 @@ static void check_nulls(struct validation *v)
     }
 }
 
-/* --- sinks and sources --------------------------------------------------------------------------------------------------- */
+/* --- sinks and sources ------------------------------------------------------------------------ */
 
 static void check_both_topics(struct validation *v, const char *text)
 {
@@ -85,8 +88,8 @@ static void check_both_topics(struct validation *v, const char *text)
     validation_problem(v, "topics.regex", "%s", text);
 }
 
-/* What is no pattern, or one that the task could not subscribe by, is refused here; but for what is dear to compile, which is
- * left to the task's own process (promise 2). */
+/* What is no pattern, or one that the task could not subscribe by, is refused here; but for what is
+ * dear to compile, which is left to the task's own process (promise 2). */
 static void check_pattern(struct validation *v)
 {
     const char *regex = validation_get(v, "topics.regex");
@@ -217,7 +220,7 @@ static void check_exactly_once(struct validation *v)
             "definition.");
 }
 
-/* --- the class --------------------------------------------------------------------------------------------------------------- */
+/* --- the class -------------------------------------------------------------------------------- */
 
 static bool looks_secret(const char *key)
 {
@@ -225,7 +228,8 @@ static bool looks_secret(const char *key)
            strstr(key, "secret") != NULL;
 }
 
-/* As Java prints a map; the client sees what it sent, but for what looks secret (the text is logged). */
+/* As Java prints a map; the client sees what it sent, but for what looks secret (the text is
+ * logged). */
 static int no_class(const struct props *config, struct mr_error *err)
 {
     struct buf map;
@@ -283,7 +287,8 @@ static int find_class(struct validation *v, struct mr_error *err)
     return rc;
 }
 
-/* What the link to its process carries, with room to spare. Refused here, as no start of it could ever work. */
+/* What the link to its process carries, with room to spare. Refused here, as no start of it could
+ * ever work. */
 static int check_size(const struct props *config, struct mr_error *err)
 {
     json_t *json = json_from_props(config);
@@ -298,7 +303,7 @@ static int check_size(const struct props *config, struct mr_error *err)
                    size, CONFIG_MAX);
 }
 
-/* --- the doors ------------------------------------------------------------------------------------------------------------------ */
+/* --- the doors -------------------------------------------------------------------------------- */
 
 int validate_connector(const struct validate_input *input, struct validate_result *out,
                        struct mr_error *err)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is this configuration one that a connector may have? The checks of Connect in Connect's order, every problem found in one
- * go. Pure; no plugin code runs, no file is read: what plugins must be asked is a list of questions, answered by judge.c.
- * Spec: org.apache.kafka.connect.runtime.AbstractHerder.validateConnectorConfig; reference connector-config 1 to 7. */
+/* Is this configuration one that a connector may have? The checks of Connect in Connect's order,
+ * every problem found in one go. Pure; no plugin code runs, no file is read: what plugins must be
+ * asked is a list of questions, answered by judge.c.
+ * Spec: org.apache.kafka.connect.runtime.AbstractHerder.validateConnectorConfig; reference
+ * connector-config 1 to 7. */
 #ifndef WORKER_VALIDATE_H
 #define WORKER_VALIDATE_H
 
@@ -35,22 +37,24 @@ struct validate_input {
     const struct props *raw;
 };
 
-/* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when there is nothing to check against: no
- * connector.class, or one that is not installed. In both cases the caller deinitialises out. */
+/* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when there is nothing to
+ * check against: no connector.class, or one that is not installed. In both cases the caller
+ * deinitialises out. */
 int validate_connector(const struct validate_input *input, struct validate_result *out,
                        struct mr_error *err);
 void validate_deinit(struct validate_result *result);
 
-/* Settings of a valid configuration that have no effect, since nothing here acts on them or nobody knows them (told with the
- * nearest name that is known): each is handed to fn, to be logged as "KEY has no effect: TEXT". result: of this config. */
+/* Settings of a valid configuration that have no effect, since nothing here acts on them or nobody
+ * knows them (told with the nearest name that is known): each is handed to fn, to be logged as "KEY
+ * has no effect: TEXT". result: of this config. */
 typedef void (*validate_remark)(void *arg, const char *key, const char *text);
 void validate_remarks(const struct props *config, const struct validate_result *result,
                       validate_remark fn, void *arg);
 
-/* --- validate_questions.c: what only plugin code can judge ----------------------------------------------------------------- */
+/* --- validate_questions.c: what only plugin code can judge ------------------------------------ */
 
-/* The values of transforms and predicates that nothing is wrong with so far and that their class has an opinion of, as a question
- * for plugin_check.h; NULL: there are none. New reference. */
+/* The values of transforms and predicates that nothing is wrong with so far and that their class
+ * has an opinion of, as a question for plugin_check.h; NULL: there are none. New reference. */
 json_t *validate_questions(const struct validate_input *input,
                            const struct validate_result *result);
 /* The problems that came of it become the keys' own. */
@@ -61,19 +65,23 @@ void validate_answered(struct validate_result *result, const json_t *questions,
 void validate_hide(struct validate_result *result, const struct secrets *secrets);
 
 size_t validate_error_count(const struct validate_result *result); /* as Connect counts */
-/* The text of a refusal: "Connector configuration is invalid and contains the following N error(s):" and so on. */
+/* The text of a refusal: "Connector configuration is invalid and contains the following N
+ * error(s):" and so on. */
 int validate_message(const struct validate_result *result, struct buf *out);
 
-/* --- validate_reply.c: what REST shows, new references -------------------------------------------------------------------- */
+/* --- validate_reply.c: what REST shows, new references ---------------------------------------- */
 
-/* {"name","error_count","groups","configs"} of a result that validate_connector gave for this input. */
+/* {"name","error_count","groups","configs"} of a result that validate_connector gave for this
+ * input. */
 json_t *validate_reply(const struct validate_input *input, const struct validate_result *result);
 /* Definitions of the keys of a plugin of any kind; for connectors the framework's follow. */
 json_t *validate_definitions(const struct catalog_plugin *plugin);
-/* MR_ERR_CONFIG: the installed plugin is not of the version that is asked for. In validate_plugins.c. */
+/* MR_ERR_CONFIG: the installed plugin is not of the version that is asked for. In
+ * validate_plugins.c. */
 int validate_version(const struct catalog_plugin *plugin, const char *wanted, struct mr_error *err);
 
-/* The worker's own converters exist. MR_ERR_CONFIG: "FILE:LINE: Invalid value … Class … could not be found." */
+/* The worker's own converters exist. MR_ERR_CONFIG: "FILE:LINE: Invalid value … Class … could not
+ * be found." */
 int validate_worker(const struct worker_config *worker, const struct catalog *catalog,
                     struct mr_error *err);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A validated configuration as REST shows it: every key that was looked at, with its definition, its value and what is wrong
- * with it; and the definitions of a plugin's keys alone. Member order is part of the format. Called by the herder; pure.
+/* A validated configuration as REST shows it: every key that was looked at, with its definition,
+ * its value and what is wrong with it; and the definitions of a plugin's keys alone. Member order
+ * is part of the format. Called by the herder; pure.
  *
- * Definitions are found by name where the validation took them from: the connector's own keys, the framework's, those of its
- * converters below their prefix, those of the Kafka clients below producer.override. and so on; those of transforms and
- * predicates stand with the key. Of a client's keys only the
- * name is known here, so they are shown as texts; keys that nobody defines come first, with definition null, as in Connect.
+ * Definitions are found by name where the validation took them from: the connector's own keys, the
+ * framework's, those of its converters below their prefix, those of the Kafka clients below
+ * producer.override. and so on; those of transforms and predicates stand with the key. Of a
+ * client's keys only the name is known here, so they are shown as texts; keys that nobody defines
+ * come first, with definition null, as in Connect.
  * Spec: ConfigInfos, ConfigKeyInfo, ConfigValueInfo; reference connector-config 7. */
 #include "base/buf.h"
 #include "kafka/client_conf.h"
@@ -28,7 +30,7 @@ struct shown {
     bool defined;
 };
 
-/* --- definitions ---------------------------------------------------------------------------------------------------------- */
+/* --- definitions ------------------------------------------------------------------------------ */
 
 static json_t *text_or_null(const char *text)
 {
@@ -79,7 +81,7 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* --- what depends on what is installed -------------------------------------------------------------------------------------- */
+/* --- what depends on what is installed -------------------------------------------------------- */
 
 static const struct catalog_plugin *converter_named(const struct validate_input *in,
                                                     const char *name)
@@ -156,7 +158,7 @@ static void adapt(const struct validate_input *in, const struct catalog_plugin *
     }
 }
 
-/* --- which definition a key has --------------------------------------------------------------------------------------------- */
+/* --- which definition a key has --------------------------------------------------------------- */
 
 static void converter_definition(const struct validate_input *in, const char *name, struct shown *s)
 {
@@ -257,7 +259,7 @@ static void find_definition(const struct validate_input *in, const struct valida
     }
 }
 
-/* --- values ----------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static void write_double(struct buf *out, double d)
 {
@@ -272,8 +274,8 @@ static void write_double(struct buf *out, double d)
         buf_puts(out, ".0");
 }
 
-/* The class by its full name, of the kind that belongs here if there is one; what is not installed has none, but for the
- * outer class of nested ones. */
+/* The class by its full name, of the kind that belongs here if there is one; what is not installed
+ * has none, but for the outer class of nested ones. */
 static json_t *class_value(const struct validate_input *in, const struct shown *s, const char *name)
 {
     char *trimmed = validation_trimmed(name), *nested = NULL;
@@ -363,7 +365,7 @@ static json_t *value_info(const struct validate_key *key, json_t *value,
                      "recommended_values", list, "errors", errors, "visible", 1);
 }
 
-/* --- the doors -------------------------------------------------------------------------------------------------------------- */
+/* --- the doors -------------------------------------------------------------------------------- */
 
 static void add_group(json_t *groups, const char *group)
 {

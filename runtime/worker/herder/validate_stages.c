@@ -14,8 +14,8 @@ struct stage {
     uint32_t kind;
     const char *list, *group, *type_label, *version_label, *interface;
     const struct mr_config_key *implicit;
-    const char
-        *masked[4]; /* own keys of a plugin that have no effect: the framework's stand there */
+    /* Own keys of a plugin that have no effect: the framework's stand there. */
+    const char *masked[4];
 };
 
 static const struct mr_config_key of_transforms[] = {

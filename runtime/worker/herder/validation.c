@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of the validation: the keys that were looked at, in the order in which Connect lists them, and what is wrong with
- * each; and small looks into the configuration. Written by validate.c and the files beside it, each check to its key, so the
- * order of the answer is that of the keys and not that of the checks. Pure. */
+/* One run of the validation: the keys that were looked at, in the order in which Connect lists
+ * them, and what is wrong with each; and small looks into the configuration. Written by validate.c
+ * and the files beside it, each check to its key, so the order of the answer is that of the keys
+ * and not that of the checks. Pure. */
 #include "worker/herder/validation.h"
 
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/text.h"
 
-/* The index holds places counted from the first key that was added at the end, which those at the front move; and no NULL. */
+/* The index holds places counted from the first key that was added at the end, which those at the
+ * front move; and no NULL. */
 #define PLACE_0 ((intptr_t)1 << 30)
 
-/* --- keys and their problems ---------------------------------------------------------------------------------------- */
+/* --- keys and their problems ------------------------------------------------------------------ */
 
 struct validate_key *validation_find(struct validation *v, const char *name)
 {
@@ -82,7 +84,7 @@ void validation_bad(void *arg, const char *key, const char *text)
     validation_say(arg, text);
 }
 
-/* --- looking at the configuration ------------------------------------------------------------------------------------ */
+/* --- looking at the configuration ------------------------------------------------------------- */
 
 const char *validation_get(const struct validation *v, const char *key)
 {

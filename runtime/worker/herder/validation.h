@@ -5,25 +5,25 @@
 
 #include "worker/herder/validate.h"
 
-#define VALIDATION_NAMED_MAX \
-    200 /* aliases, overrides, nulls: beyond this they are counted and not looked at */
+/* Aliases, overrides, nulls: beyond this they are counted and not looked at. */
+#define VALIDATION_NAMED_MAX 200
 #define VALIDATION_CONVERTERS 3
 
 struct validation {
     const struct validate_input *in;
     struct validate_result *out;
     const struct catalog_plugin *plugin; /* the connector's */
-    const struct catalog_plugin
-        *converters[VALIDATION_CONVERTERS]; /* of this configuration; NULL: not set, or not there */
+    /* Of this configuration; NULL: not set, or not there. */
+    const struct catalog_plugin *converters[VALIDATION_CONVERTERS];
 };
 
 /* --- validation.c: keys, in order ------------------------------------------------------------- */
 
-struct validate_key *validation_find(struct validation *v,
-                                     const char *name); /* NULL: not looked at yet */
+/* NULL: not looked at yet. */
+struct validate_key *validation_find(struct validation *v, const char *name);
 struct validate_key *validation_add(struct validation *v, const char *name, bool front);
-struct validate_key *validation_key(struct validation *v,
-                                    const char *name);           /* found, or added at the end */
+/* Found, or added at the end. */
+struct validate_key *validation_key(struct validation *v, const char *name);
 void validation_say(struct validate_key *key, const char *text); /* copied */
 void validation_clear(struct validate_key *key);
 MR_PRINTF(3, 4)
@@ -36,11 +36,11 @@ void validation_bad(void *arg, const char *key, const char *text);
 const char *validation_get(const struct validation *v, const char *key);
 bool validation_blank(const char *text); /* or NULL */
 struct config_value validation_list(const struct validation *v, const char *name);
-bool validation_contains(const struct config_value *list, size_t count,
-                         const char *item); /* among the first count */
-char *
-validation_joined(const struct config_value *list); /* "a, b", as Java prints a list; malloc'ed */
-char *validation_trimmed(const char *text);         /* malloc'ed */
+/* Among the first count. */
+bool validation_contains(const struct config_value *list, size_t count, const char *item);
+/* "a, b", as Java prints a list; malloc'ed. */
+char *validation_joined(const struct config_value *list);
+char *validation_trimmed(const char *text); /* malloc'ed */
 bool validation_sink(const struct validation *v);
 
 /* --- validate_plugins.c ----------------------------------------------------------------------- */
@@ -69,13 +69,14 @@ void validate_stages_free(struct validate_stage_key **of);
 /* The nested classes of an abstract one, by commas; malloc'ed. NULL: it has none. */
 char *validate_stages_nested(const struct catalog *catalog, uint32_t kind, const char *name);
 
-/* --- validate_references.c --------------------------------------------------------------------------------------------- */
+/* --- validate_references.c -------------------------------------------------------------------- */
 
 void validate_references_check(struct validation *v);
-/* The value as it was posted, where that is another than what was validated; NULL: it is the same. */
+/* The value as it was posted, where that is another than what was validated; NULL: it is the
+ * same. */
 const char *validate_references_raw(const struct validate_input *in, const char *name);
 
-/* --- validate_clients.c ------------------------------------------------------------------------------------------------ */
+/* --- validate_clients.c ----------------------------------------------------------------------- */
 
 void validate_clients_overrides(struct validation *v);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of REST answers that show what the herder knows. Member order is part of the format: jansson keeps the order of
- * insertion. Our own facts are members of their own at the top level, and never values that clients parse. Called by
- * herder_reads.c and herder_changes.c; pure. */
+/* Bodies of REST answers that show what the herder knows. Member order is part of the format:
+ * jansson keeps the order of insertion. Our own facts are members of their own at the top level,
+ * and never values that clients parse. Called by herder_reads.c and herder_changes.c; pure. */
 #include "worker/herder/view.h"
 
 #include "base/text.h"

@@ -20,14 +20,14 @@ enum conn_phase {
 };
 
 struct conn_watch_limits {
-    size_t
-        connections_max; /* beyond it the connection that has been idle longest is shut, or the slowest reader */
+    /* Beyond it the connection that has been idle longest is shut, or the slowest reader. */
+    size_t connections_max;
     int64_t ms[4]; /* by phase: how long it may last; 0 = for ever */
 };
 
-struct conn_watch *
-conn_watch_new(const struct conn_watch_limits *limits); /* aborts out of memory */
-void conn_watch_free(struct conn_watch **watch);        /* every connection must be removed */
+/* Aborts out of memory. */
+struct conn_watch *conn_watch_new(const struct conn_watch_limits *limits);
+void conn_watch_free(struct conn_watch **watch); /* every connection must be removed */
 
 /* fd stays the caller's, open until conn_watch_remove. NULL: out of memory. May shut another
  * connection down. */

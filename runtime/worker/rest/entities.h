@@ -27,13 +27,13 @@ int entities_status(int code);
 /* Each fills an answer that is empty so far; what can't be made (no memory) becomes a bodiless
  * 500. */
 void entities_empty(struct answer *out, int status);
-void entities_json(struct answer *out, int status,
-                   const json_t *body); /* body NULL: out of memory */
-void entities_error(struct answer *out, int status,
-                    const char *message); /* {"error_code","message"} */
+/* Body NULL: out of memory. */
+void entities_json(struct answer *out, int status, const json_t *body);
+/* {"error_code","message"}. */
+void entities_error(struct answer *out, int status, const char *message);
 void entities_failed(struct answer *out, const struct mr_error *err);
-void entities_http_error(struct answer *out,
-                         int status); /* "HTTP 404 Not Found", as Jersey words it */
+/* "HTTP 404 Not Found", as Jersey words it. */
+void entities_http_error(struct answer *out, int status);
 void entities_health(struct answer *out, int status, const char *health, const char *message);
 /* A text, in the words of a filter that knows no JSON. type: static. */
 void entities_text(struct answer *out, int status, const char *text, const char *type);

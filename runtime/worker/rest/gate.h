@@ -23,9 +23,9 @@ void gate_free(struct gate **gate); /* loop */
 /* A request begins to wait for the loop: false when the gate is closed. Then gate_pass, in this
  * order, so that a request is counted before it is suspended and can be resumed only after. */
 bool gate_enter(struct gate *gate);
-void gate_pass(struct gate *gate,
-               struct exchange *exchange); /* exchange->next is the gate's until gate_take */
-void gate_leave(struct gate *gate);        /* it was resumed; loop, or late */
+/* Exchange->next is the gate's until gate_take. */
+void gate_pass(struct gate *gate, struct exchange *exchange);
+void gate_leave(struct gate *gate); /* it was resumed; loop, or late */
 
 /* A socket, ours from here on, that the client still sends to. */
 void gate_part(struct gate *gate, int fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /admin/loggers: levels of this worker's loggers, and through the config topic those of all workers. Run on the worker's loop,
- * answered at once but for scope=cluster, which waits for the record to be written.
+/* /admin/loggers: levels of this worker's loggers, and through the config topic those of all
+ * workers. Run on the worker's loop, answered at once but for scope=cluster, which waits for the
+ * record to be written.
  * Spec: org.apache.kafka.connect.runtime.rest.resources.LoggingResource, KIP-495, KIP-976. */
 #define LOGGER "worker.rest"
 #include "base/log.h"

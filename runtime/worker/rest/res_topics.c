@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topics that a connector has used. Both operations are answered at once, by any worker and for any name: what is not known
- * has used none. Run on the worker's loop. Spec: KIP-558; ConnectorsResource.getConnectorActiveTopics. */
+/* The topics that a connector has used. Both operations are answered at once, by any worker and for
+ * any name: what is not known has used none. Run on the worker's loop. Spec: KIP-558;
+ * ConnectorsResource.getConnectorActiveTopics. */
 #include "worker/rest/rest_private.h"
 
 #define FORBIDDEN 403

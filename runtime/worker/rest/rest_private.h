@@ -62,9 +62,8 @@ struct exchange *call_exchange(const struct call *call);
 const char *call_var(const struct call *call, size_t i); /* decoded `{c}`: 0, or `{t}`: 1 */
 int call_task(const struct call *call);
 
-/* Each answers and ends the call, which is gone then. */
-void call_reply_json(struct call *call, int status,
-                     json_t *body); /* takes body; NULL: out of memory */
+/* Each answers and ends the call, which is gone then. body: taken; NULL: out of memory. */
+void call_reply_json(struct call *call, int status, json_t *body);
 void call_reply_empty(struct call *call, int status);
 MR_PRINTF(3, 4)
 void call_reply_error(struct call *call, int status, const char *fmt, ...);

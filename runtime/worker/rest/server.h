@@ -12,8 +12,8 @@ struct server;
 /* Bounds of everything that clients make grow. server_limits holds what a worker runs with; tests
  * take less. */
 struct server_limits {
-    size_t
-        connections_max; /* lowered to half of RLIMIT_NOFILE; beyond it idle connections are closed */
+    /* Lowered to half of RLIMIT_NOFILE; beyond it idle connections are closed. */
+    size_t connections_max;
     size_t waiting_max;      /* changes that wait for the herder; beyond it 503 */
     size_t body_bytes_max;   /* of one request; beyond it 413 */
     size_t bodies_bytes_max; /* of all requests under way; beyond it 503 */

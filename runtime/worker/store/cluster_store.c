@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's half of the stores: it renders what is to be written, hands it to the store thread, and applies what the thread
- * read to the state that everybody on the loop looks at.
+/* The worker's half of the stores: it renders what is to be written, hands it to the store thread,
+ * and applies what the thread read to the state that everybody on the loop looks at.
  *
  *   herder ─► cluster_store_put_* ─► store_request ─► store thread ─► Kafka
  *   herder ◄─ done, events ◄─ config_state, status_state ◄─ batches ◄─ store thread
  *
- * A batch is posted before the answer that depends on it, so at `done` of a write that was read back the state has it.
- * Task configurations become effective with their commit record only, which is written when the whole set is in the topic (promise:
- * nobody sees half a set). Writing with a transaction, as exactly.once.source.support=preparing or enabled asks of a leader,
- * belongs around the steps of a request: one transaction a step.
- * Open requests are bounded; one too many is refused. */
+ * A batch is posted before the answer that depends on it, so at `done` of a write that was read
+ * back the state has it. Task configurations become effective with their commit record only, which
+ * is written when the whole set is in the topic (promise: nobody sees half a set). Writing with a
+ * transaction, as exactly.once.source.support=preparing or enabled asks of a leader, belongs around
+ * the steps of a request: one transaction a step. Open requests are bounded; one too many is
+ * refused. */
 #include "worker/store/cluster_store.h"
 
 #include "worker/store/status_desk.h"
@@ -19,10 +20,11 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#define OPEN_MAX \
-    4096 /* requests; those about status are bounded by the desk, at the end by what runs here */
-#define READ_MS \
-    90000 /* offsets: a transaction that hangs is waited for that long, the host's own deadline comes earlier */
+/* Requests; those about status are bounded by the desk, at the end by what runs here. */
+#define OPEN_MAX 4096
+/* Offsets: a transaction that hangs is waited for that long, the host's own deadline comes
+ * earlier. */
+#define READ_MS 90000
 #define RECORD_MAX ((size_t)64 << 20)
 
 struct cluster_store {
@@ -40,7 +42,7 @@ struct cluster_store {
     bool ready;
 };
 
-/* --- what comes from the thread ----------------------------------------------------------------------------------- */
+/* --- what comes from the thread --------------------------------------------------------------- */
 
 static void take_config(struct cluster_store *store, struct store_item *item)
 {
@@ -106,7 +108,7 @@ static void on_lost(void *arg, const char *topic, const struct mr_error *err)
     store->events.lost(store->arg, topic, err);
 }
 
-/* --- requests ----------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void unlink_request(struct cluster_store *store, struct store_request *req)
 {
@@ -143,7 +145,8 @@ static void link_request(struct cluster_store *store, struct store_request *req)
     store->open++;
 }
 
-/* Refused before it reached the thread: answered in a later round, unless the store's end was quicker. */
+/* Refused before it reached the thread: answered in a later round, unless the store's end was
+ * quicker. */
 static void refuse(void *arg)
 {
     struct store_request *req = arg;
@@ -191,7 +194,7 @@ static void add_step(struct store_request *req, bool read_back)
     req->steps[req->step_count++] = (struct store_step){req->write_count, read_back};
 }
 
-/* --- configuration ------------------------------------------------------------------------------------------------ */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 static void answer_done(struct store_request *req)
 {
@@ -352,7 +355,7 @@ void cluster_store_put_logger(struct cluster_store *store, const char *logger, c
         false, done, arg);
 }
 
-/* --- status ------------------------------------------------------------------------------------------------------- */
+/* --- status ----------------------------------------------------------------------------------- */
 
 /* A request's arg. */
 struct slip_answer {
@@ -438,7 +441,7 @@ void cluster_store_remove_topic(struct cluster_store *store, const char *conn, c
     status_desk_put(store->desk, &rec, false);
 }
 
-/* --- words -------------------------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------ */
 
 static void answer_said(struct store_request *req)
 {
@@ -484,7 +487,7 @@ void cluster_store_say(struct cluster_store *store, const struct word *word, int
     ask(store, req);
 }
 
-/* --- offsets ------------------------------------------------------------------------------------------------------ */
+/* --- offsets ---------------------------------------------------------------------------------- */
 
 static void answer_read(struct store_request *req)
 {
@@ -581,7 +584,7 @@ void cluster_store_list_offsets(struct cluster_store *store, const char *conn,
     list_offsets(store, conn, fn, arg);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct cluster_store *cluster_store_open(const struct cluster_store_options *options,
                                          const struct cluster_store_events *events,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The leader's producer and its thread.
  *
- *   UNCLAIMED ─claim─► producer made, transactions begun ─► CLAIMED ─write─► one transaction ─► CLAIMED
- *       ▲                                                      └─ taken over, unclear, failed for good ─┐
- *       └───────────────────────────────────────────────────────────────────────────────────────────────┘
+ *   UNCLAIMED ─claim─► producer made, its transactions ─► CLAIMED ─write─► a transaction ─► CLAIMED
+ *       ▲                                                    │ taken over, unclear, failed for good
+ *       └────────────────────────────────────────────────────┘
  *
- * From UNCLAIMED only a claim leads on, since taking the id over would fence a leader that came after: whether this worker still
- * leads is the herder's to know. Threads: the store's asks, this one does; answers are posted. */
+ * From UNCLAIMED only a claim leads on, since taking the id over would fence a leader that came
+ * after: whether this worker still leads is the herder's to know. Threads: the store's asks, this
+ * one does; answers are posted. */
 #include "worker/store/fenced_writer.h"
 
 #include "base/clock.h"
@@ -74,7 +75,7 @@ static void free_job(void *arg)
     free(job);
 }
 
-/* --- the thread ------------------------------------------------------------------------------------------------------ */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 static void unclaim(struct fenced_writer *w)
 {
@@ -229,7 +230,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* --- whoever asks ---------------------------------------------------------------------------------------------------- */
+/* --- whoever asks ----------------------------------------------------------------------------- */
 
 /* Born with all signals blocked: they are the loop's. */
 static int start(struct fenced_writer *w, struct mr_error *err)

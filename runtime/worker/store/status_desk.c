@@ -4,7 +4,9 @@
  * way the next waits, so the topic sees them in order; what was replaced meanwhile is never
  * written. At most FLIGHT writes are under way.
  *
- *   put ─► slip, in the queue ─► send ─► (sent) ─► gone, or back in the queue: newer record, or retry after a second
+ *   put ─► slip, in the queue ─► send ─► (sent) ─► gone
+ *                  ▲                        └─ newer record, or retry after a second ─┐
+ *                  └──────────────────────────────────────────────────────────────────┘
  *
  * Safe records are judged right before each send, and every record before a retry: by then another
  * worker may own the task. Memory is bounded by the number of keys. */

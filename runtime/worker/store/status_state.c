@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The newest status of everything, kept by the worker's loop from what the store thread reads. A worker's own writes show here
- * once they come back, as in Java. Different keys stand in different partitions, so nothing is assumed about the order of a
- * connector's records and its tasks'. Entries that hold nothing any more are dropped; the rest is bounded by the topic's keys. */
+/* The newest status of everything, kept by the worker's loop from what the store thread reads. A
+ * worker's own writes show here once they come back, as in Java. Different keys stand in different
+ * partitions, so nothing is assumed about the order of a connector's records and its tasks'.
+ * Entries that hold nothing any more are dropped; the rest is bounded by the topic's keys. */
 #include "worker/store/status_state.h"
 
 #include "base/map.h"
@@ -60,7 +61,7 @@ void status_state_free(struct status_state **state)
     *state = NULL;
 }
 
-/* --- finding ------------------------------------------------------------------------------------------------------ */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 /* Where the task stands, or would. */
 static size_t place_of(const struct conn *conn, int task)
@@ -92,7 +93,7 @@ static struct status *conn_status(struct conn *conn)
     return conn != NULL && conn->known ? &conn->status : NULL;
 }
 
-/* --- applying ----------------------------------------------------------------------------------------------------- */
+/* --- applying --------------------------------------------------------------------------------- */
 
 static struct conn *conn_of(struct status_state *state, const char *name)
 {
@@ -153,8 +154,9 @@ static bool remove_task(struct conn *conn, int task)
     return true;
 }
 
-/* The old owner's last word may come after the new owner's first. Java also ignores what the owner itself says last, at its
- * orderly end, and shows its tasks as running until somebody else has them. */
+/* The old owner's last word may come after the new owner's first. Java also ignores what the owner
+ * itself says last, at its orderly end, and shows its tasks as running until somebody else has
+ * them. */
 static bool comes_late(const struct status *before, const struct status *now)
 {
     return now->state == STATE_UNASSIGNED && before->state == STATE_RUNNING &&
@@ -199,7 +201,7 @@ bool status_state_apply(struct status_state *state, struct status_record *rec)
     return changed;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 const struct status *status_state_connector(const struct status_state *state, const char *conn)
 {

@@ -5,13 +5,15 @@
  *              same subject goes first        are confirmed, no read_back       and reached
  *   ask ──► WAITING ────────────► WRITING ──────────────► next step ◄──────────────── FOLLOWING
  *              │  turn()             │ read_back                                          ▲
- *              │                     └──────────► MARKING ────────────────────────────────┘ ask_ends()
- *              └── any state: answered with an error when its time is over, a write failed, or the topic is lost
+ *              │                     └──────────► MARKING ───────── ask_ends() ───────────┘
+ *              └── any state: answered with an error: its time is over, a write failed, or the
+ *                  topic is lost
  *
- * (WRITING goes back to WAITING where the client has no room for the first record of the step.)
- * A job whose request is answered stays (req NULL) until the reports of its writes came, since they point to it. Moves are made
- * in look(), in one timer round, never inside librdkafka's reports. One question about the end serves all jobs that wait for one;
- * it is asked after they came, so they see what was confirmed before. */
+ * (WRITING goes back to WAITING where the client has no room for the first record of the step.) A
+ * job whose request is answered stays (req NULL) until the reports of its writes came, since they
+ * point to it. Moves are made in look(), in one timer round, never inside librdkafka's reports. One
+ * question about the end serves all jobs that wait for one; it is asked after they came, so they
+ * see what was confirmed before. */
 #include "worker/store/store_private.h"
 
 #define LOGGER "worker.store"
@@ -47,7 +49,7 @@ struct store_job {
 
 static void soon(struct store_log *log, int64_t delay_ms);
 
-/* --- jobs --------------------------------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
 static void unlink_job(struct store_job *job)
 {
@@ -105,7 +107,7 @@ static int append(struct store_job *job, const char *key, size_t key_len, const 
     return rc;
 }
 
-/* --- writing offsets ---------------------------------------------------------------------------------------------- */
+/* --- writing offsets -------------------------------------------------------------------------- */
 
 struct offset_write {
     struct store_job *job;
@@ -155,7 +157,7 @@ static int write_offsets(struct store_job *job, struct mr_error *err)
     return rc;
 }
 
-/* --- steps -------------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static int write_records(struct store_job *job, struct mr_error *err)
 {
@@ -182,8 +184,8 @@ static const struct mr_error lapsed = {
     .text =
         "the worker is not sure to be in its group any more, and others may write these offsets"};
 
-/* Entries that the question asked for. What the loop gets shares nothing with the table: jansson's values are not for two
- * threads. */
+/* Entries that the question asked for. What the loop gets shares nothing with the table: jansson's
+ * values are not for two threads. */
 static void look_up(struct store_job *job)
 {
     struct store_request *req = job->req;
@@ -280,9 +282,10 @@ static void end_step(struct store_job *job)
     begin_step(job);
 }
 
-/* --- turns -------------------------------------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
-/* Is it the oldest about its subject? busy: subjects of those before it, and then of this one too. */
+/* Is it the oldest about its subject? busy: subjects of those before it, and then of this one
+ * too. */
 static bool my_turn(const struct store_job *job, struct map *busy)
 {
     const char *subject = job->req->subject;
@@ -394,7 +397,7 @@ static void look(struct store_log *log)
         ask_ends(log);
 }
 
-/* --- serving ------------------------------------------------------------------------------------------------------ */
+/* --- serving ---------------------------------------------------------------------------------- */
 
 static void lose(struct store_log *log, const struct mr_error *err)
 {
@@ -475,7 +478,7 @@ static void on_later(void *arg)
     loop_timer_start(log->loop, &log->later, log->first != NULL ? TICK_MS : IDLE_MS, on_later, log);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void on_record(void *arg, const struct topic_log_record *rec)
 {

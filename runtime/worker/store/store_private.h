@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the two halves of cluster_store: the worker's loop asks (cluster_store.c), the store thread does (store_thread.c,
- * store_log.c). */
+/* Between the two halves of cluster_store: the worker's loop asks (cluster_store.c), the store
+ * thread does (store_thread.c, store_log.c). */
 #ifndef WORKER_STORE_PRIVATE_H
 #define WORKER_STORE_PRIVATE_H
 
@@ -19,7 +19,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-/* --- what is asked ------------------------------------------------------------------------------------------------ */
+/* --- what is asked ---------------------------------------------------------------------------- */
 
 struct store_write {
     char *key;
@@ -28,7 +28,8 @@ struct store_write {
     size_t value_len;
 };
 
-/* A request is done step by step: writes up to `end`, all confirmed; then, if asked, the topic is read to its end. */
+/* A request is done step by step: writes up to `end`, all confirmed; then, if asked, the topic is
+ * read to its end. */
 struct store_step {
     size_t end;
     bool read_back;
@@ -37,8 +38,8 @@ struct store_step {
 
 enum store_task { STORE_RECORDS, STORE_OFFSETS_GET, STORE_OFFSETS_LIST, STORE_OFFSETS_PUT };
 
-/* Made by the loop, carried out by the thread, answered on the loop. Requests of one topic about one subject (a connector) are
- * carried out one after another. */
+/* Made by the loop, carried out by the thread, answered on the loop. Requests of one topic about
+ * one subject (a connector) are carried out one after another. */
 struct cluster_store;
 struct store_thread;
 struct store_request {
@@ -65,7 +66,7 @@ struct store_request {
     void *arg;
 };
 
-/* --- what comes of itself ------------------------------------------------------------------------------------------ */
+/* --- what comes of itself --------------------------------------------------------------------- */
 
 /* One record of the status, config or words topic. */
 struct store_item {
@@ -95,7 +96,7 @@ struct store_thread_events {
     void (*answer)(void *arg, struct store_request *req);
 };
 
-/* --- the thread --------------------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 struct store_thread;
 
@@ -106,15 +107,15 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
 void store_thread_ask(struct store_thread *thread, struct store_request *req);
 void store_thread_claim(struct store_thread *thread, bool anew);       /* as cluster_store_claim */
 void store_thread_lease(struct store_thread *thread, int64_t hard_ms); /* as cluster_store_lease */
-/* Wait until deadline_ms for what is under way to be confirmed, then end the thread. No event runs after this. Requests that
- * were not answered are the loop's again, as they are. */
+/* Wait until deadline_ms for what is under way to be confirmed, then end the thread. No event runs
+ * after this. Requests that were not answered are the loop's again, as they are. */
 void store_thread_end(struct store_thread **thread, int64_t deadline_ms);
 
 /* Frees what it holds. */
 void store_request_free(struct store_request *req);
 void store_batch_free(struct store_batch *batch);
 
-/* --- store_log.c: one topic, on the thread -------------------------------------------------------------------------- */
+/* --- store_log.c: one topic, on the thread ---------------------------------------------------- */
 
 struct store_job; /* a request under way */
 
@@ -158,11 +159,13 @@ void store_log_ask(struct store_log *log, struct store_request *req);
 void store_log_claim(const struct store_log *log, bool anew);
 /* ms until offsets are not written any more, 0 since then, -1 no end. Any thread. */
 int64_t store_log_lease_left(const struct store_log *log);
-/* The lease may have ended: offsets that wait are given up then. Gives the ms until it ends, 0 once it has, -1 no end. */
+/* The lease may have ended: offsets that wait are given up then. Gives the ms until it ends, 0 once
+ * it has, -1 no end. */
 int64_t store_log_look_at_lease(struct store_log *log);
 /* What was appended and is not sent yet is not sent any more. Any thread, while it is open. */
 void store_log_cut(const struct store_log *log);
-/* Nothing is read for anybody any more. true: all that was to be written is confirmed, or never will be. */
+/* Nothing is read for anybody any more. true: all that was to be written is confirmed, or never
+ * will be. */
 bool store_log_end(struct store_log *log);
 void store_log_close(struct store_log *log);
 

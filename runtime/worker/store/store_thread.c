@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store thread of a cluster worker. It opens the three topics one after another (that blocks, and can be called off), then
- * that of the words, which nothing waits for, and runs a loop of its own: descriptors of the topics, timers, and requests that the worker's loop posts.
+/* The store thread of a cluster worker. It opens the three topics one after another (that blocks,
+ * and can be called off), then that of the words, which nothing waits for, and runs a loop of its
+ * own: descriptors of the topics, timers, and requests that the worker's loop posts.
  *
  *   worker's loop ── ask ──► store_log (offsets | status | config) ── answer ──► worker's loop
  *                            records ─► offsets: the table here
- *                                       status, config, words: parsed here, applied there, in batches
+ *                                       status, config, words: parsed here, applied there, in
+ *                                       batches
  *
- * Foreign bytes are read here: a record that does not fit is skipped with one line in the log (topic, partition, offset, why),
- * its neighbours are not touched. At most PERMITS batches are on their way to the loop: a slow loop slows the replay, and memory
- * stays bounded. What is posted carries a reference to `tie`, whose `thread` the loop's half cuts when it ends. */
+ * Foreign bytes are read here: a record that does not fit is skipped with one line in the log
+ * (topic, partition, offset, why), its neighbours are not touched. At most PERMITS batches are on
+ * their way to the loop: a slow loop slows the replay, and memory stays bounded. What is posted
+ * carries a reference to `tie`, whose `thread` the loop's half cuts when it ends. */
 #include "worker/store/store_private.h"
 
 #define LOGGER "worker.store"
@@ -24,8 +27,8 @@
 #define BATCH_BYTES ((size_t)1 << 20)
 #define OFFSETS_MAX ((size_t)4000000)
 #define ODD_MAX 1000 /* lines about odd records, a topic */
-#define WORDS_MS \
-    3000 /* to find or make their topic, and a little; then it is read. The others wait for that */
+/* To find or make their topic, and a little; then it is read. The others wait for that. */
+#define WORDS_MS 3000
 #define WORDS_AGAIN_MS 10000 /* after it could not be opened, or was lost */
 #define WORDS_DENIED_AGAIN_MS 60000
 
@@ -64,7 +67,7 @@ struct store_thread {
     struct loop_timer end_timer;
 };
 
-/* --- things that are passed --------------------------------------------------------------------------------------- */
+/* --- things that are passed ------------------------------------------------------------------- */
 
 void store_request_free(struct store_request *req)
 {
@@ -91,7 +94,7 @@ void store_batch_free(struct store_batch *batch)
     free(batch);
 }
 
-/* --- to the worker's loop ----------------------------------------------------------------------------------------- */
+/* --- to the worker's loop --------------------------------------------------------------------- */
 
 enum posted_kind { POSTED_BATCH, POSTED_READY, POSTED_LOST, POSTED_ANSWER };
 
@@ -193,7 +196,7 @@ static struct store_item *next_item(struct store_thread *thread, enum internal_t
     return item;
 }
 
-/* --- records ------------------------------------------------------------------------------------------------------ */
+/* --- records ---------------------------------------------------------------------------------- */
 
 /* A key as it may stand in the log. */
 static void show_key(const struct topic_log_record *rec, char *out, size_t size)
@@ -310,7 +313,7 @@ static void on_record(struct store_log *log, const struct topic_log_record *rec)
     takers[log->topic->kind](log->thread, rec);
 }
 
-/* --- events of a topic -------------------------------------------------------------------------------------------- */
+/* --- events of a topic ------------------------------------------------------------------------ */
 
 static void on_flush(struct store_log *log)
 {
@@ -341,7 +344,7 @@ static void on_lost(struct store_log *log, const struct mr_error *err)
          &(struct posted){.kind = POSTED_LOST, .topic = log->topic->name, .err = *err});
 }
 
-/* --- words: nothing waits for their topic, and all works without it ----------------------------------------------- */
+/* --- words: nothing waits for their topic, and all works without it --------------------------- */
 
 static const struct store_log_events log_events = {on_record, on_flush, on_answer, on_lost};
 
@@ -402,7 +405,7 @@ static void open_words(void *arg)
     thread->words_told = false;
 }
 
-/* --- the thread --------------------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 static int open_all(struct store_thread *thread, struct mr_error *err)
 {
@@ -478,7 +481,7 @@ static void on_end(void *arg)
         loop_timer_start(thread->own, &thread->end_timer, 10, on_end, thread);
 }
 
-/* --- the loop's side ---------------------------------------------------------------------------------------------- */
+/* --- the loop's side -------------------------------------------------------------------------- */
 
 /* All but the thread itself; topics stay the caller's. */
 static void free_parts(struct store_thread *thread)
@@ -577,7 +580,8 @@ static void on_cut(void *arg)
         store_log_cut(&thread->logs[TOPIC_OFFSETS]);
 }
 
-/* The thread may be waiting for a broker when the lease ends: what its client has is cut from here. */
+/* The thread may be waiting for a broker when the lease ends: what its client has is cut from
+ * here. */
 void store_thread_lease(struct store_thread *thread, int64_t hard_ms)
 {
     int64_t left;

@@ -227,8 +227,8 @@ static const struct encoding encodings[] = {
 };
 
 #define ENCODINGS (sizeof(encodings) / sizeof(encodings[0]))
-#define SHORT_ENCODINGS \
-    2 /* the last ones are told by two bytes, and what has three or fewer by these alone */
+/* The last ones are told by two bytes, and what has three or fewer by these alone. */
+#define SHORT_ENCODINGS 2
 
 static struct encoding encoding_of(const unsigned char *data, size_t len)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words among workers of Millrace as records, read on the store thread and written for it by the loop. The topic is ours, but
- * anybody may write into it: a record that does not fit is refused in words and skipped. A word is believed only as far as its key
- * and its value say the same, and unknown members of a value are left alone, so that a newer version may say more. */
+/* The words among workers of Millrace as records, read on the store thread and written for it by
+ * the loop. The topic is ours, but anybody may write into it: a record that does not fit is refused
+ * in words and skipped. A word is believed only as far as its key and its value say the same, and
+ * unknown members of a value are left alone, so that a newer version may say more. */
 #include "worker/store/word_records.h"
 
 #include "base/json.h"
@@ -35,7 +36,7 @@ static bool keep(const char *text, size_t max, char **out)
     return true;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int read_generation(const json_t *value, struct word *word, struct mr_error *err)
 {
@@ -175,7 +176,7 @@ int word_records_parse(const void *key, size_t key_len, const void *value, size_
     return MR_ERR_DATA;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void write_text(struct buf *out, const char *text)
 {

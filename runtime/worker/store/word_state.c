@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Goodbyes as the worker's loop has them from the store thread. They are kept until their tombstones are read; the leader writes
- * these once a round has dealt with them, so the list is short. Of consumers the newest of each task is kept. Of the other words nothing is kept: they mean something at the
- * moment they are heard, or never. */
+/* Goodbyes as the worker's loop has them from the store thread. They are kept until their
+ * tombstones are read; the leader writes these once a round has dealt with them, so the list is
+ * short. Of consumers the newest of each task is kept. Of the other words nothing is kept: they
+ * mean something at the moment they are heard, or never. */
 #include "worker/store/word_state.h"
 
 #include "base/err.h"

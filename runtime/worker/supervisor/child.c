@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One host process. Made by tenant.c for a connector; watches the process by its pidfd, the link by chan.c, stdout and
- * stderr by output.c. Worker's loop thread.
+/* One host process. Made by tenant.c for a connector; watches the process by its pidfd, the link by
+ * chan.c, stdout and stderr by output.c. Worker's loop thread.
  *
  *   AWAITED (of the nest; ended or failed: at once GONE)
  *      │ on_spawned
- *   SPAWNED ──HELLO──► READY ──child_drain──► DRAINING ──deadline, child_end──► TERM ──200 ms──► KILL
+ *   SPAWNED ──HELLO──► READY ──child_drain──► DRAINING ──deadline, child_end──► TERM ─200 ms─► KILL
  *      │                │                        │                                │               │
  *      │ (child_end → TERM, child_kill → KILL from any of them)                   │               │
  *      └────────────────┴────────────────────────┴───────── process ends ─────────┴───────────────┘
  *                                                                ▼
  *                                               GONE (link read to its end) ─► bury
  *
- * on_hello makes READY, child_drain DRAINING, child_end TERM, child_kill and on_deadline KILL, on_exit_event GONE.
+ * on_hello makes READY, child_drain DRAINING, child_end TERM, child_kill and on_deadline KILL,
+ * on_exit_event GONE.
  *
  * Invariants
- * - The whole group is killed before the leader is reaped: as long as it is a zombie its number belongs to nobody else.
+ * - The whole group is killed before the leader is reaped: as long as it is a zombie its number
+ *   belongs to nobody else.
  * - A child that is killed for breaking a rule is not listened to any more.
- * - Frames that a host wrote before it died are delivered before its death is told (promise: a task's own error is not
- *   lost behind the exit of its process), but a forked child that holds the link open delays this by LINK_WAIT_MS only.
- * - A slow call of a plugin is no reason to end a host. Missed pings are: for a warning, never for a signal. */
+ * - Frames that a host wrote before it died are delivered before its death is told (promise: a
+ *   task's own error is not lost behind the exit of its process), but a forked child that holds the
+ *   link open delays this by LINK_WAIT_MS only.
+ * - A slow call of a plugin is no reason to end a host. Missed pings are: for a warning, never for
+ *   a signal. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/child.h"
 
@@ -117,7 +121,7 @@ static void signal_all(const struct child *c, int number)
                       (int)c->pid, strerror(errno));
 }
 
-/* --- the end --------------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void destroy(struct child *c)
 {
@@ -315,7 +319,7 @@ static void on_deadline(void *arg)
     }
 }
 
-/* --- the link -------------------------------------------------------------------------------------------------------- */
+/* --- the link --------------------------------------------------------------------------------- */
 
 static void flush_early(struct child *c)
 {
@@ -453,7 +457,7 @@ int child_send_take(struct child *c, enum msg_kind kind, json_t *body)
     return rc;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static const struct chan_events link_events = {.frame = on_frame, .closed = on_link_closed};
 

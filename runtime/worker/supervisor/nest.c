@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's end of its nest. A host that is executed pays for itself about a megabyte of library pages that the dynamic
- * linker writes to; forked from one process that has them all, hosts share them. Called by spawn.c on the loop's thread;
- * the other end is host/nest_main.c.
+/* The worker's end of its nest. A host that is executed pays for itself about a megabyte of library
+ * pages that the dynamic linker writes to; forked from one process that has them all, hosts share
+ * them. Called by spawn.c on the loop's thread; the other end is host/nest_main.c.
  *
  *   nest_fork ─► queue ─► (turn) ─► request ─► nest ─► answer ─► done, and the next turn
- *                            │                   └── end of file, or NEST_MS ─► ended; done with an error
- *                            └── it hung or died over an earlier one ─► done with the same error, one a round of the loop
+ *                            │                   └── end of file, or NEST_MS ─► done with an error
+ *                            └── it hung or died over an earlier one ─► the same error, one a round
  *
- * The nest is made with the supervisor, and again at the next need once it is found dead. It is spawned like any process of ours, so it
- * holds nothing of the worker's but its end of the socket, and ends with the worker: by end of file there. It is never waited
- * for: what was killed is forgotten, and so reaped with the strays.
- * What hosts share with it and with each other is also their layout in memory: an address learnt in one of them is true in
- * all of this worker's, until it starts again. They are one user's processes and plugins are trusted code, so no wall
- * stood there before. */
+ * The nest is made with the supervisor, and again at the next need once it is found dead. It is
+ * spawned like any process of ours, so it holds nothing of the worker's but its end of the socket,
+ * and ends with the worker: by end of file there. It is never waited for: what was killed is
+ * forgotten, and so reaped with the strays. What hosts share with it and with each other is also
+ * their layout in memory: an address learnt in one of them is true in all of this worker's, until
+ * it starts again. They are one user's processes and plugins are trusted code, so no wall stood
+ * there before. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/nest.h"
 
@@ -156,7 +157,7 @@ static bool is_our_child(pid_t pid)
     return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* --- one after the other ------------------------------------------------------------------------------------------------- */
+/* --- one after the other ---------------------------------------------------------------------- */
 
 static void soon(struct nest *nest)
 {
@@ -317,7 +318,7 @@ bool nest_busy(const struct nest *nest)
     return nest->asked;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct nest *nest_new(struct loop *loop, const struct nest_options *options)
 {

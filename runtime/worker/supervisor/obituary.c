@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words for a dead host: what ended it, what it was doing, what it said last. Made by child.c once the process is
- * reaped; shown in the worker's log and, through the herder, as the trace of the connector's tasks. Pure.
+/* The words for a dead host: what ended it, what it was doing, what it said last. Made by child.c
+ * once the process is reaped; shown in the worker's log and, through the herder, as the trace of
+ * the connector's tasks. Pure.
  *
- * Everything but pid and status comes from memory that plugin code could write to. black_box_read made it safe to print;
- * here it is kept short. */
+ * Everything but pid and status comes from memory that plugin code could write to. black_box_read
+ * made it safe to print; here it is kept short. */
 #include "worker/supervisor/obituary.h"
 
 #include "link/printable.h"

@@ -31,13 +31,16 @@ struct obituary {
     int64_t now_ms;
 };
 
-/* Append one sentence: "the host process 4711 was killed by signal 11 (SIGSEGV), task 0 was in poll for 3 ms". */
+/* Append one sentence: "the host process 4711 was killed by signal 11 (SIGSEGV), task 0 was in poll
+ * for 3 ms". */
 void obituary_sentence(const struct obituary *obit, struct buf *out);
 
-/* Append the sentence and, on indented lines below it, the last words: ready for a trace. Valid UTF-8, a few KiB. */
+/* Append the sentence and, on indented lines below it, the last words: ready for a trace. Valid
+ * UTF-8, a few KiB. */
 void obituary_trace(const struct obituary *obit, struct buf *out);
 
-/* The call that a task (-1: whichever is most telling) is in, as "task 0 was in poll for 3 ms"; nothing when none is. */
+/* The call that a task (-1: whichever is most telling) is in, as "task 0 was in poll for 3 ms";
+ * nothing when none is. */
 void obituary_call(const struct black_box *box, int task, int64_t now_ms, struct buf *out);
 
 #endif

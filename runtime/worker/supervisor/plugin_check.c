@@ -5,8 +5,8 @@
  *
  *   plugin_check_ask ─► WAITING ─► RUNNING ── process ends, or is over its time and killed ─► done
  *
- * check_answers.c reads what it prints: a crash, a hang or nonsense is the problem of the key that it
- * was at. A process is waited for also after its question was answered; until then it counts as
+ * check_answers.c reads what it prints: a crash, a hang or nonsense is the problem of the key that
+ * it was at. A process is waited for also after its question was answered; until then it counts as
  * running. */
 #include "worker/supervisor/plugin_check.h"
 

@@ -17,8 +17,8 @@ typedef void (*plugin_check_done)(void *arg, const json_t *problems);
 /* exe: binary to run as `exe check`, borrowed. patience_ms: for one question as a whole; what takes
  * longer is killed. */
 struct plugin_check *plugin_check_new(struct loop *loop, const char *exe, int64_t patience_ms);
-void plugin_check_free(
-    struct plugin_check **pc); /* what is asked is called off, its process killed */
+/* What is asked is called off, its process killed. */
+void plugin_check_free(struct plugin_check **pc);
 
 /* question: as in link/check_format.h, a non-empty array of well-formed members; taken. A few
  * processes run at a time, others wait for them. done: once, perhaps before the call returns. Never

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor: who has a host, and what every host is told. The herder's door to processes; the work on one host is in
- * tenant.c (connector, tasks, deadlines) and child.c (process). Worker's loop thread.
+/* The supervisor: who has a host, and what every host is told. The herder's door to processes; the
+ * work on one host is in tenant.c (connector, tasks, deadlines) and child.c (process). Worker's
+ * loop thread.
  *
  *   herder ─► supervisor ─► tenant ─► child ─► spawn, chan, output
  *      ▲                      │         │
  *      └──── events ──────────┴─────────┘ obituary
  *
- * A connector is in `hosts` from supervisor_start until its host is dead and reaped; `died` is called after it has left, so
- * the herder may start it again from inside. */
+ * A connector is in `hosts` from supervisor_start until its host is dead and reaped; `died` is
+ * called after it has left, so the herder may start it again from inside. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/supervisor.h"
 
@@ -53,7 +54,7 @@ struct supervisor {
     int sweeps;
 };
 
-/* --- what leftovers of plugins need --------------------------------------------------------------------------------------- */
+/* --- what leftovers of plugins need ----------------------------------------------------------- */
 
 /* Not while a host may be a child of ours already and its number is still on its way. */
 static void on_sweep(void *arg)
@@ -73,7 +74,7 @@ static void on_strays(void *arg)
     loop_timer_start(sup->loop, &sup->sweep, 0, on_sweep, sup);
 }
 
-/* --- what tenant.c asks -------------------------------------------------------------------------------------------------- */
+/* --- what tenant.c asks ----------------------------------------------------------------------- */
 
 static json_t *make_levels(void)
 {
@@ -112,7 +113,7 @@ static void host_gone(void *arg, struct tenant *tenant)
     on_strays(sup);
 }
 
-/* --- to one connector ----------------------------------------------------------------------------------------------------- */
+/* --- to one connector ------------------------------------------------------------------------- */
 
 static struct tenant *find_host(const struct supervisor *sup, const char *conn)
 {
@@ -286,7 +287,7 @@ void supervisor_offsets_stored(struct supervisor *sup, const char *conn, int64_t
     supervisor_offsets_take(sup, conn, id, NULL, error);
 }
 
-/* --- to all ---------------------------------------------------------------------------------------------------------------- */
+/* --- to all ----------------------------------------------------------------------------------- */
 
 void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms)
 {
@@ -349,7 +350,7 @@ static json_t *json_from_secrets(const struct secrets *secrets)
     return object;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct supervisor *supervisor_new(struct loop *loop, const struct supervisor_options *options,
                                   const struct supervisor_events *events, void *arg,

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connector's life in its host: which tasks run there, what was asked and not yet answered, and the deadlines of stops.
- * Between supervisor.c, which is told by the herder, and child.c, which knows the process. Worker's loop thread.
+/* A connector's life in its host: which tasks run there, what was asked and not yet answered, and
+ * the deadlines of stops. Between supervisor.c, which is told by the herder, and child.c, which
+ * knows the process. Worker's loop thread.
  *
- * Every frame of a host is checked here against what the host was given: another connector, a task it was never given, an
- * unknown state, a question too many end the host, since its memory can't be trusted any more.
+ * Every frame of a host is checked here against what the host was given: another connector, a task
+ * it was never given, an unknown state, a question too many end the host, since its memory can't be
+ * trusted any more.
  *
  * A stop of one task that is not answered in time takes the whole host down, in order:
  *
- *   TASK_STOP ──graceful_ms──► DRAIN ──all siblings stopped, or SIBLINGS_MS──► SIGTERM ──CHILD_TERM_MS──► SIGKILL
+ *   TASK_STOP ──graceful_ms──► DRAIN ──all stopped, SIBLINGS_MS──► SIGTERM ──CHILD_TERM_MS──► KILL
  *
- * so that everything is over within graceful_ms + 1 s (promise 3). Siblings that stop on this way were not asked to by the
- * herder: their UNASSIGNED is kept back, and `died` tells that they are to be started again. */
+ * so that everything is over within graceful_ms + 1 s (promise 3). Siblings that stop on this way
+ * were not asked to by the herder: their UNASSIGNED is kept back, and `died` tells that they are to
+ * be started again. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/tenant.h"
 
@@ -89,7 +92,7 @@ static struct tenant_task *add_task(struct tenant *tenant, int task)
     return t;
 }
 
-/* --- stops ----------------------------------------------------------------------------------------------------------- */
+/* --- stops ------------------------------------------------------------------------------------ */
 
 static bool overdue(const struct tenant *tenant, const struct tenant_task *t)
 {
@@ -169,7 +172,7 @@ static void on_stops(void *arg)
     arm_stops(tenant);
 }
 
-/* --- frames ---------------------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static int get_state(const json_t *body, enum state *out, struct mr_error *err)
 {
@@ -371,7 +374,8 @@ static int on_offsets_put(struct tenant *tenant, const json_t *body, struct mr_e
     return rc;
 }
 
-/* Is it the start that the herder wants, as far as can be seen here? A predecessor that still asks has another number. */
+/* Is it the start that the herder wants, as far as can be seen here? A predecessor that still asks
+ * has another number. */
 static bool may_begin(struct tenant *tenant, int task, int64_t generation)
 {
     const struct tenant_task *t = find_task(tenant, task);
@@ -486,7 +490,8 @@ static enum log_level death_level(const struct tenant *tenant, const struct chil
     return tenant->expected && !end->forced ? LOG_DEBUG : LOG_ERROR;
 }
 
-/* The supervisor itself may be freed by the herder inside `died`: after that, only what belongs to tenant is touched. */
+/* The supervisor itself may be freed by the herder inside `died`: after that, only what belongs to
+ * tenant is touched. */
 static void on_gone(void *arg, const struct child_death *end)
 {
     struct tenant *tenant = arg;
@@ -506,7 +511,7 @@ static void on_gone(void *arg, const struct child_death *end)
 static const struct child_events child_callbacks = {
     .ready = on_ready, .frame = on_frame, .gone = on_gone};
 
-/* --- what the supervisor asks ------------------------------------------------------------------------------------------ */
+/* --- what the supervisor asks ----------------------------------------------------------------- */
 
 int tenant_send_take(struct tenant *tenant, enum msg_kind kind, json_t *body)
 {
@@ -609,7 +614,7 @@ void tenant_answer_take(struct tenant *tenant, const struct tenant_answer *answe
     json_decref(answer->entries);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct tenant *tenant_new(struct loop *loop, const struct child_options *options,
                           struct tenant_owner *owner, const char *lock_path, struct mr_error *err)

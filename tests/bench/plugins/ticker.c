@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source whose interruptions show: each task writes `rate` records a second into a partition of its own, the first at once.
- * Value "<number> <worker> <life>": numbers go up by one and are the offset; worker is $BENCH_WORKER of its worker. */
+/* A source whose interruptions show: each task writes `rate` records a second into a partition of
+ * its own, the first at once. Value "<number> <worker> <life>": numbers go up by one and are the
+ * offset; worker is $BENCH_WORKER of its worker. */
 #include <millrace/plugin.h>
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's regular expressions: bounds, refusals, bad text. What they match is compared with Java in test_host_pattern. */
+/* Java's regular expressions: bounds, refusals, bad text. What they match is compared with Java in
+ * test_host_pattern. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Levels by logger: the tree, prefixes, twins, connectors, and which lines are written. The loggers of a process are never removed, so
- * each test uses names of its own and begins with all of them at INFO. */
+/* Levels by logger: the tree, prefixes, twins, connectors, and which lines are written. The loggers
+ * of a process are never removed, so each test uses names of its own and begins with all of them at
+ * INFO. */
 #include "base/log_levels.h"
 
 #include <setjmp.h>

@@ -17,7 +17,7 @@ void host_case_start(const char *class_name, const char *const *pairs);
 /* A task of it that runs. */
 void host_case_task(int number, const char *const *pairs);
 void host_case_assert_answers(void); /* a ping, in half a second */
-void host_case_send(enum msg_kind kind, const char *key,
-                    json_t *value); /* about the connector; value is taken */
+/* About the connector; value is taken. */
+void host_case_send(enum msg_kind kind, const char *key, json_t *value);
 
 #endif

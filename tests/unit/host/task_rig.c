@@ -18,7 +18,7 @@
 static void *volatile old[OLD_MAX]; /* volatile, or the compiler drops what nobody reads */
 static size_t old_count;
 
-/* --- a converter --------------------------------------------------------------------------------------------------- */
+/* --- a converter ------------------------------------------------------------------------------ */
 
 static int from_connect(void *self, struct mr_arena *arena, const char *topic,
                         const struct mr_schema *schema, struct mr_value value, const void **data,
@@ -66,7 +66,7 @@ const struct plugin rig_string_converter = {
     .converter = {.from_connect = from_connect, .to_connect = to_connect},
 };
 
-/* --- plugins that are structs of the test ------------------------------------------------------------------------------ */
+/* --- plugins that are structs of the test ----------------------------------------------------- */
 
 const struct plugin *rig_plugin;
 const struct plugin *const *rig_more;
@@ -114,7 +114,7 @@ const struct plugin *__wrap_plugin_load_find(const char *path, uint32_t kind, co
     return __real_plugin_load_find(path, kind, name, err);
 }
 
-/* --- the worker's side ------------------------------------------------------------------------------------------------ */
+/* --- the worker's side ------------------------------------------------------------------------ */
 
 static void on_status(void *arg, struct task *task, enum state state, const char *trace)
 {
@@ -305,7 +305,7 @@ static void *tick(void *arg)
     }
 }
 
-/* --- for tests ------------------------------------------------------------------------------------------------------ */
+/* --- for tests -------------------------------------------------------------------------------- */
 
 static void start_cluster(struct rig *rig, int brokers)
 {
@@ -516,7 +516,8 @@ void rig_deinit(struct rig *rig)
 {
     if (rig->task != NULL)
         rig_stop(rig);
-    /* The cluster stays until the process ends: taking it down costs a second. Kept reachable for leak checkers. */
+    /* The cluster stays until the process ends: taking it down costs a second. Kept reachable for
+     * leak checkers. */
     assert_true(old_count + 2 <= OLD_MAX);
     old[old_count++] = rig->mock;
     old[old_count++] = rig->cluster;
@@ -549,7 +550,7 @@ void rig_store(struct rig *rig, const char *partition, const char *key, int64_t 
     pthread_mutex_unlock(&rig->lock);
 }
 
-/* --- clients of the test's own --------------------------------------------------------------------------------------- */
+/* --- clients of the test's own ---------------------------------------------------------------- */
 
 static rd_kafka_t *client(struct rig *rig, rd_kafka_type_t type)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task with everything around it that a test needs: librdkafka's mock cluster, a worker that answers, a log of statuses.
- * Plugins are structs filled by the test. Offsets are "stored" in memory. */
+/* A task with everything around it that a test needs: librdkafka's mock cluster, a worker that
+ * answers, a log of statuses. Plugins are structs filled by the test. Offsets are "stored" in
+ * memory. */
 #ifndef TESTS_TASK_RIG_H
 #define TESTS_TASK_RIG_H
 
@@ -46,7 +47,8 @@ struct rig {
     bool nudging;
 };
 
-/* brokers of the mock cluster; config: key, value, ..., NULL for the connector (worker keys start with "worker:"). */
+/* brokers of the mock cluster; config: key, value, ..., NULL for the connector (worker keys start
+ * with "worker:"). */
 void rig_init(struct rig *rig, int brokers, ...);
 void rig_deinit(struct rig *rig);
 void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state target);
@@ -65,17 +67,19 @@ int64_t rig_stored(struct rig *rig, const char *partition, const char *key); /* 
 void rig_answer_held(struct rig *rig); /* hold_puts ends: what is held is stored and answered */
 void rig_store(struct rig *rig, const char *partition, const char *key, int64_t next);
 
-/* Plugins that are structs of the test: RigString, rig_plugin, and those of rig_more (ended by NULL) when these are set. rig_places:
- * as the worker says where they are, by property; those that it does not know are left out. */
+/* Plugins that are structs of the test: RigString, rig_plugin, and those of rig_more (ended by
+ * NULL) when these are set. rig_places: as the worker says where they are, by property; those that
+ * it does not know are left out. */
 #define RIG_LIBRARY "(a struct of the test)"
 extern const struct plugin *rig_plugin;
 extern const struct plugin *const *rig_more;
 json_t *rig_places(const struct props *connector, const struct props *worker);
 
-/* All values of a topic in offset order per partition, as one JSON array of texts, read by a client of its own. */
+/* All values of a topic in offset order per partition, as one JSON array of texts, read by a client
+ * of its own. */
 json_t *rig_read_topic(struct rig *rig, const char *topic, size_t expected);
-int64_t rig_topic_end(struct rig *rig,
-                      const char *topic); /* of its partition 0: how many records */
+/* Of its partition 0: how many records. */
+int64_t rig_topic_end(struct rig *rig, const char *topic);
 /* Write count records "0" … to a topic, partition by number. */
 void rig_write_topic(struct rig *rig, const char *topic, int partitions, int from, int count);
 int64_t rig_committed(struct rig *rig, const char *group, const char *topic, int32_t partition);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that can't be processed, against librdkafka's mock cluster: what put refuses, what fails a put, what no converter reads, and
- * what the dead-letter topic says of them. The sink is a struct of the test: Picky refuses and fails on numbers of the test's choice. */
+/* Records that can't be processed, against librdkafka's mock cluster: what put refuses, what fails
+ * a put, what no converter reads, and what the dead-letter topic says of them. The sink is a struct
+ * of the test: Picky refuses and fails on numbers of the test's choice. */
 #include "base/clock.h"
 #define LOGGER "test"
 #include "base/log.h"
@@ -18,7 +19,8 @@
 #define ODD 99 /* what the text "odd" counts as */
 #define ALL "errors.tolerance", "all"
 
-/* Zero: none. Numbers whose last digits are below 100 are of the same kind: 7 means 7, 107, 207 … */
+/* Zero: none. Numbers whose last digits are below 100 are of the same kind: 7 means 7, 107, 207
+ * … */
 static struct {
     int refuses;     /* this one by mr_reject */
     int fails;       /* on this one the whole put fails with MR_ERR_DATA */
@@ -196,7 +198,8 @@ static void parts_that_were_put_are_not_put_again_after_a_retry(void **state)
     assert_dead(rig, dead, 2);
 }
 
-/* Nothing is skipped where the plugin does not say that a failed put had no effect, or where the user has not asked for it. */
+/* Nothing is skipped where the plugin does not say that a failed put had no effect, or where the
+ * user has not asked for it. */
 static void a_put_with_effects_that_fails_is_not_split(void **state)
 {
     struct rig *rig = *state;
@@ -225,7 +228,7 @@ static void without_dead_letters_nothing_is_split(void **state)
     assert_int_equal(picky.taken[3] + picky.taken[4], 0);
 }
 
-/* --- what a letter says ------------------------------------------------------------------------------------------------ */
+/* --- what a letter says ----------------------------------------------------------------------- */
 
 static rd_kafka_message_t *first_dead(struct rig *rig, rd_kafka_t **rk)
 {
@@ -351,7 +354,7 @@ static void a_letter_from_a_batch_that_waited_says_the_same(void **state)
     assert_letter(rig, "odd", "TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", "no 99 wanted");
 }
 
-/* --- a topic that can't take them --------------------------------------------------------------------------------------- */
+/* --- a topic that can't take them ------------------------------------------------------------- */
 
 static void a_letter_that_can_not_be_written_fails_the_task_and_is_not_passed(void **state)
 {
@@ -387,7 +390,7 @@ static void a_letter_above_buffer_memory_fails_the_task(void **state)
     assert_non_null(strstr(rig->trace, "larger than buffer.memory"));
 }
 
-/* --- sources ------------------------------------------------------------------------------------------------------------ */
+/* --- sources ---------------------------------------------------------------------------------- */
 
 static atomic_bool bad_asked_again;
 

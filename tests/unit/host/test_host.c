@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host, hosted, connector_run: a real host process, spoken to over its link as the worker does. No broker: records wait in the
- * producer, which is all that most of this needs. */
+/* host, hosted, connector_run: a real host process, spoken to over its link as the worker does. No
+ * broker: records wait in the producer, which is all that most of this needs. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "host_case.h"
@@ -35,7 +35,7 @@ static void assert_says(const char *text, const char *words)
         fail_msg("\"%s\" does not say \"%s\"", text, words);
 }
 
-/* --- birth --------------------------------------------------------------------------------------------------------------------- */
+/* --- birth ------------------------------------------------------------------------------------ */
 
 static void command_typed_by_hand_is_refused(void **state)
 {
@@ -140,7 +140,7 @@ static void a_run_folder_that_cannot_be_made_is_named(void **state)
     assert_int_equal(unlink(folder), 0);
 }
 
-/* --- connectors ------------------------------------------------------------------------------------------------------------------- */
+/* --- connectors ------------------------------------------------------------------------------- */
 
 static void connector_starts_and_gives_task_configurations(void **state)
 {
@@ -294,7 +294,7 @@ static void control_answers_while_the_connector_hangs(void **state)
     assert_int_equal(host_peer_status(host_case_peer, 3000), 0);
 }
 
-/* --- tasks -------------------------------------------------------------------------------------------------------------------------- */
+/* --- tasks ------------------------------------------------------------------------------------ */
 
 static void task_runs_and_stops_when_asked(void **state)
 {
@@ -440,7 +440,7 @@ static void more_tasks_than_black_box_slots_run(void **state)
         json_decref(host_case_await(MSG_TASK_STATUS, "RUNNING", 60000));
 }
 
-/* --- the worker's mistakes ---------------------------------------------------------------------------------------------------------- */
+/* --- the worker's mistakes -------------------------------------------------------------------- */
 
 static void assert_broken(enum msg_kind kind, json_t *body, const char *words)
 {
@@ -491,7 +491,7 @@ static void answers_to_nothing_are_ignored(void **state)
     host_case_assert_answers();
 }
 
-/* --- the end -------------------------------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void drain_stops_everything_and_exits_with_0(void **state)
 {
@@ -535,7 +535,8 @@ static void new_work_while_ending_is_not_begun(void **state)
     host_case_assert_answers();
 }
 
-/* Whatever a plugin leaves behind, the process ends: exit handlers, threads, children, destructors of threads. */
+/* Whatever a plugin leaves behind, the process ends: exit handlers, threads, children, destructors
+ * of threads. */
 static void leftovers_do_not_hold_up_the_end(void **state)
 {
     static const char *const hows[] = {"exit-hook", "threads", "fork-off", "thread-end"};
@@ -563,7 +564,8 @@ static void on_sigterm(int sig)
     signalled = sig;
 }
 
-/* The group of this test stands for the worker's: a host that was moved into it must not signal it. */
+/* The group of this test stands for the worker's: a host that was moved into it must not signal
+ * it. */
 static void host_in_another_group_ends_without_signalling_it(void **state)
 {
     static const char *const leave[] = {"where", "start", "how", "leave-group", NULL};
@@ -639,7 +641,8 @@ static void lost_worker_ends_the_host_at_once_when_all_is_well(void **state)
     assert_false(host_peer_group_alive(host_case_peer));
 }
 
-/* Promise: gone within two seconds, with all that was forked, whatever the plugin does. All at the same time. */
+/* Promise: gone within two seconds, with all that was forked, whatever the plugin does. All at the
+ * same time. */
 static void lost_worker_ends_hung_hosts_within_two_seconds(void **state)
 {
     static const char *const cases[][2] = {

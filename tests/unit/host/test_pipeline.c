@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stages between plugin and Kafka: which converter with which settings, order, headers, bad records. */
+/* The stages between plugin and Kafka: which converter with which settings, order, headers, bad
+ * records. */
 #include "task_rig.h"
 
 #include "host/host_api.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- a converter that writes down what it is asked -------------------------------------------------------------------- */
+/* --- a converter that writes down what it is asked -------------------------------------------- */
 
 struct spy {
     char role[16];
@@ -90,7 +91,7 @@ static const struct plugin spy = {
                   .stop = spy_stop},
 };
 
-/* --- fixture ---------------------------------------------------------------------------------------------------------- */
+/* --- fixture ---------------------------------------------------------------------------------- */
 
 struct fixture {
     struct props connector;
@@ -154,7 +155,7 @@ static struct mr_record *add(struct fixture *f, const char *key, const char *val
     return rec;
 }
 
-/* --- which converter ------------------------------------------------------------------------------------------------ */
+/* --- which converter -------------------------------------------------------------------------- */
 
 static void the_workers_converters_come_with_the_workers_settings(void **state)
 {
@@ -220,7 +221,7 @@ static void a_converter_that_does_not_start_is_named_and_stopped(void **state)
     assert_non_null(strstr(f->err.text, "undeclared"));
 }
 
-/* --- to Kafka -------------------------------------------------------------------------------------------------------- */
+/* --- to Kafka --------------------------------------------------------------------------------- */
 
 static void a_source_record_passes_header_key_value(void **state)
 {
@@ -265,7 +266,8 @@ static void a_converter_of_headers_alone_is_started_and_stopped(void **state)
     assert_non_null(strstr(story, "stop header"));
 }
 
-/* The worker names SimpleHeaderConverter unless another is set; only where it is not installed there is none. */
+/* The worker names SimpleHeaderConverter unless another is set; only where it is not installed
+ * there is none. */
 static void headers_need_a_converter(void **state)
 {
     struct fixture *f = *state;
@@ -393,7 +395,7 @@ static void a_converter_that_takes_all_memory_fails_the_task(void **state)
     assert_non_null(strstr(f->err.text, "more memory than a batch may hold"));
 }
 
-/* --- from Kafka ------------------------------------------------------------------------------------------------------ */
+/* --- from Kafka ------------------------------------------------------------------------------- */
 
 static struct consumer_msg message(int64_t offset, const char *key, const char *value)
 {

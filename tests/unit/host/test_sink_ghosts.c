@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where no ghosts can be found, or must not be looked for. That they are found and made to leave: tests/integration/test_hostile.c,
- * since it takes a real group. */
+/* Where no ghosts can be found, or must not be looked for. That they are found and made to leave:
+ * tests/integration/test_hostile.c, since it takes a real group. */
 #include "host/task/sink_ghosts.h"
 
 #include "base/clock.h"
@@ -33,7 +33,8 @@ static int64_t find(const char *bootstrap, const char *client_id, const char *gr
     return clock_ms() - began;
 }
 
-/* Several tasks may bear an id that the user has set: none of them is made to leave. No broker is asked. */
+/* Several tasks may bear an id that the user has set: none of them is made to leave. No broker is
+ * asked. */
 static void an_id_that_is_not_this_tasks_own_is_not_looked_for(void **state)
 {
     assert_true(find("127.0.0.1:1", "mine", "connect-conn") < 500);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sink loop against librdkafka's mock cluster: delivery, ledger and commits, redelivery, pause, flush, long puts. */
+/* The sink loop against librdkafka's mock cluster: delivery, ledger and commits, redelivery, pause,
+ * flush, long puts. */
 #include "keep_sink.h"
 
 #include "base/clock.h"
@@ -68,7 +69,8 @@ static void a_put_that_asks_for_a_retry_gets_the_same_batch_again(void **state)
     check_got(3000, 2);
 }
 
-/* The whole fetch is in the batch: its buffers are gone while the batch waits (a sanitizer sees a read of them). */
+/* The whole fetch is in the batch: its buffers are gone while the batch waits (a sanitizer sees a
+ * read of them). */
 static void a_batch_that_waits_lives_in_memory_of_its_own(void **state)
 {
     struct rig *rig = *state;
@@ -256,8 +258,8 @@ static void a_bad_record_fails_the_task_before_anything_of_its_poll_is_put(void 
     assert_int_equal(keep_script.headers, 9);
 }
 
-/* 400 MB of converted records in one poll, where a batch may have 256. No partition has a committed offset, so what waits behind
- * the first batch is found again by the ledger alone. */
+/* 400 MB of converted records in one poll, where a batch may have 256. No partition has a committed
+ * offset, so what waits behind the first batch is found again by the ledger alone. */
 static void a_poll_of_large_records_is_put_in_several_batches(void **state)
 {
     struct rig *rig = *state;
@@ -356,7 +358,8 @@ static void topics_can_be_named_by_a_pattern(void **state)
     check_got(100, 1);
 }
 
-/* max.poll.interval.ms is 6 s here; the put takes 9 s. Without help the group would throw the member out. */
+/* max.poll.interval.ms is 6 s here; the put takes 9 s. Without help the group would throw the
+ * member out. */
 static void a_long_put_keeps_its_place_in_the_group(void **state)
 {
     struct rig *rig = *state;
@@ -411,8 +414,8 @@ static bool member_is_told(struct rig *rig, int64_t n)
     return rig->member[0] != '\0';
 }
 
-/* The mock cluster, as a broker, gives a new group some seconds for more members before anybody has partitions. Killed meanwhile,
- * this member would be waited for until its session ends. */
+/* The mock cluster, as a broker, gives a new group some seconds for more members before anybody has
+ * partitions. Killed meanwhile, this member would be waited for until its session ends. */
 static void the_members_id_is_told_before_it_has_partitions(void **state)
 {
     struct rig *rig = *state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source loop against librdkafka's mock cluster: delivery, order, offsets behind delivery, pause, stop, failures. */
+/* The source loop against librdkafka's mock cluster: delivery, order, offsets behind delivery,
+ * pause, stop, failures. */
 #include "counter_source.h"
 
 #include "base/clock.h"
@@ -13,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* --- delivery and offsets --------------------------------------------------------------------------------------------- */
+/* --- delivery and offsets --------------------------------------------------------------------- */
 
 static void records_arrive_in_order_and_their_offset_is_stored(void **state)
 {
@@ -161,7 +162,8 @@ static void a_broker_that_goes_and_comes_loses_nothing(void **state)
     rig_wait_true(rig, stored_is, 20000);
     rig_stop(rig);
     {
-        /* A request that was answered into the void is sent again: duplicates, but nothing is missing and no gap. */
+        /* A request that was answered into the void is sent again: duplicates, but nothing is
+         * missing and no gap. */
         json_t *values = rig_read_topic(rig, "numbers", 20000);
         int highest = -1;
 
@@ -190,7 +192,7 @@ static void a_small_memory_budget_slows_the_source_and_loses_nothing(void **stat
     check_topic(rig, 0, 30000);
 }
 
-/* --- pause and stop -------------------------------------------------------------------------------------------------- */
+/* --- pause and stop --------------------------------------------------------------------------- */
 
 static void
 a_stop_with_the_broker_away_ends_in_time_and_stores_only_what_was_delivered(void **state)
@@ -400,7 +402,7 @@ static void a_poll_that_gives_nothing_and_does_not_wait_takes_no_core(void **sta
     assert_true(counter_script.polls - polls < 100);
 }
 
-/* --- retries and failures --------------------------------------------------------------------------------------------- */
+/* --- retries and failures --------------------------------------------------------------------- */
 
 static void a_poll_that_asks_for_a_retry_has_its_records_dropped_and_is_called_again(void **state)
 {
@@ -536,8 +538,8 @@ static void a_record_above_buffer_memory_is_skipped_by_tolerance(void **state)
     rig_wait_true(rig, stored_is, 1000);
 }
 
-/* Requests are refused that no single record is too large for: all are sent again, so that the last of each stands in order
- * (what was under way when the refusal came may stand before them). */
+/* Requests are refused that no single record is too large for: all are sent again, so that the last
+ * of each stands in order (what was under way when the refusal came may stand before them). */
 static void a_refused_request_is_sent_again_in_order(void **state)
 {
     struct rig *rig = *state;
@@ -562,8 +564,8 @@ static void a_refused_request_is_sent_again_in_order(void **state)
     json_decref(values);
 }
 
-/* A request that is refused for now must not be overtaken by the one that was built behind it: a record each 30 ms, 200 ms
- * a request. */
+/* A request that is refused for now must not be overtaken by the one that was built behind it: a
+ * record each 30 ms, 200 ms a request. */
 static void a_leader_that_moves_changes_no_order(void **state)
 {
     struct rig *rig = *state;

@@ -21,8 +21,8 @@ int mapped_end(void **state); /* a group's teardown */
 
 void mapped_value(const struct mapped *m, const char *rdkafka, const char *value);
 void mapped_unset(const struct mapped *m, const char *rdkafka);
-void mapped_refused(const struct mapped *m,
-                    ...); /* MR_ERR_CONFIG with all of these in its text; ended by NULL */
+/* MR_ERR_CONFIG with all of these in its text; ended by NULL. */
+void mapped_refused(const struct mapped *m, ...);
 void mapped_remark(const struct mapped *m, const char *part);
 void mapped_silent(const struct mapped *m); /* mapped, and nothing remarked on */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One consumer against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what is handed out must be
- * exactly what was written, in order, whatever is paused or sought. */
+/* One consumer against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what is handed
+ * out must be exactly what was written, in order, whatever is paused or sought. */
 #include "consumer_ledger.h"
 
 #include "base/clock.h"
@@ -97,8 +97,8 @@ static void messages_carry_everything(void **state)
     consumer_close(&l.c, INT64_MAX); /* with the batch still held */
 }
 
-/* Message i has i % 4 headers and a value of i % 3 bytes, under every compression: the count must be right for
- * each. */
+/* Message i has i % 4 headers and a value of i % 3 bytes, under every compression: the count must
+ * be right for each. */
 static void headers_are_counted_whatever_the_compression(void **state)
 {
     static const char *const types[] = {"none", "gzip", "snappy", "lz4", "zstd"};
@@ -174,7 +174,8 @@ static void resume_goes_on_where_the_owner_says(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
-/* What librdkafka 2.0.2 gets wrong by itself: random batches, pauses, polls while paused, seeks back. */
+/* What librdkafka 2.0.2 gets wrong by itself: random batches, pauses, polls while paused, seeks
+ * back. */
 static void nothing_is_lost_or_doubled_by_pause_resume_and_seek(void **state)
 {
     struct ledger_truth truth = {0};
@@ -516,7 +517,8 @@ static void a_group_that_does_not_answer_is_left_by_the_deadline(void **state)
     rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 0);
 }
 
-/* metadata.max.age.ms is five minutes; Java asks each second. The mock can't be without a topic, but say that it is. */
+/* metadata.max.age.ms is five minutes; Java asks each second. The mock can't be without a topic,
+ * but say that it is. */
 static void a_topic_that_is_created_after_the_start_is_read_soon(void **state)
 {
     struct ledger_truth truth = {0};
@@ -581,8 +583,9 @@ static int stop(void **state)
     return 0;
 }
 
-/* A client whose topic was missing is destroyed by a thread of its own (consumer.c: destroy_client), which a test's end does not wait
- * for: what it has not freed by then is no leak. */
+/* A client whose topic was missing is destroyed by a thread of its own (consumer.c:
+ * destroy_client), which a test's end does not wait for: what it has not freed by then is no
+ * leak. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transactions against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what ends well, what must not be used again. */
+/* Transactions against librdkafka's mock cluster (or a real Kafka: KAFKA_BOOTSTRAP): what ends
+ * well, what must not be used again. */
 #include "kafka/producer.h"
 
 #include "base/clock.h"

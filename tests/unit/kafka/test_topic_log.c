@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topic_log and topic_admin on librdkafka's mock cluster (or a real one): replay, order, confirmation, deadlines. What a mock
- * can't do (creating, policies, deletion, rights) is tried in tests/integration/test_stores.c. */
+/* topic_log and topic_admin on librdkafka's mock cluster (or a real one): replay, order,
+ * confirmation, deadlines. What a mock can't do (creating, policies, deletion, rights) is tried in
+ * tests/integration/test_stores.c. */
 #include "mock_kafka.h"
 
 #include "base/clock.h"
@@ -180,7 +181,8 @@ static void what_is_confirmed_is_read_and_read_again_by_the_next(void **state)
     assert_int_equal(rig->records, 500);
 }
 
-/* For leaders that are not known yet librdkafka would wait half a second, for empty partitions until fetch.max.wait.ms. */
+/* For leaders that are not known yet librdkafka would wait half a second, for empty partitions
+ * until fetch.max.wait.ms. */
 static void a_replay_waits_for_no_clock(void **state)
 {
     struct rig *rig = *state;

@@ -98,7 +98,7 @@ static int64_t size_of(const char *path)
     return stat(path, &st) == 0 ? st.st_size : -1;
 }
 
-/* --- lines -------------------------------------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void values_become_lines_of_java_text(void **state)
 {
@@ -202,7 +202,7 @@ static void tasks_share_a_file_without_mixing_lines(void **state)
     assert_int_equal(lines, 200000);
 }
 
-/* --- no room ------------------------------------------------------------------------------------------------------------------- */
+/* --- no room ---------------------------------------------------------------------------------- */
 
 static void limit_files(rlim_t bytes)
 {
@@ -247,7 +247,7 @@ static void a_full_device_fails_the_put(void **state)
     assert_string_equal(rig->h.err.text, "Can't write to /dev/full: No space left on device");
 }
 
-/* --- the end of the file --------------------------------------------------------------------------------------------------------- */
+/* --- the end of the file ---------------------------------------------------------------------- */
 
 static void half_a_line_of_our_own_is_cut_off(void **state)
 {
@@ -277,7 +277,7 @@ static void half_a_line_of_others_is_ended(void **state)
     expect_file(rig->file, "a header\none\n");
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static void a_renamed_file_is_left_and_a_new_one_made(void **state)
 {
@@ -334,7 +334,8 @@ static void without_a_file_it_prints(void **state)
     assert_string_equal(made, "hello\n");
 }
 
-/* A pipe that nobody reads, as stdout: put waits, and gives up when the task must stop, so that nothing is committed. */
+/* A pipe that nobody reads, as stdout: put waits, and gives up when the task must stop, so that
+ * nothing is committed. */
 static void a_full_pipe_waits_until_the_task_stops(void **state)
 {
     struct rig *rig = *state;

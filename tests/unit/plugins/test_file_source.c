@@ -119,7 +119,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Poll as the task does: again at once, or when what the source waits for happens; until records or an error come. */
+/* Poll as the task does: again at once, or when what the source waits for happens; until records or
+ * an error come. */
 static int poll_until(struct rig *rig)
 {
     int64_t end = now_ms() + WAIT_MS;
@@ -138,7 +139,7 @@ static int poll_until(struct rig *rig)
     return -1;
 }
 
-/* --- lines and offsets ---------------------------------------------------------------------------------------------------- */
+/* --- lines and offsets ------------------------------------------------------------------------ */
 
 static void lines_become_records_with_byte_offsets(void **state)
 {
@@ -194,7 +195,8 @@ static void a_line_without_an_end_is_held_back(void **state)
                 60000);
 }
 
-/* Such a poll must wait: not MR_OK, which asks to be called again at once, and not before something happens. */
+/* Such a poll must wait: not MR_OK, which asks to be called again at once, and not before something
+ * happens. */
 static void a_lone_carriage_return_at_the_end_is_waited_on(void **state)
 {
     struct rig *rig = *state;
@@ -348,7 +350,7 @@ static void a_line_beyond_the_limit_fails_clearly(void **state)
     assert_non_null(strstr(rig->h.err.text, "longer than 100000 bytes"));
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static void an_appended_line_is_seen_at_once(void **state)
 {
@@ -398,7 +400,7 @@ static void a_missing_folder_is_waited_for(void **state)
     assert_string_equal(rig->text, "there|");
 }
 
-/* --- what can happen to a file ---------------------------------------------------------------------------------------------------- */
+/* --- what can happen to a file ---------------------------------------------------------------- */
 
 static void truncation_fails_and_says_so(void **state)
 {
@@ -558,7 +560,7 @@ static void no_right_to_read_is_named(void **state)
     assert_non_null(strstr(rig->h.err.text, "Permission denied"));
 }
 
-/* --- streams -------------------------------------------------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static void a_pipe_is_read_as_it_comes(void **state)
 {

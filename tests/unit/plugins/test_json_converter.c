@@ -50,7 +50,7 @@ static void json_headers_are_those_of_java(void **state)
     assert_int_equal(oracle_run("header-to.jsonl", NULL, json_header_row, converter_name), 0);
 }
 
-/* --- beyond the tables ------------------------------------------------------------------------------------------------ */
+/* --- beyond the tables ------------------------------------------------------------------------ */
 
 static void open_json(struct plugin_host *h, const char *key, const char *value, const char *key2,
                       const char *value2)

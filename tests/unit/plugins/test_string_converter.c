@@ -77,7 +77,8 @@ static void serializer_names_win_for_their_side(void **state)
     plugin_host_close(&h);
 }
 
-/* A stateful charset goes back to its first state after each record; long text outgrows the first guess of its size. */
+/* A stateful charset goes back to its first state after each record; long text outgrows the first
+ * guess of its size. */
 static void every_record_stands_alone(void **state)
 {
     const char *keys[] = {"converter.type", "value", "converter.encoding", "ISO-2022-JP", NULL};

@@ -559,8 +559,8 @@ static void any_answer_may_free_everything(void **state)
 /* --- chaos ------------------------------------------------------------------------------------ */
 
 #define CHAOS_CALLS 400
-#define CHAOS_MS \
-    3000 /* how long after its deadline a call may be told at most: the machine may be busy */
+/* How long after its deadline a call may be told at most: the machine may be busy. */
+#define CHAOS_MS 3000
 
 struct chaos_call {
     struct rig_call call;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logins by OAUTHBEARER with tokens of an endpoint: waited for without holding up the loop, renewed in time, and what comes of
- * an endpoint or a broker that refuses. */
+/* Logins by OAUTHBEARER with tokens of an endpoint: waited for without holding up the loop, renewed
+ * in time, and what comes of an endpoint or a broker that refuses. */
 #include "support/unit/token_endpoint.h"
 #include "wire_rig.h"
 
@@ -150,7 +150,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- getting in ------------------------------------------------------------------------------------------------------ */
+/* --- getting in ------------------------------------------------------------------------------- */
 
 static void a_login_waits_for_its_token_and_the_loop_does_not(void **state)
 {
@@ -207,7 +207,7 @@ static void one_fetch_serves_all_that_wait(void **state)
     broker_conn_free(&first);
 }
 
-/* --- staying in ------------------------------------------------------------------------------------------------------ */
+/* --- staying in ------------------------------------------------------------------------------- */
 
 static bool has_asked_twice_and_beats(void *arg)
 {
@@ -302,7 +302,7 @@ static void everything_may_end_while_a_token_is_fetched(void **state)
     assert_true(clock_ms() - from < 20000);
 }
 
-/* --- beside a connection --------------------------------------------------------------------------------------------- */
+/* --- beside a connection ---------------------------------------------------------------------- */
 
 static int told_count;
 static struct mr_error told;

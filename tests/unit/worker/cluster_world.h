@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cluster's worker whose topics, group and peers a test plays, over the supervisor and the clock of herder_world.h. One journal has
- * all of it, in order. Included by one .c of a test binary. */
+/* A cluster's worker whose topics, group and peers a test plays, over the supervisor and the clock
+ * of herder_world.h. One journal has all of it, in order. Included by one .c of a test binary. */
 #ifndef TESTS_CLUSTER_WORLD_H
 #define TESTS_CLUSTER_WORLD_H
 
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* --- topics, group and peers -------------------------------------------------------------------------------------------- */
+/* --- topics, group and peers ------------------------------------------------------------------ */
 
 #define DONE_MAX 16
 
@@ -370,7 +370,7 @@ void supervisor_lease(struct supervisor *sup, int64_t soft_ms, int64_t hard_ms)
     note("lease %d %d\n", (int)soft_ms, (int)hard_ms);
 }
 
-/* --- what happens ----------------------------------------------------------------------------------------------------------- */
+/* --- what happens ----------------------------------------------------------------------------- */
 
 struct fixture {
     struct worker_config config;

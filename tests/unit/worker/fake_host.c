@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Good and bad hosts, one function each. All block; none shares code with the real one. The table has the names. */
+/* Good and bad hosts, one function each. All block; none shares code with the real one. The table
+ * has the names. */
 #include "fake_host.h"
 
 #include "base/clock.h"
@@ -40,7 +41,7 @@ static void forever(void)
         poll(NULL, 0, -1);
 }
 
-/* --- the link, with blocking calls ----------------------------------------------------------------------------------------- */
+/* --- the link, with blocking calls ------------------------------------------------------------ */
 
 static void write_bytes(const char *data, size_t len)
 {
@@ -120,7 +121,7 @@ static void task_status(int task, const char *state, const char *trace)
                                         "state", state, "trace", trace));
 }
 
-/* --- a host that does as it is told, but for what `host` says ---------------------------------------------------------------- */
+/* --- a host that does as it is told, but for what `host` says --------------------------------- */
 
 static void drain(void)
 {
@@ -288,7 +289,7 @@ static void deaf(void)
     stubborn();
 }
 
-/* --- hosts that go wrong ------------------------------------------------------------------------------------------------------ */
+/* --- hosts that go wrong ---------------------------------------------------------------------- */
 
 static void mute(void)
 {
@@ -560,7 +561,7 @@ static const struct {
     {"deaf", deaf},
 };
 
-/* --- scanners: the library's name says what happens in it --------------------------------------------------------------------- */
+/* --- scanners: the library's name says what happens in it ------------------------------------- */
 
 static void scan_one(const char *path)
 {

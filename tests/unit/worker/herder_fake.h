@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A herder for tests of the REST room: three connectors, no plugins, no processes. Included by one .c of a test binary, which
- * then links no real herder. `a` runs, `b` has no status yet, changes of a name that begins with "slow" wait until
- * herder_fake_release. Every call is noted in `log`. */
+/* A herder for tests of the REST room: three connectors, no plugins, no processes. Included by one
+ * .c of a test binary, which then links no real herder. `a` runs, `b` has no status yet, changes of
+ * a name that begins with "slow" wait until herder_fake_release. Every call is noted in `log`. */
 #ifndef TESTS_HERDER_FAKE_H
 #define TESTS_HERDER_FAKE_H
 

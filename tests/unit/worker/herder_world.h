@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A supervisor, a loop, a store, Kafka and plugins that a test of the herder plays: what the supervisor is told is a journal, and
- * time passes when the test says so. Included by one .c of a test binary, which then links none of the real ones. */
+/* A supervisor, a loop, a store, Kafka and plugins that a test of the herder plays: what the
+ * supervisor is told is a journal, and time passes when the test says so. Included by one .c of a
+ * test binary, which then links none of the real ones. */
 #ifndef TESTS_HERDER_WORLD_H
 #define TESTS_HERDER_WORLD_H
 
@@ -108,7 +109,8 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay
     loop->timers[slot] = timer;
 }
 
-/* Nothing here has a descriptor; what wire/ would have is linked for the check of settings alone. */
+/* Nothing here has a descriptor; what wire/ would have is linked for the check of settings
+ * alone. */
 struct loop_fd *loop_fd_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg,
                             struct mr_error *err)
 {
@@ -158,7 +160,7 @@ static void pass(int64_t ms)
     world.loop.now_ms = until;
 }
 
-/* --- the supervisor --------------------------------------------------------------------------------------------------- */
+/* --- the supervisor --------------------------------------------------------------------------- */
 
 struct plugin_check *plugin_check_new(struct loop *loop, const char *exe, int64_t patience_ms)
 {
@@ -343,7 +345,7 @@ void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, con
     note("fenced %s %d %s\n", conn, (int)id, error != NULL ? error : "ok");
 }
 
-/* --- offsets ------------------------------------------------------------------------------------------------------------ */
+/* --- offsets ---------------------------------------------------------------------------------- */
 
 struct sink_offsets *sink_offsets_new(struct loop *loop, int64_t timeout_ms)
 {
@@ -383,7 +385,7 @@ void sink_offsets_ask(struct sink_offsets *so, const struct sink_offsets_job *jo
     world.group_arg = arg;
 }
 
-/* --- store, Kafka, plugins ----------------------------------------------------------------------------------------------- */
+/* --- store, Kafka, plugins -------------------------------------------------------------------- */
 
 struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before a source task begins under exactly-once: who fences its predecessors, once, and what is recorded of it. */
+/* Before a source task begins under exactly-once: who fences its predecessors, once, and what is
+ * recorded of it. */
 #define LOGGER "test"
 #include "cluster_world.h"
 
@@ -48,7 +49,7 @@ static void lead_with(int before, int now)
     join("c:-1 c:0", true);
 }
 
-/* --- the leader ------------------------------------------------------------------------------------------------------ */
+/* --- the leader ------------------------------------------------------------------------------- */
 
 static void the_first_set_is_recorded_and_fences_nobody(void **state)
 {
@@ -226,7 +227,7 @@ static void a_new_leader_claims_the_writes_and_one_in_doubt_asks_for_a_round(voi
     assert_int_equal(cluster.claims_anew, 2);
 }
 
-/* --- a follower ------------------------------------------------------------------------------------------------------ */
+/* --- a follower ------------------------------------------------------------------------------- */
 
 static void a_follower_asks_the_leader_signed_and_again_until_it_is_settled(void **state)
 {
@@ -273,7 +274,7 @@ static void a_follower_sends_other_workers_on(void **state)
     assert_string_equal(f->elsewhere, "http://leader:1/");
 }
 
-/* --- the end --------------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void who_waits_when_the_worker_ends_is_answered(void **state)
 {
@@ -295,7 +296,7 @@ static void who_waits_when_the_worker_ends_is_answered(void **state)
     }
 }
 
-/* --- whether a task may begin ---------------------------------------------------------------------------------------- */
+/* --- whether a task may begin ----------------------------------------------------------------- */
 
 static int set_up_enabled(void **state)
 {
@@ -330,7 +331,7 @@ static void a_start_is_judged_by_the_topic_as_it_is_then(void **state)
     expect("checked c 7 no\n");
 }
 
-/* --- tasks that are lost --------------------------------------------------------------------------------------------- */
+/* --- tasks that are lost ---------------------------------------------------------------------- */
 
 /* A round that we led gave this to the only member, which still stops that. */
 static void led(const char *owned, const char *revoked, int error)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cluster's worker says to the others beside Connect's protocol, what it does when it hears such words, and how often it asks
- * for rounds. */
+/* What a cluster's worker says to the others beside Connect's protocol, what it does when it hears
+ * such words, and how often it asks for rounds. */
 #define LOGGER "test"
 #include "cluster_world.h"
 
-/* --- what others say, and who they are ---------------------------------------------------------------------------------- */
+/* --- what others say, and who they are -------------------------------------------------------- */
 
 static char *text(const char *of)
 {
@@ -41,7 +41,8 @@ static void take_back(const char *member)
     hear((struct word){.kind = WORD_LEAVING, .member = text(member), .tombstone = true}, false);
 }
 
-/* We lead a round of these members, each with a URL of its own unless it is given: "m2 other=http://x/". */
+/* We lead a round of these members, each with a URL of its own unless it is given: "m2
+ * other=http://x/". */
 static void leads(const char *members)
 {
     struct lead_member list[8] = {{0}};
@@ -75,7 +76,7 @@ static void joined(const char *assigned, bool leader)
     cluster.member.identity(cluster.member_arg, "m2");
 }
 
-/* --- goodbye ------------------------------------------------------------------------------------------------------------- */
+/* --- goodbye ---------------------------------------------------------------------------------- */
 
 static void shutdown_begins(struct fixture *f)
 {
@@ -141,7 +142,7 @@ static void who_is_no_member_says_nothing(void **state)
     expect("leave\n");
 }
 
-/* --- hearing it ---------------------------------------------------------------------------------------------------------- */
+/* --- hearing it ------------------------------------------------------------------------------- */
 
 static void everybody_joins_again_when_a_worker_leaves(void **state)
 {
@@ -254,7 +255,7 @@ static void a_worker_takes_back_what_its_predecessor_said_and_what_is_old(void *
     expect("settled 1:\nsay leaving-m8 no more\nsay leaving-me no more\n");
 }
 
-/* --- round wanted --------------------------------------------------------------------------------------------------------- */
+/* --- round wanted ----------------------------------------------------------------------------- */
 
 static void what_was_revoked_has_stopped_and_everybody_is_told(void **state)
 {
@@ -286,7 +287,7 @@ static void a_round_is_joined_for_another_only_if_it_is_this_one(void **state)
     expect("");
 }
 
-/* --- twins ---------------------------------------------------------------------------------------------------------------- */
+/* --- twins ------------------------------------------------------------------------------------ */
 
 static void a_leader_tells_twins_once(void **state)
 {
@@ -339,7 +340,7 @@ static void each_twin_is_named_once(void **state)
     assert_int_equal(twins_named, 2);
 }
 
-/* --- two clusters, one topic ------------------------------------------------------------------------------------------------- */
+/* --- two clusters, one topic ------------------------------------------------------------------ */
 
 static int strangers_named;
 
@@ -385,7 +386,7 @@ static void a_worker_of_another_cluster_is_named_once(void **state)
     assert_int_equal(strangers_named, 1);
 }
 
-/* --- storms ---------------------------------------------------------------------------------------------------------------- */
+/* --- storms ----------------------------------------------------------------------------------- */
 
 static size_t rounds_asked_for(void)
 {
@@ -455,7 +456,7 @@ static void deleted_connectors_are_forgotten(void **state)
     assert_int_equal(map_count(d->conns), 1);
 }
 
-/* --- a config topic that is gone ------------------------------------------------------------------------------------------ */
+/* --- a config topic that is gone -------------------------------------------------------------- */
 
 static void lose_config(struct fixture *f)
 {
@@ -496,7 +497,7 @@ static void who_lost_it_alone_ends_and_leaves_its_work_to_the_others(void **stat
     assert_int_equal(f->failed, MR_ERR_FATAL);
 }
 
-/* --- consumers of sink tasks ------------------------------------------------------------------------------------------ */
+/* --- consumers of sink tasks ------------------------------------------------------------------ */
 
 #define SNK \
     "{\"properties\":{\"connector.class\":\"Snk\",\"topics\":\"t\"," \

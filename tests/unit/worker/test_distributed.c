@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cluster's worker: what a round may start and must have stopped, what is written by whom, and who is asked to act. */
+/* A cluster's worker: what a round may start and must have stopped, what is written by whom, and
+ * who is asked to act. */
 #define LOGGER "test"
 #include "cluster_world.h"
 
@@ -31,7 +32,7 @@ static void made(const char *conn, int count)
     json_decref(configs);
 }
 
-/* --- start and end ------------------------------------------------------------------------------------------------------------ */
+/* --- start and end ---------------------------------------------------------------------------- */
 
 static void the_group_is_joined_once_the_topics_were_read(void **state)
 {
@@ -106,7 +107,7 @@ static void the_lease_goes_to_the_hosts(void **state)
     expect("lease 7 8\n");
 }
 
-/* --- rounds --------------------------------------------------------------------------------------------------------------------- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 static void what_is_assigned_starts_and_says_so(void **state)
 {
@@ -339,7 +340,7 @@ static void a_leader_reads_up_to_the_members_before_it_assigns(void **state)
     expect("lead 4 at 7: c 2 d 0 e 0\n");
 }
 
-/* --- what the topic says -------------------------------------------------------------------------------------------------------- */
+/* --- what the topic says ---------------------------------------------------------------------- */
 
 static void tasks_of_a_new_set_wait_for_a_round(void **state)
 {
@@ -562,7 +563,7 @@ static void a_deleted_connector_keeps_its_state_until_its_tasks_have_none(void *
     assert_null(herder_status(f->herder, "c"));
 }
 
-/* --- offsets ---------------------------------------------------------------------------------------------------------------------- */
+/* --- offsets ---------------------------------------------------------------------------------- */
 
 static void change_offsets(struct fixture *f)
 {
@@ -621,7 +622,7 @@ static void offsets_wait_for_what_others_wrote_and_for_the_round_of_a_stop(void 
     assert_string_equal(f->text, stale);
 }
 
-/* --- topics ----------------------------------------------------------------------------------------------------------------------- */
+/* --- topics ----------------------------------------------------------------------------------- */
 
 /* A record of the status topic about a topic that c uses was read. */
 static void topic_record(const char *topic, bool gone)
@@ -685,7 +686,7 @@ static void topics_of_what_is_deleted_are_not_written(void **state)
     expect("");
 }
 
-/* --- sets of tasks ---------------------------------------------------------------------------------------------------------------- */
+/* --- sets of tasks ---------------------------------------------------------------------------- */
 
 static void the_leader_writes_what_is_new_and_nothing_else(void **state)
 {
@@ -762,7 +763,7 @@ static void a_set_that_another_worker_made_is_the_leaders_to_write(void **state)
     assert_int_equal(f->answers, 4);
 }
 
-/* --- who acts, and what is written ---------------------------------------------------------------------------------------------- */
+/* --- who acts, and what is written ------------------------------------------------------------ */
 
 static void a_follower_names_the_leader_and_a_leader_the_owner(void **state)
 {

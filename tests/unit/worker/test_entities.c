@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entities: error bodies are JSON whatever a message holds; codes map to statuses; Location is a URL. */
+/* entities: error bodies are JSON whatever a message holds; codes map to statuses; Location is a
+ * URL. */
 #include "worker/rest/entities.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request that is another worker's: where it is sent, with what, how far, and what becomes of the answer. The call and the other
- * worker are played here. */
+/* A request that is another worker's: where it is sent, with what, how far, and what becomes of the
+ * answer. The call and the other worker are played here. */
 #include "worker/peer.h"
 #include "worker/rest/rest_private.h"
 
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* --- the call, and the other worker ----------------------------------------------------------------------------------------- */
+/* --- the call, and the other worker ----------------------------------------------------------- */
 
 struct call {
     struct exchange exchange;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate: many requests that wait are taken a few at a turn of the loop, in order, and others have their turn in between. */
+/* gate: many requests that wait are taken a few at a turn of the loop, in order, and others have
+ * their turn in between. */
 #include "worker/rest/gate.h"
 #include "worker/rest/rest_private.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The herder over a supervisor, a loop, a store and a catalog that herder_world.h plays: every path of the state machine, every
- * answer exactly once, the restart policy on a clock that the test turns. What the supervisor is told is a journal. */
+/* The herder over a supervisor, a loop, a store and a catalog that herder_world.h plays: every path
+ * of the state machine, every answer exactly once, the restart policy on a clock that the test
+ * turns. What the supervisor is told is a journal. */
 #define LOGGER "test"
 #include "model/conn_config.h"
 #include "base/log.h"
@@ -8,7 +9,7 @@
 #include "worker/herder/herder.h"
 #include "worker/herder/standalone.h"
 
-/* --- the fixture ---------------------------------------------------------------------------------------------------------- */
+/* --- the fixture ------------------------------------------------------------------------------ */
 
 struct answered {
     int count;
@@ -217,7 +218,7 @@ static void target(struct fixture *f, const char *conn, enum target_state t)
     herder_set_target(f->herder, conn, t, on_answer, &f->last);
 }
 
-/* --- create ------------------------------------------------------------------------------------------------------------------ */
+/* --- create ----------------------------------------------------------------------------------- */
 
 static void a_create_is_answered_when_its_tasks_were_told_to_start(void **state)
 {
@@ -315,7 +316,7 @@ static void an_existing_name_is_refused_after_validation(void **state)
     expect("");
 }
 
-/* --- what plugin code must be asked ------------------------------------------------------------------------------------------ */
+/* --- what plugin code must be asked ----------------------------------------------------------- */
 
 static void picky_to(struct fixture *f, struct answered *to, const char *conn, const char *mood)
 {
@@ -526,7 +527,7 @@ static void configurations_that_are_no_texts_fail_the_connector(void **state)
     assert_memory_equal(f->last.text, "task configuration 1 is unusable", 32);
 }
 
-/* --- update -------------------------------------------------------------------------------------------------------------------- */
+/* --- update ----------------------------------------------------------------------------------- */
 
 static void an_update_drains_and_then_starts_anew(void **state)
 {
@@ -664,7 +665,7 @@ static void a_host_is_asked_for_no_more_tasks_than_it_can_count(void **state)
     expect("start c Src STARTED\nask c 1000000\n");
 }
 
-/* --- pause, resume, stop, delete -------------------------------------------------------------------------------------------------- */
+/* --- pause, resume, stop, delete -------------------------------------------------------------- */
 
 static void pause_and_resume_are_answered_at_once(void **state)
 {
@@ -832,7 +833,7 @@ static void what_is_unknown_is_told_in_connects_words(void **state)
     expect("");
 }
 
-/* --- restart -------------------------------------------------------------------------------------------------------------------- */
+/* --- restart ---------------------------------------------------------------------------------- */
 
 static void a_plain_restart_leaves_running_tasks_alone(void **state)
 {
@@ -1039,7 +1040,7 @@ static void a_task_that_failed_and_then_would_not_end_starts_again(void **state)
     assert_answered(f, 1, 0);
 }
 
-/* --- crashes ------------------------------------------------------------------------------------------------------------------------ */
+/* --- crashes ---------------------------------------------------------------------------------- */
 
 static void come_up(const char *conn)
 {
@@ -1219,7 +1220,7 @@ static void requests_end_the_wait_for_a_restart(void **state)
     expect("");
 }
 
-/* --- order ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 static void a_start_that_hangs_is_overtaken_by_a_later_request(void **state)
 {
@@ -1333,7 +1334,7 @@ static void waiting_changes_are_bounded_and_none_is_lost(void **state)
     assert_answered(f, 65, 0);
 }
 
-/* --- shutdown -------------------------------------------------------------------------------------------------------------------------- */
+/* --- shutdown --------------------------------------------------------------------------------- */
 
 static void on_end(void *arg)
 {
@@ -1403,7 +1404,7 @@ static void shutdown_of_nothing_is_over_in_the_next_round(void **state)
     assert_true(f->ended);
 }
 
-/* --- the rest ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void a_sink_tasks_next_life_knows_its_member_of_the_group(void **state)
 {
@@ -1523,7 +1524,7 @@ static void a_trace_of_any_bytes_can_be_shown(void **state)
     assert_trace(f, "c", 0, "caf? ?");
 }
 
-/* --- at random -------------------------------------------------------------------------------------------------------------------------- */
+/* --- at random -------------------------------------------------------------------------------- */
 
 static uint32_t seed;
 
@@ -1670,7 +1671,7 @@ static void any_order_of_requests_and_events_answers_each_request_once(void **st
     }
 }
 
-/* --- offsets ----------------------------------------------------------------------------------------------------------------- */
+/* --- offsets ---------------------------------------------------------------------------------- */
 
 #define NOT_STOPPED \
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be " \
@@ -1960,7 +1961,7 @@ static void what_waits_for_offsets_is_answered_when_the_worker_ends(void **state
     assert_int_equal(f->other.code, MR_ERR_CLOSED);
 }
 
-/* --- topics ------------------------------------------------------------------------------------------------------------------ */
+/* --- topics ----------------------------------------------------------------------------------- */
 
 static void assert_topics(struct fixture *f, const char *want)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nest and spawn: hosts forked from the real nest (host/nest_main.c), whose host_main is fake_host.c's. */
+/* nest and spawn: hosts forked from the real nest (host/nest_main.c), whose host_main is
+ * fake_host.c's. */
 #include "fake_host.h"
 
 #include "base/clock.h"
@@ -221,7 +222,7 @@ static void kill_nest(void)
     await_end(pid, BOUND_MS);
 }
 
-/* --- what a host is ------------------------------------------------------------------------------------------------------------ */
+/* --- what a host is --------------------------------------------------------------------------- */
 
 static void a_host_is_a_child_of_ours_and_leads_a_group(void **state)
 {
@@ -280,7 +281,7 @@ static void hosts_are_forked_from_one_process(void **state)
         print_message("no address space layout randomisation: nothing is shown\n");
 }
 
-/* --- when the nest fails ------------------------------------------------------------------------------------------------------- */
+/* --- when the nest fails ---------------------------------------------------------------------- */
 
 static void a_killed_nest_comes_back(void **state)
 {
@@ -365,9 +366,10 @@ static void a_binary_that_is_missing_is_an_error(void **state)
     loop_free(&f.loop);
 }
 
-/* --- when the worker dies ------------------------------------------------------------------------------------------------------ */
+/* --- when the worker dies --------------------------------------------------------------------- */
 
-/* A worker is killed; its nest, which comes to us, ends within two seconds, whatever signal it got before. */
+/* A worker is killed; its nest, which comes to us, ends within two seconds, whatever signal it got
+ * before. */
 static void expect_nest_to_follow(int signal_before)
 {
     int fds[2];

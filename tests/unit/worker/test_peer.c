@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP to other workers, against a socket that this file serves: what is sent, what is taken over, and that every request is answered
- * exactly once, also when nobody answers or the worker ends first. */
+/* HTTP to other workers, against a socket that this file serves: what is sent, what is taken over,
+ * and that every request is answered exactly once, also when nobody answers or the worker ends
+ * first. */
 #include "base/clock.h"
 #include "base/loop.h"
 #include "worker/peer.h"

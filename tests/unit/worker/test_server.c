@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server: real HTTP over sockets against a herder that the test plays; every operation, and what clients do wrong. */
+/* server: real HTTP over sockets against a herder that the test plays; every operation, and what
+ * clients do wrong. */
 #include "base/clock.h"
 #include "herder_fake.h"
 #include "worker/rest/listener.h"
@@ -23,7 +24,7 @@
 
 #define WAIT_MS 20000
 
-/* --- a worker of its own thread ----------------------------------------------------------------------------------------- */
+/* --- a worker of its own thread --------------------------------------------------------------- */
 
 struct fixture {
     pthread_t thread;
@@ -181,7 +182,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* --- a client ------------------------------------------------------------------------------------------------------------ */
+/* --- a client --------------------------------------------------------------------------------- */
 
 static int dial(struct fixture *f)
 {
@@ -330,7 +331,7 @@ static void expect_error(struct reply reply, int status, const char *message)
     expect(reply, status, body);
 }
 
-/* --- operations ----------------------------------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static void reads_answer_from_the_herder(void **state)
 {
@@ -584,7 +585,7 @@ static void health_tells_the_stage(void **state)
            "files.\"}");
 }
 
-/* --- HTTP's own rules --------------------------------------------------------------------------------------------------------- */
+/* --- HTTP's own rules ------------------------------------------------------------------------- */
 
 static void head_is_get_without_a_body(void **state)
 {
@@ -773,7 +774,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
     close(fd);
 }
 
-/* --- bounds ---------------------------------------------------------------------------------------------------------------------- */
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 /* Send `total` bytes of x, to the last, as a client that listens only then; give the answer. */
 static struct reply flood(int fd, size_t total)
@@ -1030,7 +1031,8 @@ static void a_client_that_reads_nothing_is_cut(void **state)
     on_loop(f, do_open);
     fd = dial(f);
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    /* Pipelined requests until nothing moves any more: answers then wait in the server for this client to read. */
+    /* Pipelined requests until nothing moves any more: answers then wait in the server for this
+     * client to read. */
     for (int64_t until_ms = clock_ms() + WAIT_MS; !cut && clock_ms() < until_ms;) {
         struct pollfd p = {.fd = fd, .events = POLLOUT};
 
@@ -1070,7 +1072,7 @@ static void a_thousand_idle_connections_hold_up_nobody(void **state)
     fixture_free(f);
 }
 
-/* --- waiting ---------------------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static void a_waiting_change_holds_up_nobody(void **state)
 {
@@ -1222,7 +1224,7 @@ static void more_waiting_changes_than_allowed_are_503(void **state)
     fixture_free(f);
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void before_it_is_open_a_worker_says_503(void **state)
 {
@@ -1258,7 +1260,8 @@ static void stopping_answers_everyone_who_waits(void **state)
     on_loop(f, do_release);
 }
 
-/* Pipelined requests until nothing moves any more: answers then wait in the server for this client to read. */
+/* Pipelined requests until nothing moves any more: answers then wait in the server for this client
+ * to read. */
 static void read_nothing(int fd)
 {
     static const char request[] = "GET /connectors?expand=info HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -1334,7 +1337,8 @@ static void *storm(void *arg)
     return NULL;
 }
 
-/* libmicrohttpd ends the process when it is stopped with a suspended request: stop in the middle of many, many times. */
+/* libmicrohttpd ends the process when it is stopped with a suspended request: stop in the middle of
+ * many, many times. */
 static void stopping_under_load_is_safe(void **state)
 {
     for (int round = 0; round < 15; round++) {
@@ -1393,7 +1397,8 @@ static void foreign_and_unknown_hosts_are_named(void **state)
     fixture_free(f);
 }
 
-/* worker_id of a server with one property and one listener (its host alone without a property), or the error. */
+/* worker_id of a server with one property and one listener (its host alone without a property), or
+ * the error. */
 static const char *advertised(const char *key, const char *value, const char *host, bool https)
 {
     static char out[1100];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* supervisor, tenant, child, spawn, output: against real processes, good and bad ones (fake_host.c). */
+/* supervisor, tenant, child, spawn, output: against real processes, good and bad ones
+ * (fake_host.c). */
 #include "fake_host.h"
 
 #include "base/clock.h"
@@ -289,7 +290,7 @@ static bool echoed(const struct fixture *f, const char *text)
     return f->echoes.data != NULL && strstr(f->echoes.data, text) != NULL;
 }
 
-/* --- how a good host lives ---------------------------------------------------------------------------------------------------- */
+/* --- how a good host lives -------------------------------------------------------------------- */
 
 static void a_host_is_born_clean(void **state)
 {
@@ -343,7 +344,8 @@ static bool started_echo(struct fixture *f)
     return echoed(f, "CONNECTOR_START");
 }
 
-/* By the one rule of names there is: the highest version, aliases, short forms, blanks around them. */
+/* By the one rule of names there is: the highest version, aliases, short forms, blanks around
+ * them. */
 static void a_host_is_told_where_its_plugins_are(void **state)
 {
     static const char lines[] = CONVERTER("JsonConverter", "1.9", "org.x.JsonConverter")
@@ -638,7 +640,7 @@ static void a_missing_binary_is_the_death_of_a_host(void **state)
                     "/no/such/file: No such file");
 }
 
-/* --- a nest that hangs ------------------------------------------------------------------------------------------------------- */
+/* --- a nest that hangs ------------------------------------------------------------------------ */
 
 static void on_round(void *arg)
 {
@@ -705,7 +707,8 @@ static void one_that_waits_for_the_nest_is_called_off(void **state)
     wait_until(f, two_running);
 }
 
-/* The answer comes after nobody wants it any more: that host is ended, too (the tear-down looks). */
+/* The answer comes after nobody wants it any more: that host is ended, too (the tear-down
+ * looks). */
 static void a_host_that_is_born_too_late_is_ended(void **state)
 {
     struct fixture *f = *state;
@@ -750,7 +753,7 @@ static void no_descriptors_left_is_an_error_and_leaks_nothing(void **state)
     assert_int_equal(after, lowest);
 }
 
-/* --- how bad ones end ------------------------------------------------------------------------------------------------------------ */
+/* --- how bad ones end ------------------------------------------------------------------------- */
 
 static void a_mute_host_is_ended(void **state)
 {
@@ -909,7 +912,7 @@ static void a_host_is_started_again_from_inside_its_death(void **state)
     wait_until(f, dead);
 }
 
-/* --- stops that are not answered ------------------------------------------------------------------------------------------------- */
+/* --- stops that are not answered -------------------------------------------------------------- */
 
 static void a_stuck_task_takes_its_host_down_in_time(void **state)
 {
@@ -1032,7 +1035,7 @@ static void a_long_call_is_no_fault(void **state)
     assert_int_equal(f->deaths, 0);
 }
 
-/* --- what plugins leave behind ------------------------------------------------------------------------------------------------------ */
+/* --- what plugins leave behind ---------------------------------------------------------------- */
 
 static bool leftover_gone(struct fixture *f)
 {
@@ -1100,7 +1103,7 @@ static void another_process_of_ours_outlives_a_host(void **state)
     assert_false(spawn_knows(pid));
 }
 
-/* --- output ------------------------------------------------------------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 /* The worker's log goes to a file while fn runs. */
 static char *capture(struct fixture *f, void (*fn)(struct fixture *))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate: the refusals of Connect, in its words and its order, over a catalog that this file plays. The texts are those
- * that a Java worker 4.3.1 answered. */
+/* validate: the refusals of Connect, in its words and its order, over a catalog that this file
+ * plays. The texts are those that a Java worker 4.3.1 answered. */
 #include "base/buf.h"
 #include "worker/herder/validate.h"
 
@@ -19,7 +19,7 @@
 #define CAST "org.apache.kafka.connect.transforms.Cast"
 #define JSON "org.apache.kafka.connect.json.JsonConverter"
 
-/* --- the catalog -------------------------------------------------------------------------------------------------------- */
+/* --- the catalog ------------------------------------------------------------------------------ */
 
 static const char *const none[] = {NULL};
 static const struct mr_config_key source_keys[] = {
@@ -128,7 +128,7 @@ const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t ki
     return fake_catalog_find(plugins, catalog_count(cat), kind, name);
 }
 
-/* --- the fixture -------------------------------------------------------------------------------------------------------- */
+/* --- the fixture ------------------------------------------------------------------------------ */
 
 struct fixture {
     struct worker_config worker;
@@ -214,7 +214,7 @@ static void expect(struct fixture *f, size_t count, const char *want)
     free(got);
 }
 
-/* --- the class ------------------------------------------------------------------------------------------------------------ */
+/* --- the class -------------------------------------------------------------------------------- */
 
 static void a_missing_class_is_told_with_what_was_sent(void **state)
 {
@@ -278,7 +278,7 @@ static void a_configuration_too_large_for_its_process_is_refused(void **state)
     free(fill);
 }
 
-/* --- single keys ---------------------------------------------------------------------------------------------------------- */
+/* --- single keys ------------------------------------------------------------------------------ */
 
 static void problems_stand_in_the_order_of_the_keys(void **state)
 {
@@ -385,7 +385,7 @@ static void versions_are_the_installed_one_or_none(void **state)
            "[4.3.1]\n");
 }
 
-/* --- converters, transforms ------------------------------------------------------------------------------------------------ */
+/* --- converters, transforms ------------------------------------------------------------------- */
 
 static void converters_must_be_there_and_be_converters(void **state)
 {
@@ -409,7 +409,7 @@ static void converters_must_be_there_and_be_converters(void **state)
            "found.\n");
 }
 
-/* --- transforms and predicates -------------------------------------------------------------------------------------------- */
+/* --- transforms and predicates ---------------------------------------------------------------- */
 
 static void transforms_that_are_not_installed_are_refused(void **state)
 {
@@ -557,7 +557,7 @@ static void aliases_that_meet_do_no_harm(void **state)
            "transforms: Null value can not be supplied as the configuration value.\n");
 }
 
-/* --- across keys ------------------------------------------------------------------------------------------------------------ */
+/* --- across keys ------------------------------------------------------------------------------ */
 
 static void a_sink_needs_topics_in_exactly_one_way(void **state)
 {
@@ -585,7 +585,8 @@ static void a_sink_needs_topics_in_exactly_one_way(void **state)
            "connector\n");
 }
 
-/* The worker's loop may not be held up by a pattern, and the compiled code of PCRE2 does not count all of its steps. */
+/* The worker's loop may not be held up by a pattern, and the compiled code of PCRE2 does not count
+ * all of its steps. */
 static void a_pattern_without_end_is_given_up(void **state)
 {
     struct fixture *f = *state;
@@ -876,7 +877,7 @@ static void crowds_of_names_are_bounded(void **state)
     free(got);
 }
 
-/* --- the message, the worker -------------------------------------------------------------------------------------------------- */
+/* --- the message, the worker ------------------------------------------------------------------ */
 
 static void the_message_is_connect_s(void **state)
 {

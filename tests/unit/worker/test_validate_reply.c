@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_reply: definitions, values and problems in Connect's shape, over a catalog that this file plays. That the whole is
- * what a Java worker answers is compared by tests/compat. */
+/* validate_reply: definitions, values and problems in Connect's shape, over a catalog that this
+ * file plays. That the whole is what a Java worker answers is compared by tests/compat. */
 #include "kafka/client_conf.h"
 #include "worker/herder/validate.h"
 
@@ -17,7 +17,7 @@
 #define SOURCE "org.apache.kafka.connect.file.FileStreamSourceConnector"
 #define JSON "org.apache.kafka.connect.json.JsonConverter"
 
-/* --- the catalog -------------------------------------------------------------------------------------------------------- */
+/* --- the catalog ------------------------------------------------------------------------------ */
 
 static const char *const none[] = {NULL};
 static const struct mr_config_key source_keys[] = {
@@ -102,7 +102,7 @@ const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t ki
     return fake_catalog_find(plugins, catalog_count(cat), kind, name);
 }
 
-/* --- one reply ---------------------------------------------------------------------------------------------------------- */
+/* --- one reply -------------------------------------------------------------------------------- */
 
 struct fixture {
     struct worker_config worker;
@@ -395,7 +395,7 @@ static void definitions_alone_are_the_plugin_s_and_then_the_framework_s(void **s
                                   "versions: [4.3.1]");
 }
 
-/* --- large ones ------------------------------------------------------------------------------------------------------------- */
+/* --- large ones ------------------------------------------------------------------------------- */
 
 static int64_t cpu_us(void)
 {
@@ -419,7 +419,8 @@ static int64_t time_of(struct fixture *f)
     return best;
 }
 
-/* On the worker's loop: each key that is shown with its definition would walk over all 20,000, and take a hundred times as long. */
+/* On the worker's loop: each key that is shown with its definition would walk over all 20,000, and
+ * take a hundred times as long. */
 static void many_keys_below_a_prefix_are_shown_in_time(void **state)
 {
     const char *const *known = client_conf_names(CLIENT_PRODUCER);

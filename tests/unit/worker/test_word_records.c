@@ -182,7 +182,7 @@ static void no_word_is_too_long_to_keep(void **state)
     assert_non_null(strstr(err.text, "too long"));
 }
 
-/* --- who said goodbye ------------------------------------------------------------------------------------------------- */
+/* --- who said goodbye ------------------------------------------------------------------------- */
 
 static void say(struct word_state *state, const char *member, bool tombstone)
 {

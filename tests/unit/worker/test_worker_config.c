@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker_config: Kafka's own sample file starts as it is, every mistake is told with file, line, key and remedy, and what
- * would be dangerous to ignore ends the start. run_dir: one worker a folder, and a folder of its own. */
+/* worker_config: Kafka's own sample file starts as it is, every mistake is told with file, line,
+ * key and remedy, and what would be dangerous to ignore ends the start. run_dir: one worker a
+ * folder, and a folder of its own. */
 #include "base/file.h"
 #include "worker/run_dir.h"
 #include "worker/worker_config.h"
@@ -420,7 +421,7 @@ static void policies_have_short_and_java_names(void **state)
     assert_null(f->config.override_allowlist[2]);
 }
 
-/* --- the run folder ------------------------------------------------------------------------------------------------------ */
+/* --- the run folder --------------------------------------------------------------------------- */
 
 static void the_run_folder_depends_on_the_offset_file(void **state)
 {
@@ -597,7 +598,7 @@ static void the_default_folder_goes_too_and_others_stay(void **state)
     assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
 }
 
-/* --- a worker of a cluster ------------------------------------------------------------------------------------------ */
+/* --- a worker of a cluster -------------------------------------------------------------------- */
 
 #define CLUSTER \
     "key.converter=org.apache.kafka.connect.json.JsonConverter\n" \
