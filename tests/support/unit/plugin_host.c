@@ -202,3 +202,21 @@ int plugin_host_test(struct plugin_host *h, const struct record *rec)
     err_clear(&h->err);
     return h->plugin->predicate.test(h->inst.self, &rec->pub, &h->err);
 }
+
+int plugin_host_set_up(void **state)
+{
+    struct plugin_host *h = calloc(1, sizeof(*h));
+
+    plugin_host_bare(h);
+    *state = h;
+    return 0;
+}
+
+int plugin_host_tear_down(void **state)
+{
+    struct plugin_host *h = *state;
+
+    plugin_host_close(h);
+    free(h);
+    return 0;
+}

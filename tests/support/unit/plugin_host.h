@@ -54,4 +54,8 @@ static inline struct mr_arena *plugin_host_arena(struct plugin_host *h)
 /* A pool and batch alone, for tests that only need an arena. */
 void plugin_host_bare(struct plugin_host *h);
 
+/* The same as a cmocka fixture: *state is the struct plugin_host. */
+int plugin_host_set_up(void **state);
+int plugin_host_tear_down(void **state);
+
 #endif

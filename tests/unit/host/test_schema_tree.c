@@ -13,24 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    struct plugin_host *h = calloc(1, sizeof(*h));
-
-    plugin_host_bare(h);
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct plugin_host *h = *state;
-
-    plugin_host_close(h);
-    free(h);
-    return 0;
-}
-
 static const struct mr_schema *make(const struct mr_schema_spec *spec, struct mr_error *err)
 {
     return schema_tree_make(spec, sizeof(*spec), err);
@@ -285,8 +267,10 @@ static void a_schema_for_each_record_is_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(schemas_are_built_by_the_rules_of_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(equal_schemas_are_one_pointer, setup, teardown),
+        cmocka_unit_test_setup_teardown(schemas_are_built_by_the_rules_of_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(equal_schemas_are_one_pointer, plugin_host_set_up,
+                                        plugin_host_tear_down),
         cmocka_unit_test(nothing_is_borrowed_from_the_caller),
         cmocka_unit_test(a_default_lives_as_long_as_the_schema),
         cmocka_unit_test(logical_types_are_known_by_name),

@@ -13,24 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    struct plugin_host *h = calloc(1, sizeof(*h));
-
-    plugin_host_bare(h);
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct plugin_host *h = *state;
-
-    plugin_host_close(h);
-    free(h);
-    return 0;
-}
-
 static const char *text(struct mr_arena *arena, struct mr_value v)
 {
     size_t len;
@@ -374,17 +356,25 @@ static void malformed_text_is_replaced_as_java_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(texts_are_those_of_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_are_validated_as_in_java, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_are_those_of_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(values_are_validated_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
         cmocka_unit_test(doubles_read_back_and_are_short),
         cmocka_unit_test(floats_read_back),
         cmocka_unit_test(doubles_have_the_layout_of_java),
-        cmocka_unit_test_setup_teardown(decimals_of_any_length_have_a_text, setup, teardown),
-        cmocka_unit_test_setup_teardown(dates_before_1582_are_julian, setup, teardown),
-        cmocka_unit_test_setup_teardown(equality_is_by_kind_and_content, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_copy_shares_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(nonsense_from_plugins_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(malformed_text_is_replaced_as_java_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(decimals_of_any_length_have_a_text, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(dates_before_1582_are_julian, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(equality_is_by_kind_and_content, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(a_copy_shares_nothing, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(nonsense_from_plugins_is_refused, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(malformed_text_is_replaced_as_java_counts,
+                                        plugin_host_set_up, plugin_host_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

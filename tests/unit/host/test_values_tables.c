@@ -14,24 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int setup(void **state)
-{
-    struct plugin_host *h = calloc(1, sizeof(*h));
-
-    plugin_host_bare(h);
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct plugin_host *h = *state;
-
-    plugin_host_close(h);
-    free(h);
-    return 0;
-}
-
 static const char *show(struct mr_arena *arena, struct mr_value v)
 {
     size_t len;
@@ -446,15 +428,24 @@ static void headers_are_checked_as_in_java(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(texts_are_parsed_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(parsed_texts_print_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_print_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_are_converted_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(schemas_are_inferred_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(logical_values_are_encoded_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_are_projected_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(slots_have_defaults_as_in_java, setup, teardown),
-        cmocka_unit_test_setup_teardown(headers_are_checked_as_in_java, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_are_parsed_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(parsed_texts_print_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(values_print_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(values_are_converted_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(schemas_are_inferred_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(logical_values_are_encoded_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(values_are_projected_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(slots_have_defaults_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(headers_are_checked_as_in_java, plugin_host_set_up,
+                                        plugin_host_tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
