@@ -28,8 +28,8 @@ enum mr_config_flag {
     MR_CFG_REQUIRED = 1,  /* no default: absence is an error */
     MR_CFG_NON_EMPTY = 2, /* STRING, LIST: empty is an error */
     MR_CFG_INTERNAL = 4,  /* not shown */
-    MR_CFG_DISTINCT =
-        8 /* LIST: an item twice, or an empty one, is an error; NON_EMPTY says so too */
+    /* LIST: an item twice, or an empty one, is an error; NON_EMPTY says so too. */
+    MR_CFG_DISTINCT = 8
 };
 
 enum mr_config_importance { MR_CFG_LOW = 0, MR_CFG_MEDIUM = 1, MR_CFG_HIGH = 2 };

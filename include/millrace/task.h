@@ -21,14 +21,14 @@ struct mr_task {
  * live as long as the handle. A key that was not declared, or of another type, is the plugin's
  * mistake: the task fails and its error names the key; the reader gives NULL, 0 or false.
  * Thread: any. */
-static inline const char *mr_config_str(const struct mr_task *task,
-                                        const char *key) /* STRING, CLASS; may be NULL */
+/* STRING, CLASS; may be NULL. */
+static inline const char *mr_config_str(const struct mr_task *task, const char *key)
 {
     return task->host->config_text(task, key);
 }
 
-static inline int64_t mr_config_long(const struct mr_task *task,
-                                     const char *key) /* INT, SHORT, LONG */
+/* INT, SHORT, LONG. */
+static inline int64_t mr_config_long(const struct mr_task *task, const char *key)
 {
     return task->host->config_long(task, key);
 }

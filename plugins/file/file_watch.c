@@ -59,8 +59,8 @@ void file_watch_file(struct file_watch *watch, int fd)
     watch->file = -1;
     if (fd < 0)
         return;
-    snprintf(name, sizeof(name), "/proc/self/fd/%d",
-             fd); /* the file itself, whatever its name is by now */
+    /* The file itself, whatever its name is by now. */
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
     watch->file = inotify_add_watch(watch->fd, name, IN_MODIFY | IN_ATTRIB);
 }
 

@@ -127,8 +127,8 @@ int64_t record_json_long(const char *p, size_t len)
 {
     struct parts parts = parts_of(p, len);
     size_t digits = parts.whole + parts.fraction_len;
-    int64_t places =
-        (int64_t)parts.whole + parts.exp; /* digits before the point once the exponent is applied */
+    /* Digits before the point once the exponent is applied. */
+    int64_t places = (int64_t)parts.whole + parts.exp;
     uint64_t value = 0;
 
     if (places <= 0 || places > (int64_t)digits + 64) /* 10^64 is a multiple of 2^64 */

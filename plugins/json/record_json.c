@@ -191,8 +191,8 @@ static inline const char *skip_blocks(const char *p, const char *end)
         __m128i found =
             _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, slash)),
                          _mm_cmpeq_epi8(_mm_min_epu8(block, control), block));
-        unsigned marks =
-            (unsigned)_mm_movemask_epi8(_mm_or_si128(found, block)); /* block: its high bits */
+        /* Block: its high bits. */
+        unsigned marks = (unsigned)_mm_movemask_epi8(_mm_or_si128(found, block));
 
         if (marks != 0)
             return p + __builtin_ctz(marks);
@@ -375,8 +375,8 @@ static bool string_copy(struct record_json *r, const char *begin, bool name, str
 
     if (!string_end(begin, r->p, r->end, &quote))
         return record_json_fail(r, r->end, "the document ends in a string");
-    copy = (char *)mr_alloc(r->arena,
-                            (size_t)(quote - begin) / 2 * 3 + 8); /* put_wild makes 6 bytes of 4 */
+    /* put_wild makes 6 bytes of 4. */
+    copy = (char *)mr_alloc(r->arena, (size_t)(quote - begin) / 2 * 3 + 8);
     to = copy + (r->p - begin);
     memcpy(copy, begin, (size_t)(r->p - begin));
     for (;;) {

@@ -291,8 +291,8 @@ static enum token take_option(struct scan *s, const struct module *module, const
     char why[160];
     int rc = 0;
 
-    if (option ==
-        NULL) /* not named: it may be a piece of a password that should have been quoted */
+    /* Not named: it may be a piece of a password that should have been quoted. */
+    if (option == NULL)
         return unknown_option(s, module);
     if (option->check == CHECK_NOT_TRUE && strcasecmp(value, "true") == 0) {
         snprintf(why, sizeof(why), "option %s can't be honoured", option->java);

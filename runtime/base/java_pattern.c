@@ -80,9 +80,8 @@ static int build(struct java_pattern *p, const char *regex, struct mr_error *err
     buf_deinit(&text);
     if (rc != 0)
         return rc;
-    pcre2_jit_compile(
-        p->find,
-        PCRE2_JIT_COMPLETE); /* on a platform that has no such compiler the library interprets */
+    /* On a platform that has no such compiler the library interprets. */
+    pcre2_jit_compile(p->find, PCRE2_JIT_COMPLETE);
     pcre2_jit_compile(p->whole, PCRE2_JIT_COMPLETE);
     return 0;
 }

@@ -4,7 +4,7 @@
  * connector thread.
  *
  *   CLOSED ─open ok─► RUNNING ⇄ PAUSED ⇄ STOPPED          CLOSED ─open fails─► FAILED
- *                        (connector_target)                any of them ─task configs fail─► FAILED
+ *                      (connector_run_target)              any of them ─task configs fail─► FAILED
  *                                                          FAILED ─target STOPPED─► STOPPED
  *
  * A host that holds tasks alone has the library open and no object: that begins with the first

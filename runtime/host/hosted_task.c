@@ -391,8 +391,8 @@ static void stop_tenant(struct tenant *t)
     t->stopping = t->stopper = true;
     if (!run_aside(stop_aside, t)) {
         t->stopper = false;
-        task_stop(
-            t->task); /* no thread to be had: the only case in which plugin code may run here */
+        /* No thread to be had: the only case in which plugin code may run here. */
+        task_stop(t->task);
     }
     hosted_tick_start(t->conn->hosted);
 }

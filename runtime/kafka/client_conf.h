@@ -31,8 +31,8 @@ const char *const *client_conf_names(enum client_kind kind);
 bool client_conf_secret(const char *key);
 
 /* The layers of Connect for one client of a connector, lowest first: built_in < unprefixed ones of
- * the worker (bootstrap.servers alone; admin: all) < worker's `prefix` < connector's
- * `override_prefix` < forced. */
+ * the worker (bootstrap.servers alone; admin: all) < the worker's with the kind's prefix
+ * ("producer.") < the connector's ("producer.override.") < forced. */
 struct client_conf_layers {
     enum client_kind kind;
     const struct props *worker;    /* whole worker configuration */

@@ -184,8 +184,8 @@ static int apply_sasl(struct client_map *m)
 /* The classic slip: credentials are there, but the protocol has no use for them. */
 static void remark_unused(struct client_map *m, const char *protocol, const char *const *names)
 {
-    if (m->kind ==
-        CLIENT_ADMIN) /* gets the worker's settings, those of its REST listeners among them */
+    /* Gets the worker's settings, those of its REST listeners among them. */
+    if (m->kind == CLIENT_ADMIN)
         return;
     for (; *names != NULL; names++)
         if (client_map_given(m, *names))

@@ -156,8 +156,8 @@ static void refresh(rd_kafka_t *rk, const char *config, void *opaque)
     struct mr_error err = {0};
     struct oidc *oidc = NULL;
     struct props jaas;
-    char *mark =
-        (char *)(uintptr_t)config; /* the client's own copy, which only this thread looks at */
+    /* The client's own copy, which only this thread looks at. */
+    char *mark = (char *)(uintptr_t)config;
 
     (void)opaque;
     props_init(&jaas);

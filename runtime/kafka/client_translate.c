@@ -146,8 +146,8 @@ int client_translate_bootstrap(struct client_map *m, const struct client_row *ro
 
 int client_translate_dns(struct client_map *m, const struct client_row *row, const char *value)
 {
-    if (strcmp(value, "use_all_dns_ips") ==
-        0) /* what every librdkafka does unless told otherwise */
+    /* What every librdkafka does unless told otherwise. */
+    if (strcmp(value, "use_all_dns_ips") == 0)
         return 0;
     if (strcmp(value, "resolve_canonical_bootstrap_servers_only") != 0)
         return client_map_invalid(
@@ -270,8 +270,8 @@ int client_translate_delivery_timeout(struct client_map *m, const struct client_
             "it should be equal to or larger than linger.ms + request.timeout.ms");
     if (n < least)
         n = least > INT_MAX ? INT_MAX : least;
-    if (client_map_get(m, "transactional.id") !=
-        NULL) { /* librdkafka: a record can't outlive its transaction */
+    /* librdkafka: a record can't outlive its transaction. */
+    if (client_map_get(m, "transactional.id") != NULL) {
         int64_t limit = number_of(m, "transaction.timeout.ms", 60000);
 
         if (n > limit)

@@ -367,8 +367,8 @@ static int serve_assign(struct consumer *c, struct mr_error *err)
     bool incremental = cooperative(c);
     int rc = consumer_place_find(c, c->change_list, FIND_MS, err);
 
-    if (rc == 0 && !incremental &&
-        c->parts.count > 0) /* never told to give these up: they are gone */
+    /* Never told to give these up: they are gone. */
+    if (rc == 0 && !incremental && c->parts.count > 0)
         rc = give_up(c, NULL, true, err);
     if (rc == 0)
         rc = enter(c, c->change_list, false, err);

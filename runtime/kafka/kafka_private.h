@@ -301,7 +301,7 @@ int consumer_group_serve(struct consumer *c, struct mr_error *err);
 void consumer_group_serve_lent(struct consumer *c);
 void consumer_group_nudge(struct consumer *c);
 int consumer_group_pause(struct consumer *c, bool pause, struct mr_error *err);
-/* Librdkafka's side of it. */
+/* librdkafka's side of it. */
 int consumer_group_hold(struct consumer *c, struct consumer_part *part, bool hold,
                         struct mr_error *err);
 /* Ours only. */

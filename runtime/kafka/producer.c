@@ -92,9 +92,9 @@ void producer_free(struct producer **p)
         rd_kafka_queue_io_event_enable(dead->queue, -1, NULL, 0);
         rd_kafka_queue_destroy(dead->queue);
     }
+    /* Joins librdkafka's threads: no payload is referenced after this. */
     if (dead->rk != NULL)
-        rd_kafka_destroy(
-            dead->rk); /* joins librdkafka's threads: no payload is referenced after this */
+        rd_kafka_destroy(dead->rk);
     if (dead->fd >= 0)
         close(dead->fd);
     free(dead);

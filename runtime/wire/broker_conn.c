@@ -4,10 +4,10 @@
  *   CONNECT ──open──► VERSIONS ──► [HANDSHAKE ──► TOKENS] ──► READY ──login ends──► HANDSHAKE …
  *      any of them, at the first fault ──► CLOSED, told once          (calls are held)
  *
- * wire_stream.c moves bytes, broker_frames.c cuts them, request.c knows what they say, sasl.c the
- * tokens; broker_login.c walks the way to READY. This file keeps the calls: `held` are not written
- * yet (throttled, or a login is being renewed), `flight` are written and answered in this order.
- * Each has its own timer, so nothing outlives its deadline, and each is told once, by tell().
+ * wire_stream.c moves bytes, request.c knows what they say, sasl.c the tokens; broker_login.c walks
+ * the way to READY. This file cuts frames and keeps the calls: `held` are not written yet
+ * (throttled, or a login is being renewed), `flight` are written and answered in this order. Each
+ * has its own timer, so nothing outlives its deadline, and each is told once, by tell().
  *
  * Callbacks may free the connection. Every callback runs between enter() and leave(); free in
  * between only marks the connection dead, and leave() buries it. */

@@ -37,8 +37,8 @@ int64_t codec_get_i64(struct codec_reader *r);
 const char *codec_get_text(struct codec_reader *r);
 const char *codec_get_null_text(struct codec_reader *r);
 void codec_skip_text(struct codec_reader *r); /* whatever is in it */
-struct codec_bytes
-codec_get_bytes(struct codec_reader *r); /* borrowed from the data; null: no bytes */
+/* Borrowed from the data; null: no bytes. */
+struct codec_bytes codec_get_bytes(struct codec_reader *r);
 /* Count of an array whose elements take at least min_bytes (1 or more) each: one that the rest of
  * the data cannot hold is a fault, seen before anything is allocated. A null array counts 0. */
 size_t codec_get_count(struct codec_reader *r, size_t min_bytes);

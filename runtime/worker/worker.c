@@ -129,8 +129,8 @@ static void stop(struct worker *worker, int code)
         herder_shutdown(worker->herder, on_ended, worker);
     else
         stop_start(worker);
-    server_close(
-        worker->server); /* freed at the end: a client that reads slowly holds up no host */
+    /* Freed at the end: a client that reads slowly holds up no host. */
+    server_close(worker->server);
 }
 
 static void on_signal(void *arg, uint32_t events)

@@ -47,8 +47,8 @@ static void plugins_of_today_run_on_a_millrace_that_has_grown(void **state)
     struct worker_run *w = start(PADDED "/millrace", TEST_BUILD "/plugins");
     const char *topic = scratch_name("abi"), *in = scratch_path("in.txt"),
                *out = scratch_path("out.txt");
-    const char *sink =
-        scratch_name("out"); /* a group of its own: the broker remembers dead members */
+    /* A group of its own: the broker remembers dead members. */
+    const char *sink = scratch_name("out");
     const char *json = "\"value.converter\": \"org.apache.kafka.connect.json.JsonConverter\"";
     size_t len = 0;
 

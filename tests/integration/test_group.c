@@ -730,8 +730,8 @@ static void java_and_ours_share_a_group_whoever_leads(void **state)
     make_connectors(url);
     cluster.offset = -1; /* too low does no harm: the assignment tells */
     join(0);
-    run_until(30000,
-              cluster.nodes[0].held.items == 2); /* Java keeps one of three of each kind more */
+    /* Java keeps one of three of each kind more. */
+    run_until(30000, cluster.nodes[0].held.items == 2);
     assert_false(cluster.nodes[0].leads);
     assert_int_equal(cluster.nodes[0].kind, CONNECT_SESSIONED);
     assert_int_equal(node_tasks(), 1);

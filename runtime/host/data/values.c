@@ -490,8 +490,8 @@ static int validate(const struct mr_schema *schema, struct mr_value v, const str
         return schema->optional ? MR_OK : fail_null(schema, place, err);
     if (!kind_fits(schema->logical, v.kind))
         return fail_class(schema, v, place, err);
-    if (schema->kind >= MR_KIND_LIST &&
-        schema->logical != schema->kind) /* a list that is named Date */
+    /* A list that is named Date. */
+    if (schema->kind >= MR_KIND_LIST && schema->logical != schema->kind)
         return mr_fail(err, MR_ERR_DATA,
                        "class %s cannot be cast to the class of a schema of type %s",
                        values_class_name(v), values_type_name(schema->kind));

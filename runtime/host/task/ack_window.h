@@ -61,8 +61,8 @@ void ack_window_put_back(struct ack_window *w, const struct ack_offset *offset);
 size_t ack_window_committable(const struct ack_window *w); /* how many ack_window_take would give */
 
 bool ack_window_empty(const struct ack_window *w); /* everything pushed is behind the frontier */
-size_t
-ack_window_unsettled(const struct ack_window *w); /* records; counts, so not for each record */
+/* Records; counts, so not for each record. */
+size_t ack_window_unsettled(const struct ack_window *w);
 
 /* Walk from the first record that is not behind the frontier. */
 struct ack_cursor ack_window_first(const struct ack_window *w);

@@ -450,8 +450,8 @@ void task_enter(struct task *task, const char *slot, bool nudgeable)
     if (task->box != NULL)
         black_box_enter(task->box, task->box_slot, task->connector, task->number, slot);
     task->slot = slot;
-    atomic_store(&task->nudgeable,
-                 nudgeable); /* a nudge that came too early is repeated by control */
+    /* A nudge that came too early is repeated by control. */
+    atomic_store(&task->nudgeable, nudgeable);
 }
 
 void task_left(struct task *task)

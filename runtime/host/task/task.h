@@ -26,10 +26,10 @@ struct task_answer {
 
 /* Called on the task's thread; each only posts a frame to the control thread. */
 struct task_events {
-    void (*status)(void *arg, struct task *task, enum state state,
-                   const char *trace); /* UNASSIGNED, FAILED: last */
-    int64_t (*ask_offsets)(void *arg, struct task *task,
-                           json_t *partitions); /* taken; gives the id */
+    /* UNASSIGNED, FAILED: last. */
+    void (*status)(void *arg, struct task *task, enum state state, const char *trace);
+    /* Taken; gives the id. */
+    int64_t (*ask_offsets)(void *arg, struct task *task, json_t *partitions);
     int64_t (*put_offsets)(void *arg, struct task *task, json_t *entries);
     int64_t (*ask_start)(void *arg, struct task *task);
     /* Records were delivered to this topic, or came from it: once each, until task_topics_forget.
@@ -39,8 +39,8 @@ struct task_events {
     int64_t (*ask_fence)(void *arg, struct task *task); /* source tasks under exactly-once */
     /* The lease is lost, and nothing is under way any more: ask task_lease_quiet. */
     void (*quiet)(void *arg, struct task *task);
-    void (*ended)(void *arg,
-                  struct task *task); /* the thread's last act: task_free may be called */
+    /* The thread's last act: task_free may be called. */
+    void (*ended)(void *arg, struct task *task);
 };
 
 struct task_spec {

@@ -42,8 +42,8 @@ struct task {
     bool lease_lost;
     int64_t lease_hard_boot_ms;
     bool resting; /* see task_lease.c */
-    void (*waker)(
-        void *arg); /* ends a wait of the task's own kind (the consumer); NULL none; never blocks */
+    /* Ends a wait of the task's own kind (the consumer); NULL none; never blocks. */
+    void (*waker)(void *arg);
     void *waker_arg;
 
     /* call_lock is held by control while it is inside the plugin's interrupt, so that interrupt

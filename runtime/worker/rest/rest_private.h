@@ -43,8 +43,8 @@ struct call_desk {
     struct call *first;      /* waiting calls */
     size_t waiting;
     size_t waiting_max; /* of ROUTE_CHANGE calls; beyond it 503 */
-    void (*finished)(void *arg,
-                     struct exchange *exchange); /* answered: exchange is no longer ours */
+    /* Answered: exchange is no longer ours. */
+    void (*finished)(void *arg, struct exchange *exchange);
     void *arg;
 };
 

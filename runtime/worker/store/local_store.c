@@ -311,8 +311,8 @@ static void deliver(void *arg)
 
 static void answer(struct request *req)
 {
-    mr_assert(loop_post(req->store->loop, deliver, req) ==
-              0); /* the store is closed before its loop */
+    /* The store is closed before its loop. */
+    mr_assert(loop_post(req->store->loop, deliver, req) == 0);
 }
 
 /* Set or remove one offset and note what was there. Gives false when memory is short (nothing

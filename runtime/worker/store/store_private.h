@@ -90,8 +90,8 @@ struct store_batch {
 /* Runs on the loop; what arrives after the loop's half has gone is dropped by `drop`. */
 struct store_thread_events {
     void (*batch)(void *arg, struct store_batch *batch); /* taken */
-    void (*ready)(void *arg,
-                  const struct mr_error *err); /* err NULL: Connect's were read to their ends */
+    /* Err NULL: Connect's were read to their ends. */
+    void (*ready)(void *arg, const struct mr_error *err);
     void (*lost)(void *arg, const char *topic, const struct mr_error *err);
     void (*answer)(void *arg, struct store_request *req);
 };

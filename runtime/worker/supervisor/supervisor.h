@@ -37,12 +37,12 @@ struct supervisor_events {
     /* configs or error is NULL. */
     void (*task_configs)(void *arg, const char *conn, const json_t *configs, const char *error);
     void (*task_status)(void *arg, const char *conn, int task, enum state state, const char *trace);
-    void (*task_member)(void *arg, const char *conn, int task,
-                        const char *member); /* its consumer's id in its group */
+    /* Its consumer's id in its group. */
+    void (*task_member)(void *arg, const char *conn, int task, const char *member);
     void (*offsets_get)(void *arg, const char *conn, int64_t id, const json_t *partitions);
     void (*offsets_put)(void *arg, const char *conn, int64_t id, const json_t *entries);
     /* May this task, which was started with this generation, begin here? Answered by
-     * supervisor_start_checked. */
+     * supervisor_start_checked_take. */
     void (*start_check)(void *arg, const char *conn, int64_t id, int task, int64_t generation);
     /* Fence the producers of the connector's earlier generations. Answered by supervisor_fenced. */
     void (*fence)(void *arg, const char *conn, int64_t id);

@@ -418,8 +418,8 @@ static void source_is_one_task_and_sink_as_many_as_allowed(void **state)
 
     assert_int_equal(count, 1);
     assert_string_equal(props_get(&configs[0], "undeclared"), "x");
-    assert_null(
-        props_find(&configs[0], "task.class")); /* what the framework adds is the worker's */
+    /* What the framework adds is the worker's. */
+    assert_null(props_find(&configs[0], "task.class"));
     instance_task_configs_free(configs, count);
     f->plugin.kind = MR_PLUGIN_SINK;
     props_set(&f->inst.raw, "topics", "a,b");

@@ -61,8 +61,8 @@ static void lease_that_runs_out_makes_quiet_and_a_new_one_goes_on(void **state)
     host_case_assert_answers();
     lease(100000, 200000);
     await_words("the lease is renewed: tasks go on", 3000);
-    assert_null(
-        host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 100)); /* no status has changed */
+    /* No status has changed. */
+    assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 100));
     host_peer_send(host_case_peer, MSG_DRAIN, NULL);
     json_decref(host_case_await(MSG_DRAINED, NULL, 3000));
     assert_int_equal(host_peer_status(host_case_peer, 1000), 0);

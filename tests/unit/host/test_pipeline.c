@@ -240,8 +240,8 @@ static void a_source_record_passes_header_key_value(void **state)
     assert_int_equal(done, 2);
     assert_string_equal(story, "header:t:h1 header:t: key:t:k value:t:v key:t: value:t: ");
     assert_memory_equal(batch_at(f->batch, 0)->value_bytes, "v", 1);
-    assert_ptr_equal(batch_at(f->batch, 0)->value_bytes,
-                     rec->value.u.p); /* passed through, not copied */
+    /* Passed through, not copied. */
+    assert_ptr_equal(batch_at(f->batch, 0)->value_bytes, rec->value.u.p);
     assert_null(batch_at(f->batch, 1)->key_bytes);
     assert_null(batch_at(f->batch, 1)->value_bytes);
     assert_string_equal(batch_at(f->batch, 0)->wire_headers[1].name, "a");
@@ -423,8 +423,8 @@ static void a_sink_record_passes_key_value_and_keeps_its_place(void **state)
     rec = mr_record_at(&f->batch->pub, 0);
     assert_ptr_equal(rec->topic, msgs[0].topic);
     assert_int_equal(rec->partition, 2);
-    assert_ptr_equal(((struct record *)rec)->from_topic,
-                     msgs[0].topic); /* stays when rec's changes */
+    /* Stays when rec's changes. */
+    assert_ptr_equal(((struct record *)rec)->from_topic, msgs[0].topic);
     assert_int_equal(((struct record *)rec)->from_partition, 2);
     assert_int_equal(rec->offset, 7);
     assert_int_equal(rec->timestamp, 1007);

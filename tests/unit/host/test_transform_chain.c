@@ -352,8 +352,8 @@ static void tries_end_with_the_retry_timeout(void **state)
 
     (void)state;
     assert_int_equal(tolerance_retry_in(&t, 0, 1, 0), 300);
-    assert_true(tolerance_retry_in(&t, 0, 2, 300) <
-                500); /* above the longest: at random below it */
+    /* Above the longest: at random below it. */
+    assert_true(tolerance_retry_in(&t, 0, 2, 300) < 500);
     assert_int_equal(tolerance_retry_in(&t, 0, 1, 900), 100);
     assert_int_equal(tolerance_retry_in(&t, 0, 3, 1000), -1);
     t = (struct tolerance){.retry_ms = -1, .retry_delay_ms = 60000};

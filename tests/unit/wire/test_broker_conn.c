@@ -563,8 +563,8 @@ static void a_throttle_holds_back_what_follows(void **state)
     assert_int_equal(closed_count, 0); /* the connection knows nothing of it */
     assert_true(slow.came_ms[2] - slow.came_ms[1] >= 195);
     assert_int_equal(slow.came_ms[3], 0);
-    assert_true(c[2].sent_boot_ms - told_boot_ms >=
-                195); /* when it went out, not when it was given */
+    /* When it went out, not when it was given. */
+    assert_true(c[2].sent_boot_ms - told_boot_ms >= 195);
 }
 
 static void only_so_many_calls_wait(void **state)

@@ -487,8 +487,8 @@ static void a_login_that_breaks_off_is_tried_again_with_back_off(void **state)
 
     make(rig_conf("security.protocol", "SASL_PLAINTEXT", "sasl.mechanism", "SCRAM-SHA-512",
                   "sasl.jaas.config", "ScramLoginModule required username=u password=p;", NULL));
-    call_on(COORDINATOR_MAIN, 30000,
-            &c); /* the stubs answer tokens with code 0 and nothing in it */
+    /* The stubs answer tokens with code 0 and nothing in it. */
+    call_on(COORDINATOR_MAIN, 30000, &c);
     rig_run_for(300);
     assert_int_equal(c.told, 0); /* a malformed login may be an accident: again, with back-off */
     assert_true(stub_broker_connections(rig_stub) < 20);

@@ -273,9 +273,8 @@ static void closing_does_and_answers_what_is_queued(void **state)
     text = content(f);
     assert_non_null(strstr(text, "\n{\"end\":500,"));
     free(text);
-    assert_int_equal(
-        f->answers,
-        500); /* each once: what was posted to the loop too finds nothing left to tell */
+    /* Each once: what was posted to the loop too finds nothing left to tell. */
+    assert_int_equal(f->answers, 500);
     loop_free(&f->loop);
     assert_int_equal(f->answers, 500);
 }

@@ -543,8 +543,8 @@ static void questions_are_answered_by_their_own_id(void **state)
     supervisor_offsets_stored(f->sup, "asker", put_id, "disk full");
     supervisor_offsets_take(f->sup, "asker", get_id,
                             json_pack("[[{s:s}, {s:i}]]", "file", "a", "at", 7), NULL);
-    assert_false(
-        echoed(f, "\"START_CHECKED\",\"body\":{\"id\":43")); /* later, as the herder likes */
+    /* Later, as the herder likes. */
+    assert_false(echoed(f, "\"START_CHECKED\",\"body\":{\"id\":43"));
     supervisor_fenced(f->sup, "asker", f->fence_id, "it is standalone");
     supervisor_start_checked_take(f->sup, "asker", f->check_id, true, NULL);
     wait_until(f, all_answered);
