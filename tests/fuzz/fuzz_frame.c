@@ -2,8 +2,10 @@
 /* The link, from a socket to what the herder is told: bytes of a host through chan.c, frame.c and
  * tenant.c. The process behind it (child.c) is played by this file: the first byte chooses the
  * state of the link, the rest is what a host wrote. Whatever it is, the herder hears only of the
- * host's own connector and of tasks that it was given. */
+ * host's own connector and of tasks that it was given. Seeds hold kinds as numbers (link/msg.h): a
+ * kind that comes in between moves them. */
 #include "link/chan.h"
+#include "model/topic_tracking.h"
 #include "worker/supervisor/tenant.h"
 
 #include <stdlib.h>
@@ -179,6 +181,20 @@ static void fence(void *arg, const char *conn, int64_t id)
     tenant_answer_take(tenant, &(struct tenant_answer){.id = id, .error = "not here"});
 }
 
+static void task_member(void *arg, const char *conn, int task, const char *member)
+{
+    (void)arg;
+    mr_assert(strcmp(conn, "src") == 0 && task >= 0 && task < TASKS && member[0] != '\0');
+    check_text(member);
+}
+
+static void topic_used(void *arg, const char *conn, int task, const char *topic)
+{
+    (void)arg;
+    mr_assert(strcmp(conn, "src") == 0 && task >= 0 && task < TASKS);
+    mr_assert(topic_tracking_is_topic(topic));
+}
+
 static json_t *welcome(void *arg, const char *lock_path)
 {
     (void)arg;
@@ -203,8 +219,10 @@ static const struct supervisor_events events = {.connector_status = connector_st
                                                 .task_status = task_status,
                                                 .offsets_get = offsets_get,
                                                 .offsets_put = offsets_put,
+                                                .task_member = task_member,
                                                 .start_check = start_check,
-                                                .fence = fence};
+                                                .fence = fence,
+                                                .topic_used = topic_used};
 
 static void give_tasks(struct tenant *tenant)
 {
