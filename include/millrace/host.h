@@ -103,6 +103,9 @@ struct mr_host {
     int (*pattern_find)(struct mr_pattern *pattern, const struct mr_pattern_search *search,
                         struct mr_error *err);
     int (*pattern_group)(const struct mr_pattern *pattern, const char *name);
+
+    void (*batch_ends)(struct mr_batch *batch, bool commit);
+    void (*record_ends)(struct mr_record *rec, bool commit);
 };
 
 #ifdef __cplusplus

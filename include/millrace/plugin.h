@@ -82,6 +82,8 @@ struct mr_plugin {
  *            do its offsets say all that it takes to go on, after any crash, with nothing lost and
  *            nothing doubled? NULL = not said; "" = yes; else the name of the key that must be set
  *            for that. For configurations with exactly.once.support=required
+ * boundaries it says where transactions end (mr_record_commit …). For configurations with
+ *            transaction.boundary=connector
  *
  * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time
  * until stop is called; tasks on the connector's own; alter_offsets in a process of its own, for at
@@ -99,6 +101,7 @@ struct mr_source {
     int (*alter_offsets)(struct mr_task *connector, const struct mr_offset_list *offsets,
                          struct mr_error *err);
     const char *exactly_once;
+    bool boundaries;
 };
 
 /* A sink connector and its task.

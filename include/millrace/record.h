@@ -307,6 +307,34 @@ static inline bool mr_batch_full(const struct mr_batch *batch)
     return batch->host->batch_full(batch);
 }
 
+/* Where a transaction ends, for sources whose descriptor says `boundaries`. Under exactly-once, and
+ * where the user has set transaction.boundary=connector, one is open from the first record on until
+ * the plugin says here what becomes of all since the last end; in all other cases these do nothing.
+ *
+ * commit  they become visible, and their offsets are stored
+ * abort   they vanish, and their offsets are stored all the same: they do not come again
+ *
+ * Behind a record, or behind the last one of a batch, which may be empty. Both for the same one:
+ * the task is FAILED. What is never ended is lost after the producer's transaction.timeout.ms, or
+ * with the task, and comes again.
+ * Thread: the task's, in poll. Spec: KIP-618, org.apache.kafka.connect.source.TransactionContext. */
+static inline void mr_record_commit(struct mr_record *rec)
+{
+    rec->host->record_ends(rec, true);
+}
+static inline void mr_record_abort(struct mr_record *rec)
+{
+    rec->host->record_ends(rec, false);
+}
+static inline void mr_batch_commit(struct mr_batch *batch)
+{
+    batch->host->batch_ends(batch, true);
+}
+static inline void mr_batch_abort(struct mr_batch *batch)
+{
+    batch->host->batch_ends(batch, false);
+}
+
 /* For transforms: another topic (len bytes, copied). */
 static inline void mr_record_topic(struct mr_record *rec, const char *topic, size_t len)
 {

@@ -175,6 +175,8 @@ struct producer {
 
 /* Before the handle is made: count the ends of transactions that leave. */
 void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf);
+/* librdkafka takes no records now: MR_ERR_STATE or MR_ERR_CLOSED, and why. */
+int producer_txn_broken(struct producer *p, struct mr_error *err);
 
 /* --- topic_admin.c, for group_offsets.c ------------------------------------------------------- */
 

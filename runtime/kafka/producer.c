@@ -213,6 +213,8 @@ static int refused(struct producer *p, const struct producer_record *rec, rd_kaf
     case RD_KAFKA_RESP_ERR__FATAL:
         rd_kafka_fatal_error(p->rk, text, sizeof(text));
         return mr_fail(err, MR_ERR_FATAL, "The producer can't go on: %s", text);
+    case RD_KAFKA_RESP_ERR__STATE:
+        return producer_txn_broken(p, err);
     default:
         return mr_fail(err, MR_ERR_FATAL, "A record for topic %s was refused: %s", topic,
                        rd_kafka_err2str(code));

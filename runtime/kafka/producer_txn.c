@@ -140,6 +140,14 @@ int producer_txn_begin(struct producer *p, struct mr_error *err)
     return rc == MR_AGAIN ? mr_fail(err, MR_ERR_FATAL, "A transaction can't begin now") : rc;
 }
 
+/* Only the next call about transactions says why. */
+int producer_txn_broken(struct producer *p, struct mr_error *err)
+{
+    int rc = result(p, "The transaction is broken", rd_kafka_begin_transaction(p->rk), err);
+
+    return rc < 0 ? rc : mr_fail(err, MR_ERR_STATE, "The transaction is broken");
+}
+
 /* A transaction that nothing was sent in ends without a request. */
 static void judge(struct producer_txn *txn, int rc)
 {

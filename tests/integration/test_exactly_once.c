@@ -216,7 +216,94 @@ static void work_that_moves_arrives_once(void **state)
     }
 }
 
-/* --- fenced ----------------------------------------------------------------------------------- */
+/* --- where the plugin says that they end ------------------------------------------------------------------------------ */
+
+#define COUNT 495
+
+static const char *chapters_start(const struct worker_run *w, const char *ends)
+{
+    const char *topic = scratch_name(ends);
+
+    worker_run_put(w, "src",
+                   scratch_text("\"connector.class\": \"Chapters\", \"topic\": \"%s\", "
+                                "\"ends\": \"%s\", \"count\": \"%d\", "
+                                "\"transaction.boundary\": \"connector\", "
+                                "\"exactly.once.support\": \"required\"",
+                                topic, ends, COUNT));
+    return topic;
+}
+
+static bool stands_by_record(int number)
+{
+    return number % 10 < 5 || number % 10 > 7;
+}
+
+static bool stands_by_batch(int number)
+{
+    return number / 10 % 3 != 2;
+}
+
+static bool stands(int number)
+{
+    return number >= 0;
+}
+
+/* Exactly these numbers, in order, whatever was killed meanwhile. */
+static void chapters_arrive(const char *ends, bool (*holds)(int number))
+{
+    struct worker_run *w = member("w", scratch_name("eos"), "");
+    const char *topic = chapters_start(w, ends);
+    struct topic_records got;
+    size_t want = 0, seen = 0;
+
+    for (int n = 0; n < COUNT; n++)
+        want += holds(n);
+    for (size_t i = 1; i <= 2; i++) {
+        pid_t host;
+
+        topic_read(w->servers, topic, i * want / 4, STATE_MS);
+        wait_until(STATE_MS, (host = worker_run_host(w, "src")) > 0);
+        assert_int_equal(kill(host, SIGKILL), 0);
+    }
+    got = topic_read(w->servers, topic, want, STATE_MS);
+    assert_int_equal(got.count, want);
+    for (int n = 0; n < COUNT; n++)
+        if (holds(n))
+            assert_int_equal(atoi(got.records[seen++].value), n);
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
+static void a_transaction_ends_behind_the_record_that_says_so(void **state)
+{
+    (void)state;
+    chapters_arrive("record", stands_by_record);
+}
+
+static void a_transaction_ends_with_the_batch_that_says_so(void **state)
+{
+    (void)state;
+    chapters_arrive("batch", stands_by_batch);
+}
+
+static void a_poll_without_records_can_end_one(void **state)
+{
+    (void)state;
+    chapters_arrive("later", stands);
+}
+
+static void a_plugin_that_wants_both_ends_fails(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("eos"), "");
+    const char *topic = chapters_start(w, "both");
+
+    (void)state;
+    wait_until(STATE_MS, strcmp(worker_run_state(w, "src", "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(
+        strstr(worker_run_state(w, "src", "tasks.0.trace"), "both commit and abort were asked"));
+    assert_int_equal(topic_read(w->servers, topic, 0, 0).count, 0);
+}
+
+/* --- fenced ---------------------------------------------------------------------------------------------------------- */
 
 static void walked(void *arg, void *opaque, int code, const char *text)
 {
@@ -356,6 +443,10 @@ int main(void)
         scratch_test(an_open_transaction_of_a_lost_worker_holds_no_reader_up),
         scratch_test(a_pause_commits_what_is_open),
         scratch_test(work_that_moves_arrives_once),
+        scratch_test(a_transaction_ends_behind_the_record_that_says_so),
+        scratch_test(a_transaction_ends_with_the_batch_that_says_so),
+        scratch_test(a_poll_without_records_can_end_one),
+        scratch_test(a_plugin_that_wants_both_ends_fails),
         scratch_test(producers_of_an_earlier_set_cannot_commit),
         scratch_test(a_task_whose_id_was_taken_begins_anew),
         scratch_test(settings_that_would_break_the_promise_fail_the_task),

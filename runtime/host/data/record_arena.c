@@ -265,6 +265,7 @@ static void batch_reset(struct batch *batch)
     batch->next = NULL;
     batch->bytes = 0;
     batch->unsettled = 0;
+    batch->end = BATCH_GOES_ON;
     batch->again = false;
     batch->again_ms = 0;
     batch->again_fd = -1;
@@ -516,6 +517,29 @@ void record_arena_reject(struct mr_batch *pub, size_t i, const char *text)
     *reject = (struct reject){NULL, i, text};
     *batch->last_reject = reject;
     batch->last_reject = &reject->next;
+}
+
+static uint8_t agree(struct batch *batch, uint8_t said, bool commit)
+{
+    uint8_t end = commit ? BATCH_COMMITS : BATCH_ABORTS;
+
+    if (said != BATCH_GOES_ON && said != end)
+        batch_fault(batch, "both commit and abort were asked for at the same record or batch");
+    return end;
+}
+
+void record_arena_batch_ends(struct mr_batch *pub, bool commit)
+{
+    struct batch *batch = (struct batch *)pub;
+
+    batch->end = agree(batch, (uint8_t)batch->end, commit);
+}
+
+void record_arena_ends(struct mr_record *pub, bool commit)
+{
+    struct record *rec = (struct record *)pub;
+
+    rec->end = agree(rec->batch, rec->end, commit);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */

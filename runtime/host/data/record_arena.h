@@ -14,6 +14,9 @@ struct batch;
 struct consumer_msg;
 struct producer_header;
 
+/* What the plugin wants of its transaction. */
+enum batch_end { BATCH_GOES_ON, BATCH_COMMITS, BATCH_ABORTS };
+
 /* A record with the host's own tail. */
 struct record {
     struct mr_record pub;
@@ -35,6 +38,7 @@ struct record {
     uint32_t wire_header_count;
     bool dropped; /* by tolerance: counts as done, is not sent (again) */
     bool settled; /* sources: delivered, or needs no delivery (see task/ack_window) */
+    uint8_t end;  /* sources: enum batch_end, behind this record */
 };
 
 /* What mr_reject said of a record, in the order of the calls. */
@@ -53,6 +57,7 @@ struct batch {
     size_t unsettled;   /* records that are not settled */
     int64_t again_ms;   /* what mr_again_in asked for; -1: fd alone */
     int again_fd;       /* -1: none */
+    enum batch_end end; /* behind its last record, by mr_batch_commit or mr_batch_abort */
     bool again;         /* mr_again_in or mr_again_on_fd was called */
     bool over;          /* the plugin broke a rule or the budget: fail the task after the call */
     struct reject *rejects;      /* of this call of put */
@@ -108,6 +113,8 @@ void *record_arena_more(struct mr_arena *arena, size_t size);
 struct mr_record *record_arena_add(struct mr_batch *batch, const char *topic);
 bool record_arena_full(const struct mr_batch *batch);
 int record_arena_again(struct mr_batch *batch, int64_t ms, int fd);
+void record_arena_batch_ends(struct mr_batch *batch, bool commit);
+void record_arena_ends(struct mr_record *rec, bool commit);
 void record_arena_key(struct mr_record *rec, struct mr_value v);
 void record_arena_value(struct mr_record *rec, struct mr_value v);
 void record_arena_header(struct mr_record *rec, const char *name, const struct mr_schema *schema,

@@ -32,7 +32,7 @@
 
 static bool ending(struct sender *s)
 {
-    return s->task->failed || s->fenced || task_stopping(s->task);
+    return s->task->failed || s->broken.code != 0 || task_stopping(s->task);
 }
 
 /* Nothing more may be sent, for now or for good. */
@@ -43,19 +43,23 @@ static bool halted(struct sender *s)
 
 /* --- delivery reports ------------------------------------------------------------------------- */
 
-/* What fails because another producer has our transactional id is no failure of the task's. */
-static void fail(struct sender *s, const struct mr_error *err)
+/* What fails because another producer has our transactional id, or Kafka gave the transaction up, is no failure of the task's. */
+void sender_fail(struct sender *s, const struct mr_error *err)
 {
-    s->fenced = s->fenced || (s->txn != NULL && producer_txn_fenced(s->producer));
-    if (!s->fenced)
+    bool breaks = s->txn != NULL && (err->code == MR_ERR_STATE || err->code == MR_ERR_CLOSED ||
+                                     producer_txn_fenced(s->producer));
+
+    if (!breaks && s->broken.code == 0)
         task_fail(s->task, err, NULL);
+    else if (s->broken.code == 0)
+        s->broken = *err;
 }
 
 /* Nothing behind this record may be sent any more. */
 static void lose(struct sender *s, const struct mr_error *err)
 {
     s->lost = true;
-    fail(s, err);
+    sender_fail(s, err);
 }
 
 /* Java learns it later, from the producer; a trace begins the same. */
@@ -128,7 +132,7 @@ void sender_look_for_trouble(struct sender *s, int64_t now_ms)
     }
     if (fatal) {
         mr_fail(&err, MR_ERR_FATAL, "the producer can't go on: %s", trouble);
-        fail(s, &err);
+        sender_fail(s, &err);
     } else if (s->trouble_ms == 0 || now_ms - s->trouble_ms >= TROUBLE_AGAIN_MS) {
         log_warn("producer: %s (%zu records wait; they are sent when the brokers answer)", trouble,
                  producer_in_flight(s->producer));
@@ -214,8 +218,16 @@ static bool out_of_time(struct sender *s, const struct record *rec)
            ((ending(s) && clock_ms() >= s->send_until_ms) || !task_lease_held(s->task));
 }
 
-/* Send on until the batch is through (then sending is NULL), a record fails, or the producer is
- * full or the task ends: MR_ERR_FULL. */
+/* Also behind a record that was dropped. */
+static enum batch_end end_behind(const struct sender *s, const struct record *rec)
+{
+    bool last = s->at + 1 == s->sending->pub.count;
+
+    if (s->txn == NULL || s->txn->boundary != TXN_CONNECTOR)
+        return BATCH_GOES_ON;
+    return last && rec->end == BATCH_GOES_ON ? s->sending->end : (enum batch_end)rec->end;
+}
+
 int sender_go_on(struct sender *s)
 {
     struct batch *batch = s->sending;
@@ -223,7 +235,7 @@ int sender_go_on(struct sender *s)
 
     if (!task_lease_held(s->task))
         return MR_ERR_FULL;
-    for (; s->at < batch->pub.count && !s->lost; s->at++) {
+    for (; s->at < batch->pub.count && !s->lost && s->end == BATCH_GOES_ON; s->at++) {
         struct record *rec = batch_at(batch, s->at);
         int rc = MR_OK;
 
@@ -237,7 +249,10 @@ int sender_go_on(struct sender *s)
         } else if (rc < 0) {
             lose(s, &err);
         }
+        s->end = end_behind(s, rec);
     }
+    if (s->at < batch->pub.count && !s->lost)
+        return MR_ERR_FULL;
     s->sending = NULL;
     topic_create_rest(s->topics);
     return MR_OK;
@@ -405,11 +420,21 @@ void sender_isolate(struct sender *s)
         shrink_requests(s);
 }
 
-/* Sending on would put records into the topic before some that the next start sends again (promise:
- * order). */
+void sender_settle_sent(struct sender *s)
+{
+    struct ack_cursor at = ack_window_first(s->window);
+    struct mr_error err = {0};
+
+    for (; was_sent(s, &at); ack_cursor_next(&at))
+        ack_window_settle(ack_cursor_record(&at));
+    if (ack_window_advance(s->window, &err) != MR_OK)
+        task_fail(s->task, &err, NULL);
+}
+
+/* Sending on would put records into the topic before some that the next start sends again (promise: order). */
 bool sender_may_go_on(const struct sender *s)
 {
-    return s->sending != NULL && s->too_large == 0 && !s->gap;
+    return s->sending != NULL && s->end == BATCH_GOES_ON && s->too_large == 0 && !s->gap;
 }
 
 /* --- without a lease -------------------------------------------------------------------------- */

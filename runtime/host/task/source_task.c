@@ -44,7 +44,7 @@
 #define TRIM_MS 2000      /* idle for so long: cached memory goes back */
 #define DEATHS_MS 600000
 
-/* How often the transactional id was lost. */
+/* How often its transaction broke. */
 struct deaths {
     int64_t since_ms;
     int64_t count;
@@ -70,7 +70,7 @@ struct source_task {
 
 static bool ending(struct source_task *s)
 {
-    return s->task->failed || s->restart || s->sender.fenced || task_stopping(s->task);
+    return s->task->failed || s->restart || s->sender.broken.code != 0 || task_stopping(s->task);
 }
 
 static bool exactly_once(const struct source_task *s)
@@ -296,6 +296,8 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
         convert_and_send(s, batch);
         return;
     }
+    if (rc >= 0 && exactly_once(s) && s->txn.boundary == TXN_CONNECTOR)
+        s->sender.end = batch->end;
     batch_pool_give(s->pool, batch);
     if (rc == MR_ERR_RETRY)
         poll_retry(s, &err, now_ms);
@@ -305,26 +307,37 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-static void commit(struct source_task *s)
+/* With what was sent since the last end, or without it. */
+static void end_transaction(struct source_task *s, bool aborts)
 {
     struct mr_error err = {0};
     int rc;
 
     if (!letters_delivered(s))
         return;
-    rc = txn_commit(&s->txn, &err);
+    rc = aborts ? txn_discard(&s->txn, &err) : txn_commit(&s->txn, &err);
     if (rc == 0)
         tell_committed(s);
-    else if (rc == MR_ERR_CLOSED)
-        s->restart = task_lease_held(s->task); /* else `rest` does, once there is a lease again */
-    else if (rc != MR_ERR_TIMEOUT)
-        task_fail(s->task, &err, NULL);
-    if (rc != 0 && !s->task->failed)
+    else if (!task_stopping(s->task) && task_lease_held(s->task)) /* else `rest` begins anew */
+        sender_fail(&s->sender, &err);
+    if (rc != 0 && !s->task->failed && s->sender.broken.code == 0)
         log_warn("%s", err.text);
-    if (rc == 0 && producer_txn_tainted(s->sender.producer)) {
+    if (rc == 0 && !task_stopping(s->task) && producer_txn_tainted(s->sender.producer)) {
         log_info("the end of a transaction was sent twice: the producer is made anew");
         s->restart = true;
     }
+}
+
+/* Where the plugin says so, also within a batch. true: it did. */
+static bool end_as_told(struct source_task *s)
+{
+    enum batch_end end = s->sender.end;
+
+    if (end == BATCH_GOES_ON)
+        return false;
+    s->sender.end = BATCH_GOES_ON;
+    end_transaction(s, end == BATCH_ABORTS);
+    return true;
 }
 
 /* true: a transaction was ended, or is to be. */
@@ -333,7 +346,7 @@ static bool commit_when_due(struct source_task *s, int64_t now_ms)
     if (!exactly_once(s) || !txn_due(&s->txn, now_ms) ||
         (!s->txn.open && ack_window_committable(s->sender.window) == 0))
         return false;
-    commit(s);
+    end_transaction(s, false);
     return true;
 }
 
@@ -342,10 +355,10 @@ static bool commit_when_due(struct source_task *s, int64_t now_ms)
 static void turn_paused(struct source_task *s)
 {
     if (s->task->reported != STATE_PAUSED) {
-        if (exactly_once(s))
-            commit(s);
-        else
+        if (!exactly_once(s))
             offset_writer_flush(&s->writer, clock_ms());
+        else if (s->txn.boundary != TXN_CONNECTOR)
+            end_transaction(s, false);
         task_report(s->task, STATE_PAUSED);
     }
     wait_for(s, false, INT64_MAX);
@@ -364,6 +377,8 @@ static void turn(struct source_task *s)
     int64_t now_ms = clock_ms();
     struct batch *batch;
 
+    if (end_as_told(s))
+        return;
     if (s->sender.sending != NULL) {
         if (sender_go_on(&s->sender) == MR_ERR_FULL && task_lease_held(s->task))
             wait_for(s, false, INT64_MAX);
@@ -507,27 +522,25 @@ static bool lease_is_back(struct source_task *s)
     return back;
 }
 
-/* With what the plugin has handed over complete, the open transaction is committed; else it
- * vanishes, and is read again. */
+static bool may_commit(const struct source_task *s)
+{
+    return !s->task->failed && !s->restart && s->sender.broken.code == 0 &&
+           task_lease_held(s->task);
+}
+
+/* With what the plugin has handed over complete, the open transaction is committed, or where the plugin says so; else it vanishes,
+ * and is read again. */
 static void finish_transaction(struct source_task *s, int64_t send_ms)
 {
-    struct mr_error err = {0};
-    int rc = MR_ERR_STATE;
-
     if (s->sender.producer == NULL)
         return;
-    if (!s->task->failed && !s->restart && !s->sender.fenced)
-        finish_sending(s, send_ms);
-    if (!s->task->failed && !s->restart && !s->sender.fenced && s->sender.sending == NULL &&
-        task_lease_held(s->task) && letters_delivered(s)) {
-        rc = txn_commit(&s->txn, &err);
-        if (rc == 0)
-            tell_committed(s);
-        else
-            log_warn("%s", err.text);
-    }
-    if (rc != 0)
-        txn_abort(&s->txn);
+    do {
+        if (may_commit(s))
+            finish_sending(s, send_ms);
+    } while (may_commit(s) && end_as_told(s));
+    if (may_commit(s) && s->sender.sending == NULL && s->txn.boundary != TXN_CONNECTOR)
+        end_transaction(s, false);
+    txn_abort(&s->txn);
     sender_drop(&s->sender);
 }
 
@@ -684,8 +697,8 @@ static void drop_producer(void *arg)
     sender_drop(&s->sender);
 }
 
-/* From start to stop. true: once more, in place. */
-static bool live(struct task *task, bool *fenced)
+/* From start to stop. true: once more, in place; why->code: since its transaction broke. */
+static bool live(struct task *task, struct mr_error *why)
 {
     struct source_task s = {.task = task, .again_fd = -1, .backoff_ms = RETRY_MIN_MS};
 
@@ -700,14 +713,13 @@ static bool live(struct task *task, bool *fenced)
     pthread_cleanup_push(drop_producer, &s);
     run(&s);
     pthread_cleanup_pop(0);
-    *fenced = s.sender.fenced;
-    return (s.restart || s.sender.fenced) && !task->failed && !task_stopping(task);
+    *why = s.sender.broken;
+    return (s.restart || why->code != 0) && !task->failed && !task_stopping(task);
 }
 
-/* Whose transactional id was taken over without a word of the worker's has a twin, or was too slow
- * for its transaction: it begins anew as a host does that died, and not for ever. false: it is to
- * end. */
-static bool may_live_again(struct task *task, struct deaths *deaths)
+/* Whose transaction breaks without a word of the worker's has a twin, or was too slow, or its brokers are in trouble: it begins anew
+ * as a host does that died, and not for ever. false: it is to end. */
+static bool may_live_again(struct task *task, struct deaths *deaths, const struct mr_error *why)
 {
     static const int64_t delays_ms[] = {0, 1000, 5000, 30000};
     int64_t most = task_client_number(task->worker, "millrace.restart.max", 5, 0, INT32_MAX);
@@ -720,17 +732,18 @@ static bool may_live_again(struct task *task, struct deaths *deaths)
     at = (size_t)deaths->count++;
     if (deaths->count > most) {
         mr_fail(&err, MR_ERR_FATAL,
-                "another producer took the transactional id over, or a transaction was open for "
-                "longer than transaction.timeout.ms, %lld times in ten minutes. A faster producer, "
+                "A transaction could not be committed %lld times in ten minutes. The last time: "
+                "%.600s. If it was open for longer than transaction.timeout.ms, a faster producer, "
                 "a larger producer.override.transaction.timeout.ms, a shorter "
-                "transaction.boundary.interval.ms or transaction.boundary=poll may help; see also "
-                "that no other cluster has this group.id and a connector of this name",
-                (long long)deaths->count);
+                "transaction.boundary.interval.ms or transaction.boundary=poll may help; if "
+                "another producer has taken its id over, see that no other cluster has this "
+                "group.id and a connector of this name",
+                (long long)deaths->count, why->text);
         task_fail(task, &err, NULL);
         return false;
     }
     at = at < 4 ? at : 3;
-    log_warn("the transactional id was taken over: the task begins anew in %lld ms",
+    log_warn("its transaction is broken (%s): the task begins anew in %lld ms", why->text,
              (long long)delays_ms[at]);
     return task_lease_sleep(task, delays_ms[at], true);
 }
@@ -738,12 +751,12 @@ static bool may_live_again(struct task *task, struct deaths *deaths)
 void source_task_run(struct task *task)
 {
     struct deaths deaths = {0};
-    bool fenced = false;
+    struct mr_error why = {0};
 
-    while (live(task, &fenced)) {
+    while (live(task, &why)) {
         task_unmake(task);
         task_lease_rest(task);
-        if (fenced && !may_live_again(task, &deaths))
+        if (why.code != 0 && !may_live_again(task, &deaths, &why))
             return;
     }
 }

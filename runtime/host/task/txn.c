@@ -85,9 +85,11 @@ static int check_settings(const struct txn *t, struct mr_error *err)
     const struct props *worker = t->task->worker;
     const char *own = props_get(&t->task->connector_config, "offsets.storage.topic");
 
-    if (t->boundary == TXN_CONNECTOR)
+    if (t->boundary == TXN_CONNECTOR && !t->task->plugin->source.boundaries)
         return mr_fail(err, MR_ERR_CONFIG,
-                       "transaction.boundary=connector is not supported yet: set poll or interval");
+                       "transaction.boundary=connector needs a plugin that says where its "
+                       "transactions end, and %.200s does not: set poll or interval",
+                       t->task->plugin->name);
     if (differ(own, t->topic))
         return mr_fail(err, MR_ERR_CONFIG,
                        "offsets.storage.topic=%.249s is not supported yet under exactly-once: "
@@ -272,7 +274,8 @@ static void on_offset(void *arg, void *opaque, int code, const char *text)
 
     (void)opaque;
     if (code != 0 && t->refused.code == 0)
-        mr_fail(&t->refused, MR_ERR_FATAL, "source offsets could not be written: %s", text);
+        mr_fail(&t->refused, code == MR_ERR_CLOSED ? MR_ERR_STATE : MR_ERR_FATAL,
+                "source offsets could not be written: %s", text);
 }
 
 static int drain_offsets(struct txn *t, struct mr_error *err)
@@ -325,8 +328,8 @@ static int drain_records(struct txn *t, struct mr_error *err)
         sender_walk_reports(s);
         sender_look_for_trouble(s, clock_ms());
     }
-    if (rc == 0 && s->fenced)
-        rc = mr_fail(err, MR_ERR_CLOSED, "another producer has the transactional id now");
+    if (rc == 0 && s->broken.code != 0)
+        rc = mr_fail(err, s->broken.code, "%s", s->broken.text);
     else if (rc == 0 && (s->lost || t->task->failed))
         rc = mr_fail(err, MR_ERR_STATE, "%s", t->task->failure.text);
     return rc;
@@ -358,6 +361,27 @@ int txn_commit(struct txn *t, struct mr_error *err)
     if (rc == 0)
         t->due_ms = clock_ms() + t->interval_ms;
     return rc;
+}
+
+int txn_discard(struct txn *t, struct mr_error *err)
+{
+    int rc = 0;
+
+    if (!t->open)
+        log_warn("the plugin aborts a transaction in which nothing was sent");
+    while (t->open && rc == 0) {
+        rc = producer_txn_abort(t->sender->producer, SLICE_MS, err);
+        producer_reports(t->sender->producer, 0, ignore, NULL);
+        t->open = rc != 0;
+        if (rc == MR_AGAIN)
+            rc = out_of_time(t, err);
+    }
+    if (rc != 0 && producer_txn_fenced(t->sender->producer))
+        err->code = rc = MR_ERR_CLOSED;
+    if (rc != 0)
+        return rc;
+    sender_settle_sent(t->sender);
+    return txn_commit(t, err);
 }
 
 void txn_abort(struct txn *t)

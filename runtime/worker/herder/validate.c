@@ -212,7 +212,7 @@ static void check_exactly_once(struct validation *v)
                                "This worker does not have exactly-once source support enabled.");
         check_offsets_suffice(v);
     }
-    if (says(v, "transaction.boundary", "connector"))
+    if (says(v, "transaction.boundary", "connector") && !v->plugin->boundaries)
         validation_problem(
             v, "transaction.boundary",
             "The connector does not support connector-defined transaction boundaries with the "

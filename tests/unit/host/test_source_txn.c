@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A source task in transactions, against librdkafka's mock cluster: what becomes of it when Kafka gives one up. What readers of
+ * committed records see is for real brokers (integration/test_exactly_once). */
+#include "counter_source.h"
+
+#include <setjmp.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define ADD_PARTITIONS_TO_TXN 24
+
+static void start(struct rig *rig)
+{
+    counter_script.again_ms = 1000;
+    rig_init(rig, 1, "worker:exactly.once.source.support", "enabled", "worker:group.id", "g",
+             "worker:offset.storage.topic", "offs", "worker:millrace.restart.max", "1", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_topic_create(rig->cluster, "offs", 1, 1);
+}
+
+static void refuse_transactions(struct rig *rig, int times)
+{
+    for (int i = 0; i < times; i++)
+        rd_kafka_mock_push_request_errors(rig->cluster, ADD_PARTITIONS_TO_TXN, 1,
+                                          RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+}
+
+static bool committed_is(struct rig *rig, int64_t n)
+{
+    return counter_script.committed >= n;
+}
+
+static void offsets_go_with_their_records(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, counter_script.limit / counter_script.per_poll);
+    rig_stop(rig);
+    check_topic(rig, 0, counter_script.limit);
+    assert_true(rig_topic_end(rig, "offs") > 0);
+    assert_int_equal(rig_puts(rig), 0);
+    assert_int_equal(counter_script.started, 1);
+}
+
+/* No record is to blame. */
+static void a_transaction_that_kafka_gives_up_is_begun_anew(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    refuse_transactions(rig, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    assert_false(rig_saw(rig, STATE_FAILED));
+    assert_int_equal(counter_script.started, 2);
+    rig_stop(rig);
+    assert_true(rig_topic_end(rig, "offs") > 0);
+}
+
+static void not_for_ever(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    refuse_transactions(rig, 2);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "A transaction could not be committed 2 times"));
+    assert_non_null(strstr(rig->trace, "Topic authorization failed"));
+    assert_int_equal(rig_topic_end(rig, "offs"), 0);
+}
+
+int main(void)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, counter_setup, counter_teardown)
+    const struct CMUnitTest tests[] = {
+        T(offsets_go_with_their_records),
+        T(a_transaction_that_kafka_gives_up_is_begun_anew),
+        T(not_for_ever),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
