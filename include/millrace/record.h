@@ -317,7 +317,8 @@ static inline bool mr_batch_full(const struct mr_batch *batch)
  * Behind a record, or behind the last one of a batch, which may be empty. Both for the same one:
  * the task is FAILED. What is never ended is lost after the producer's transaction.timeout.ms, or
  * with the task, and comes again.
- * Thread: the task's, in poll. Spec: KIP-618, org.apache.kafka.connect.source.TransactionContext. */
+ * Thread: the task's, in poll. Spec: KIP-618,
+ * org.apache.kafka.connect.source.TransactionContext. */
 static inline void mr_record_commit(struct mr_record *rec)
 {
     rec->host->record_ends(rec, true);

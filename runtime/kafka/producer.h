@@ -39,9 +39,10 @@ void producer_free(struct producer **p);
  * second). NULL: MR_ERR_DATA for what can't be a name. */
 struct producer_topic *producer_topic(struct producer *p, const char *name, struct mr_error *err);
 
-/* Hand over one record. 0, MR_ERR_FULL (walk reports or wait for producer_fd, then again), MR_ERR_TOO_LARGE (the
- * record is above max.request.size), MR_ERR_DATA (timestamp below -1), MR_ERR_FATAL (no such topic or partition,
- * or the client is finished), MR_ERR_STATE and MR_ERR_CLOSED as below. A timestamp of 0 is sent as 1: librdkafka takes 0 for "now". */
+/* Hand over one record. 0, MR_ERR_FULL (walk reports or wait for producer_fd, then again),
+ * MR_ERR_TOO_LARGE (the record is above max.request.size), MR_ERR_DATA (timestamp below -1),
+ * MR_ERR_FATAL (no such topic or partition, or the client is finished), MR_ERR_STATE and
+ * MR_ERR_CLOSED as below. A timestamp of 0 is sent as 1: librdkafka takes 0 for "now". */
 int producer_send(struct producer *p, const struct producer_record *rec, struct mr_error *err);
 
 /* Walk reports that have arrived, waiting at most timeout_ms for the first. fn gets each record's

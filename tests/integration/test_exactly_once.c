@@ -216,7 +216,7 @@ static void work_that_moves_arrives_once(void **state)
     }
 }
 
-/* --- where the plugin says that they end ------------------------------------------------------------------------------ */
+/* --- where the plugin says that they end ------------------------------------------------------ */
 
 #define COUNT 495
 
@@ -303,7 +303,7 @@ static void a_plugin_that_wants_both_ends_fails(void **state)
     assert_int_equal(topic_read(w->servers, topic, 0, 0).count, 0);
 }
 
-/* --- fenced ---------------------------------------------------------------------------------------------------------- */
+/* --- fenced ----------------------------------------------------------------------------------- */
 
 static void walked(void *arg, void *opaque, int code, const char *text)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source that counts from 0 to `count` - 1 into `topic`, ten numbers a poll, and says where its transactions end. Key `ends`:
+/* A source that counts from 0 to `count` - 1 into `topic`, ten numbers a poll, and says where its
+ * transactions end. Key `ends`:
  *
  *   record  behind each number: …4 commits, …7 aborts
  *   batch   each poll's batch commits, but every third aborts

@@ -43,7 +43,8 @@ static bool halted(struct sender *s)
 
 /* --- delivery reports ------------------------------------------------------------------------- */
 
-/* What fails because another producer has our transactional id, or Kafka gave the transaction up, is no failure of the task's. */
+/* What fails because another producer has our transactional id, or Kafka gave the transaction up,
+ * is no failure of the task's. */
 void sender_fail(struct sender *s, const struct mr_error *err)
 {
     bool breaks = s->txn != NULL && (err->code == MR_ERR_STATE || err->code == MR_ERR_CLOSED ||
@@ -431,7 +432,8 @@ void sender_settle_sent(struct sender *s)
         task_fail(s->task, &err, NULL);
 }
 
-/* Sending on would put records into the topic before some that the next start sends again (promise: order). */
+/* Sending on would put records into the topic before some that the next start sends again (promise:
+ * order). */
 bool sender_may_go_on(const struct sender *s)
 {
     return s->sending != NULL && s->end == BATCH_GOES_ON && s->too_large == 0 && !s->gap;

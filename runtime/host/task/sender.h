@@ -27,14 +27,13 @@ struct sender {
     const char *topic_name; /* the last record's, a pointer into `sending` */
     struct producer_topic *topic;
 
-    enum batch_end
-        end; /* the plugin's word behind what was sent last: sending goes on when it is done */
-    size_t too_large; /* records that came back so since the last look */
-    bool gap;         /* records behind the first unsettled one were taken back from the producer */
-    bool lost;        /* a record failed for good: nothing behind it is sent any more */
-    struct mr_error
-        broken; /* why the transaction can't be committed any more, though no record is to blame: nothing is sent any
-                               more, the task begins anew. code 0: it can */
+    enum batch_end end; /* the plugin's word behind what was sent last: done before more is sent */
+    size_t too_large;   /* records that came back so since the last look */
+    bool gap;  /* records behind the first unsettled one were taken back from the producer */
+    bool lost; /* a record failed for good: nothing behind it is sent any more */
+    /* Why the transaction can't be committed any more, though no record is to blame: nothing is
+     * sent any more, the task begins anew. code 0: it can. */
+    struct mr_error broken;
     int64_t trouble_ms; /* when it was told that the client is in trouble; 0: it is in none */
 };
 
@@ -46,13 +45,15 @@ void sender_open(struct sender *s, struct tolerance *tolerance);
 void sender_close(struct sender *s);
 void sender_drop(struct sender *s); /* the producer alone: what was not sent never will be */
 
-/* The task has failed, or (code MR_ERR_STATE or MR_ERR_CLOSED, or fenced) its transaction is broken. */
+/* The task has failed, or (code MR_ERR_STATE or MR_ERR_CLOSED, or fenced) its transaction is
+ * broken. */
 void sender_fail(struct sender *s, const struct mr_error *err);
 
 /* Hand a converted batch (taken) to the window and begin to send. Before that `sending` is NULL. */
 void sender_begin(struct sender *s, struct batch *batch);
-/* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task), the plugin's transaction is to
- * end, the producer is full, the task ends or the lease is lost: MR_ERR_FULL. */
+/* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task),
+ * the plugin's transaction is to end, the producer is full, the task ends or the lease is lost:
+ * MR_ERR_FULL. */
 int sender_go_on(struct sender *s);
 /* false: what follows belongs behind records that the next start sends again. */
 bool sender_may_go_on(const struct sender *s);

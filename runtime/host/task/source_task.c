@@ -528,8 +528,8 @@ static bool may_commit(const struct source_task *s)
            task_lease_held(s->task);
 }
 
-/* With what the plugin has handed over complete, the open transaction is committed, or where the plugin says so; else it vanishes,
- * and is read again. */
+/* With what the plugin has handed over complete, the open transaction is committed, or where the
+ * plugin says so; else it vanishes, and is read again. */
 static void finish_transaction(struct source_task *s, int64_t send_ms)
 {
     if (s->sender.producer == NULL)
@@ -717,8 +717,9 @@ static bool live(struct task *task, struct mr_error *why)
     return (s.restart || why->code != 0) && !task->failed && !task_stopping(task);
 }
 
-/* Whose transaction breaks without a word of the worker's has a twin, or was too slow, or its brokers are in trouble: it begins anew
- * as a host does that died, and not for ever. false: it is to end. */
+/* Whose transaction breaks without a word of the worker's has a twin, or was too slow, or its
+ * brokers are in trouble: it begins anew as a host does that died, and not for ever. false: it is
+ * to end. */
 static bool may_live_again(struct task *task, struct deaths *deaths, const struct mr_error *why)
 {
     static const int64_t delays_ms[] = {0, 1000, 5000, 30000};

@@ -57,9 +57,11 @@ int64_t txn_due_ms(const struct txn *t);
  * not known, or another has the id now: the start sequence tells; MR_ERR_TIMEOUT: the task is
  * stopping and time is over; other codes: the task has failed, or is to. */
 int txn_commit(struct txn *t, struct mr_error *err);
-/* Make what was sent since the last end vanish, and store its offsets all the same. As txn_commit. */
+/* Make what was sent since the last end vanish, and store its offsets all the same. As
+ * txn_commit. */
 int txn_discard(struct txn *t, struct mr_error *err);
-/* Make what is open vanish at once; else the broker does after transaction.timeout.ms, or a successor that takes the id. */
+/* Make what is open vanish at once; else the broker does after transaction.timeout.ms, or a
+ * successor that takes the id. */
 void txn_abort(struct txn *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source task in transactions, against librdkafka's mock cluster: what becomes of it when Kafka gives one up. What readers of
- * committed records see is for real brokers (integration/test_exactly_once). */
+/* A source task in transactions, against librdkafka's mock cluster: what becomes of it when Kafka
+ * gives one up. What readers of committed records see is for real brokers
+ * (integration/test_exactly_once). */
 #include "counter_source.h"
 
 #include <setjmp.h>
