@@ -180,6 +180,7 @@ class Cluster:
         self.launch([self.add() for _ in range(size)])
         self.load = Arrivals(TASKS)
         self.create("load", self.load.topic, TASKS, RATE)
+        wait("status", lambda: call(self.workers[0], "GET", "/connectors/load/status")[0] == 200)   # 404 until it has one
         self.reads = subprocess.Popen([sys.executable, os.path.join(HERE, "rest_reads.py"), "/connectors/load/status",
                                        "/connectors/load", "/connectors"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for w in self.workers:
