@@ -60,6 +60,7 @@ struct topic_log {
     rd_kafka_queue_t *queue;
     struct part *parts;
     bool started; /* all partitions */
+    bool heard;   /* some partition has said something: reading is allowed */
     int rung;     /* eventfd of the queue, and for "there is more" */
     int epoll;
     struct producer *producer;
@@ -449,6 +450,7 @@ static void take(struct topic_log *log, const rd_kafka_message_t *msg)
         log->trouble[0] = log->verdict != 0 ? log->trouble[0] : '\0';
         log->troubled = false; /* over before it was told */
         log->denied = false;
+        log->heard = true;
         return;
     }
     on_trouble(log, msg->err, rd_kafka_message_errstr(msg));
@@ -562,6 +564,7 @@ static int ask_mark(struct topic_log *log, int64_t deadline_ms, int64_t *mark, s
     return rc;
 }
 
+/* mark NULL: until anything is heard. */
 static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mark,
                   struct mr_error *err)
 {
@@ -575,7 +578,7 @@ static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mar
         rc = serve(log, err);
         if (rc != 0 && rc != MR_ERR_RETRY)
             return rc;
-        if (topic_log_reached(log, mark)) {
+        if (mark != NULL ? topic_log_reached(log, mark) : log->heard) {
             err_clear(err);
             return 0;
         }
@@ -608,4 +611,14 @@ int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_
         rc = start(log, NULL, &own);
     free(mark);
     return rc == 0 ? 0 : mr_fail(err, rc, "%s", own.text);
+}
+
+int topic_log_prove(struct topic_log *log, int64_t deadline_ms, struct mr_error *err)
+{
+    struct mr_error own = {0};
+    int rc = start(log, NULL, &own);
+
+    if (rc == 0)
+        rc = follow(log, deadline_ms, NULL, &own);
+    return rc == 0 || rc == MR_ERR_TIMEOUT ? 0 : mr_fail(err, rc, "%s", own.text);
 }

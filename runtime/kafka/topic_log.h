@@ -68,6 +68,10 @@ bool topic_log_reached(const struct topic_log *log, const int64_t *mark);
  * until deadline_ms (monotonic): MR_ERR_TIMEOUT with the newest trouble; MR_ERR_UNSUPPORTED no
  * right to read; MR_ERR_CLOSED once topic_admin_cancel was called; else as topic_log_serve. */
 int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_error *err);
+/* May it be read at all? A log that is empty has its end without a right to read. Serves until a
+ * partition has said something (an empty one does after fetch.max.wait.ms). 0, also when nothing
+ * was heard until deadline_ms; else as topic_log_read_to_end. */
+int topic_log_prove(struct topic_log *log, int64_t deadline_ms, struct mr_error *err);
 /* Append one record, by murmur2 of its key as Java does; key and value (NULL: tombstone) are
  * copied. done runs inside serve, in the order of the partition: code 0 when all in-sync replicas
  * have it; MR_ERR_RETRY given up after delivery.timeout.ms; MR_ERR_TOO_LARGE, MR_ERR_CLOSED,

@@ -30,6 +30,7 @@
 #define IDLE_MS 2000  /* the client is served */
 #define SLICE_MS 5000 /* of the first replay, between two lines in the log */
 #define SAY_MS 10000
+#define PROVE_MS 3000 /* a right to read may come that late: brokers learn of it one by one */
 #define VERIFY_MS 5000
 #define LEASE_MARGIN_MS 200 /* what is sent until then has come before the group gives work away */
 
@@ -546,6 +547,14 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
         log_debug("topic %s: read to its end in %lld ms", log->topic->name,
                   (long long)(clock_ms() - since));
     return rc;
+}
+
+int store_log_prove(struct store_log *log, struct mr_error *err)
+{
+    int rc = topic_log_prove(log->log, clock_ms() + PROVE_MS, err);
+
+    log->events->flush(log);
+    return rc == 0 ? 0 : (err_prefix(err, "%s", log->topic->name_key), rc);
 }
 
 int store_log_start(struct store_log *log, struct mr_error *err)

@@ -153,6 +153,9 @@ struct store_log {
 
 /* Create or verify, and read to the end; blocks. Errors as internal_topics_ensure. */
 int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *err);
+/* An open one that holds nothing may still not be read: MR_ERR_UNSUPPORTED. Blocks for a moment,
+ * side by side with others that are open. */
+int store_log_prove(struct store_log *log, struct mr_error *err);
 /* Follow it on the loop from now on. */
 int store_log_start(struct store_log *log, struct mr_error *err);
 void store_log_ask(struct store_log *log, struct store_request *req);

@@ -414,6 +414,8 @@ static int open_all(struct store_thread *thread, struct mr_error *err)
     for (int i = 0; rc == 0 && i < INTERNAL_TOPICS; i++)
         rc = store_log_open(&thread->logs[i], GIVE_UP_MS, err);
     for (int i = 0; rc == 0 && i < INTERNAL_TOPICS; i++)
+        rc = store_log_prove(&thread->logs[i], err);
+    for (int i = 0; rc == 0 && i < INTERNAL_TOPICS; i++)
         rc = store_log_start(&thread->logs[i], err);
     return rc;
 }

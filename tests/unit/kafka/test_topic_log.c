@@ -158,6 +158,61 @@ static void an_empty_topic_has_an_end(void **state)
     assert_int_equal(ends[PARTITIONS - 1], 0);
 }
 
+/* A log that the brokers let nobody read, for so many requests. With records in all partitions,
+ * since the mock tells of the end of an empty one also where it denies. */
+static void open_denied(struct rig *rig, size_t count)
+{
+    rd_kafka_resp_err_t errors[1000];
+
+    open_log(rig, NULL, NULL);
+    for (int i = 0; i < 100; i++)
+        append(rig, (char[]){'k', (char)(' ' + i), '\0'}, "v");
+    serve_until_confirmed(rig);
+    topic_log_close(&rig->log);
+    assert_true(count <= sizeof(errors) / sizeof(*errors));
+    for (size_t i = 0; i < count; i++)
+        errors[i] = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    rd_kafka_mock_push_request_errors_array(rig->kafka.cluster, 1, count, errors);
+    open_log(rig, NULL, NULL);
+}
+
+static void a_topic_that_may_not_be_read_is_told(void **state)
+{
+    struct rig *rig = *state;
+    struct mr_error err = {0};
+
+    if (rig->kafka.cluster == NULL)
+        skip();
+    open_denied(rig, 1000);
+    assert_int_equal(topic_log_prove(rig->log, clock_ms() + 2000, &err), MR_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, rig->topic));
+    assert_non_null(strstr(err.text, "ACLs Read and Describe"));
+}
+
+/* Brokers learn of rights one after another. */
+static void a_right_that_comes_late_is_waited_for(void **state)
+{
+    struct rig *rig = *state;
+    int64_t since = clock_ms();
+
+    if (rig->kafka.cluster == NULL)
+        skip();
+    open_denied(rig, 1);
+    assert_int_equal(topic_log_prove(rig->log, since + CALL_MS, NULL), 0);
+    assert_true(clock_ms() - since < CALL_MS / 2); /* it was heard of, not given up */
+}
+
+static void an_empty_topic_is_heard_of(void **state)
+{
+    struct rig *rig = *state;
+    int64_t since = clock_ms();
+
+    open_log(rig, NULL, NULL);
+    to_end(rig);
+    assert_int_equal(topic_log_prove(rig->log, since + CALL_MS, NULL), 0);
+    assert_true(clock_ms() - since < CALL_MS / 2);
+}
+
 static void what_is_confirmed_is_read_and_read_again_by_the_next(void **state)
 {
     struct rig *rig = *state;
@@ -389,6 +444,9 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_topic_has_an_end),
+        TEST(a_topic_that_may_not_be_read_is_told),
+        TEST(an_empty_topic_is_heard_of),
+        TEST(a_right_that_comes_late_is_waited_for),
         TEST(what_is_confirmed_is_read_and_read_again_by_the_next),
         TEST(a_replay_waits_for_no_clock),
         TEST(each_confirmed_write_is_seen_by_the_next_read_to_end),

@@ -20,8 +20,9 @@ static struct {
     struct loop *loop;
     struct loop_timer tick;
     int64_t end_ms;
-    bool ready;
-    int words_code; /* how opening them ends */
+    bool ready, refused;
+    bool may_not_read; /* the topic that is opened last */
+    int words_code;    /* how opening them ends */
     atomic_bool hangs, stuck;
     atomic_int cuts;
     atomic_bool told, told_of_acls;
@@ -57,6 +58,13 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
     for (int64_t end = clock_ms() + BOUND_MS; atomic_load(&rig.hangs) && clock_ms() < end;)
         sched_yield();
     return rig.words_code == 0 ? 0 : mr_fail(err, rig.words_code, "it says no");
+}
+
+int store_log_prove(struct store_log *log, struct mr_error *err)
+{
+    if (log->topic->kind != TOPIC_CONFIG || !rig.may_not_read)
+        return 0;
+    return mr_fail(err, MR_ERR_UNSUPPORTED, "it may not be read");
 }
 
 int store_log_start(struct store_log *log, struct mr_error *err)
@@ -110,6 +118,7 @@ static void on_batch(void *arg, struct store_batch *batch)
 static void on_ready(void *arg, const struct mr_error *err)
 {
     rig.ready = err == NULL;
+    rig.refused = err != NULL && strcmp(err->text, "it may not be read") == 0;
 }
 
 static void on_lost(void *arg, const char *topic, const struct mr_error *err)
@@ -123,6 +132,11 @@ static void on_answer(void *arg, struct store_request *req)
 static bool is_stuck(void)
 {
     return rig.ready && atomic_load(&rig.stuck);
+}
+
+static bool is_refused(void)
+{
+    return rig.refused;
 }
 
 static bool is_cut(void)
@@ -232,10 +246,23 @@ static void rights_are_asked_for_where_they_are_the_cause(void **state)
     }
 }
 
+static void a_topic_that_may_not_be_read_ends_the_start(void **state)
+{
+    struct store_thread *thread;
+
+    rig.may_not_read = true;
+    thread = begin();
+    run_until(is_refused);
+    store_thread_end(&thread, clock_ms());
+    assert_false(atomic_load(&rig.stuck)); /* nor are the words looked for */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_lease_ends_while_the_thread_waits_for_a_broker, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_topic_that_may_not_be_read_ends_the_start, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(rights_are_asked_for_where_they_are_the_cause, set_up,
                                         tear_down),
