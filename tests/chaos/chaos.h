@@ -79,6 +79,8 @@ size_t chaos_hosts(const struct worker_run *w, pid_t *pids, size_t max);
 /* The process in which a task lives, by its ledger and not by its status; 0: in none that lives. */
 pid_t chaos_home(const struct chaos_source *s, int task);
 int chaos_lives_of(const struct chaos_source *s, int task); /* how many it has had */
+/* Nothing of this task lives: its last life has ended, or the process of it has. */
+bool chaos_rests(const struct chaos_source *s, int task);
 /* The index of the worker of that process, -1 none. */
 int chaos_owner(const struct chaos_source *s, int task);
 /* Bits of 1 << worker for each worker that has a task of it. */

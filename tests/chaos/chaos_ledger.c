@@ -131,6 +131,13 @@ int chaos_lives_of(const struct chaos_source *s, int task)
     return read_lives(s, task)->count;
 }
 
+bool chaos_rests(const struct chaos_source *s, int task)
+{
+    const struct lives *lives = read_lives(s, task);
+
+    return lives->count == 0 || lives->life[lives->count - 1].ended || chaos_home(s, task) == 0;
+}
+
 void chaos_assert_silent(const struct chaos_source *s, pid_t pid, int64_t since_boot_ms)
 {
     for (int task = 0; task < s->tasks; task++) {

@@ -19,6 +19,7 @@ struct model {
     struct chaos_cluster *cluster;
     struct chaos_source *source[NAMES];
     enum wanted wanted[NAMES];
+    int change[NAMES]; /* number of the call that configured it last */
     int calls;
 };
 
@@ -45,10 +46,11 @@ static void create(struct model *m, int i)
         chaos_call(m->cluster, "PUT", path_of(i, "/config"),
                    scratch_text("{\"connector.class\": \"LedgerSource\", \"tasks.max\": \"1\", "
                                 "\"topic\": \"%s\", \"ledger\": \"%s\", \"rate\": \"%d\", "
-                                "\"slow.stop.ms\": \"%d\"}",
+                                "\"slow.stop.ms\": \"%d\", \"change\": \"%d\"}",
                                 m->source[i]->topic, m->source[i]->ledger, m->source[i]->rate,
-                                chaos_pick(3)))
+                                chaos_pick(3), m->calls))
             .status < 300);
+    m->change[i] = m->calls;
     if (m->wanted[i] == ABSENT)
         m->wanted[i] = RUNNING;
 }
@@ -82,31 +84,36 @@ static void one_call(struct model *m)
     }
 }
 
-static bool as_wanted(const struct model *m, int i)
+static bool lives_as_wanted(const struct model *m, int i)
 {
     const struct chaos_source *s = m->source[i];
 
-    if (s == NULL)
-        return true;
-    return (chaos_owner(s, 0) >= 0) == (m->wanted[i] == RUNNING) || m->wanted[i] != RUNNING;
+    return s == NULL || (m->wanted[i] == RUNNING ? chaos_owner(s, 0) >= 0 : chaos_rests(s, 0));
 }
 
-/* By REST on every worker, and by processes. */
+static bool told_as_wanted(const struct model *m, int i, const struct worker_run *w)
+{
+    struct http_reply config = worker_run_call(w, "GET", path_of(i, "/config"), NULL);
+
+    if (m->wanted[i] == ABSENT)
+        return config.status == 404;
+    return config.status == 200 &&
+           strcmp(http_at(config.json, "change"), scratch_text("%d", m->change[i])) == 0 &&
+           strcmp(worker_run_state(w, scratch_text("m%d", i), "connector.state"),
+                  m->wanted[i] == STOPPED ? "STOPPED" : "RUNNING") == 0;
+}
+
+/* By REST on every worker, by ledgers, and by processes. */
 static void judge_model(const struct model *m)
 {
     for (int i = 0; i < NAMES; i++) {
-        wait_until(CHAOS_HEAL_MS, as_wanted(m, i));
         for (int w = 0; w < m->cluster->count; w++) {
-            int status = m->wanted[i] == ABSENT ? 404 : 200;
-
-            wait_until(CHAOS_HEAL_MS,
-                       worker_run_call(m->cluster->w[w], "GET", path_of(i, ""), NULL).status ==
-                           status);
-            if (m->wanted[i] != RUNNING)
+            wait_until(CHAOS_HEAL_MS, told_as_wanted(m, i, m->cluster->w[w]));
+            if (m->wanted[i] == ABSENT)
                 wait_until(CHAOS_HEAL_MS,
-                           worker_run_host(m->cluster->w[w], scratch_text("m%d", i)) == 0 ||
-                               m->wanted[i] == STOPPED);
+                           worker_run_host(m->cluster->w[w], scratch_text("m%d", i)) == 0);
         }
+        wait_until(CHAOS_HEAL_MS, lives_as_wanted(m, i));
         if (m->wanted[i] == RUNNING)
             chaos_await_progress(m->source[i], CHAOS_HEAL_MS);
     }
