@@ -192,40 +192,22 @@ static int plan_fields(const struct cast *c, struct mr_arena *arena, struct sche
     return MR_OK;
 }
 
-static int plan_fill(const struct cast *c, struct mr_arena *arena, struct schema_plan *plan,
+static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
                      struct mr_error *err)
 {
+    const struct cast *c = self;
     struct mr_schema_spec spec =
         schema_plan_basics(plan->from, c->whole != 0 ? c->whole : MR_KIND_STRUCT);
-    int rc = c->whole != 0 ? MR_OK : plan_fields(c, arena, plan, &spec, err);
+    int rc = c->whole != 0 ? MR_OK : requirement_fields(plan->from, err);
 
+    if (rc == MR_OK && c->whole == 0)
+        rc = plan_fields(c, arena, plan, &spec, err);
     if (rc == MR_OK)
         rc = keep_rest(arena, plan->from, &spec, err);
     if (rc != MR_OK)
         return rc;
     plan->to = mr_schema_make(c->task, &spec, err);
     return plan->to == NULL ? MR_ERR_DATA : MR_OK;
-}
-
-static int plan_of(struct cast *c, struct mr_arena *arena, const struct mr_schema *schema,
-                   struct schema_plan **out, struct mr_error *err)
-{
-    int rc;
-
-    *out = schema_plans_find(&c->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    if (c->whole == 0 && requirement_fields(schema, err) != MR_OK)
-        return MR_ERR_DATA;
-    *out = schema_plan_new(schema, c->whole != 0 ? 0 : schema->field_count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    rc = plan_fill(c, arena, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&c->plans, *out);
-    else
-        free(*out);
-    return rc;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
@@ -241,7 +223,10 @@ static int cast_struct(struct cast *c, struct mr_arena *arena, const struct mr_s
 {
     struct mr_value v = half_value(rec, c->side);
     struct schema_plan *plan;
-    int rc = plan_of(c, arena, schema, &plan, err);
+    int rc = schema_plans_of(
+        &c->plans, schema,
+        &(struct schema_planner){plan_fill, c, arena, c->whole != 0 ? 0 : schema->field_count},
+        &plan, err);
 
     if (rc != MR_OK)
         return rc;

@@ -7,8 +7,6 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
-#include <stdlib.h>
-
 #define PURPOSE "field extraction"
 
 struct extract_field {
@@ -55,8 +53,9 @@ static void extract_field_stop(void *self)
 }
 
 /* The path's slots in a schema. */
-static int walk(const struct extract_field *e, struct schema_plan *plan, struct mr_error *err)
+static int walk(void *self, struct mr_arena *arena, struct schema_plan *plan, struct mr_error *err)
 {
+    const struct extract_field *e = self;
     const struct mr_schema *at = plan->from;
 
     for (size_t i = 0; i < plan->count; i++) {
@@ -69,25 +68,6 @@ static int walk(const struct extract_field *e, struct schema_plan *plan, struct 
     }
     plan->to = at;
     return MR_OK;
-}
-
-static int plan_of(struct extract_field *e, const struct mr_schema *schema,
-                   struct schema_plan **out, struct mr_error *err)
-{
-    int rc;
-
-    *out = schema_plans_find(&e->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, e->path.count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    rc = walk(e, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&e->plans, *out);
-    else
-        free(*out);
-    return rc;
 }
 
 /* Defaults on the way always count, the last one's only when they are wanted. (A struct that is a
@@ -132,7 +112,8 @@ static int extract_field_apply(void *self, struct mr_arena *arena, struct mr_rec
     }
     if (!mr_is_null(v) && v.kind != MR_KIND_STRUCT)
         return requirement_struct(schema, v, PURPOSE, err);
-    rc = plan_of(e, schema, &plan, err);
+    rc = schema_plans_of(&e->plans, schema, &(struct schema_planner){walk, e, arena, e->path.count},
+                         &plan, err);
     if (rc == MR_OK)
         rc = follow(e, plan, &v, err);
     return rc == MR_OK ? half_put(rec, e->side, plan->to, v) : rc;

@@ -8,8 +8,6 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
-#include <stdlib.h>
-
 struct header_from {
     enum half_side side;
     bool move;
@@ -111,11 +109,13 @@ static int plan_rest(const struct header_from *h, struct mr_arena *arena, struct
     return plan->to == NULL ? MR_ERR_DATA : MR_OK;
 }
 
-static int plan_fill(const struct header_from *h, struct mr_arena *arena, struct schema_plan *plan,
+static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
                      struct mr_error *err)
 {
-    struct schema_step *taken = &plan->steps[plan->count];
+    const struct header_from *h = self;
+    struct schema_step *taken = &plan->steps[plan->from->field_count];
 
+    plan->count = plan->from->field_count;
     for (size_t i = 0; i < h->fields.count; i++) {
         taken[i].from = mr_schema_index(plan->from, h->fields.at[i].text);
         if (taken[i].from < 0)
@@ -123,26 +123,6 @@ static int plan_fill(const struct header_from *h, struct mr_arena *arena, struct
     }
     plan->to = plan->from;
     return h->move ? plan_rest(h, arena, plan, err) : MR_OK;
-}
-
-static int plan_of(struct header_from *h, struct mr_arena *arena, const struct mr_schema *schema,
-                   struct schema_plan **out, struct mr_error *err)
-{
-    int rc;
-
-    *out = schema_plans_find(&h->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, schema->field_count + h->fields.count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    (*out)->count = schema->field_count;
-    rc = plan_fill(h, arena, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&h->plans, *out);
-    else
-        free(*out);
-    return rc;
 }
 
 static int from_struct(struct header_from *h, struct mr_arena *arena,
@@ -154,7 +134,10 @@ static int from_struct(struct header_from *h, struct mr_arena *arena,
     int rc = requirement_struct(schema, v, h->purpose, err);
 
     if (rc == MR_OK)
-        rc = plan_of(h, arena, schema, &plan, err);
+        rc = schema_plans_of(
+            &h->plans, schema,
+            &(struct schema_planner){plan_fill, h, arena, schema->field_count + h->fields.count},
+            &plan, err);
     if (rc == MR_OK && h->move)
         rc = schema_plan_run(plan, arena, v, h->defaults, NULL, NULL, &rest, err);
     if (rc != MR_OK)

@@ -5,8 +5,6 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
-#include <stdlib.h>
-
 struct hoist_field {
     enum half_side side;
     const struct mr_task *task;
@@ -35,33 +33,23 @@ static int hoist_field_start(void *self, struct mr_task *task, enum half_side si
     return MR_OK;
 }
 
-static const struct mr_schema *wrapped(struct hoist_field *h, const struct mr_schema *schema,
-                                       struct mr_error *err)
+static int wrap(void *self, struct mr_arena *arena, struct schema_plan *plan, struct mr_error *err)
 {
-    const struct mr_schema_field field = {h->field, schema};
+    const struct hoist_field *h = self;
+    const struct mr_schema_field field = {h->field, plan->from};
     const struct mr_schema_spec spec = {.kind = MR_KIND_STRUCT, .fields = &field, .field_count = 1};
-    struct schema_plan *plan = schema_plans_find(&h->plans, schema);
 
-    if (plan != NULL)
-        return plan->to;
-    plan = schema_plan_new(schema, 0, err);
-    if (plan == NULL)
-        return NULL;
     plan->to = mr_schema_make(h->task, &spec, err);
-    if (plan->to == NULL) {
-        free(plan);
-        return NULL;
-    }
-    schema_plans_keep(&h->plans, plan);
-    return plan->to;
+    return plan->to == NULL ? MR_ERR_DATA : MR_OK;
 }
 
 static int hoist_field_apply(void *self, struct mr_arena *arena, struct mr_record *rec,
                              struct mr_error *err)
 {
     struct hoist_field *h = (struct hoist_field *)self;
-    const struct mr_schema *schema = half_schema(rec, h->side), *to;
+    const struct mr_schema *schema = half_schema(rec, h->side);
     struct mr_value v = half_value(rec, h->side), made;
+    struct schema_plan *plan;
     int rc;
 
     if (schema == NULL) {
@@ -70,15 +58,15 @@ static int hoist_field_apply(void *self, struct mr_arena *arena, struct mr_recor
         mr_pairs(made)->value = v;
         return half_put(rec, h->side, NULL, made);
     }
-    to = wrapped(h, schema, err);
-    if (to == NULL)
-        return MR_ERR_DATA;
-    rc = mr_value_check(arena, schema, v, h->field, err);
+    rc =
+        schema_plans_of(&h->plans, schema, &(struct schema_planner){wrap, h, arena, 0}, &plan, err);
+    if (rc == MR_OK)
+        rc = mr_value_check(arena, schema, v, h->field, err);
     if (rc != MR_OK)
         return rc;
-    made = mr_struct_new(arena, to);
+    made = mr_struct_new(arena, plan->to);
     mr_slots(made)[0] = v;
-    return half_put(rec, h->side, to, made);
+    return half_put(rec, h->side, plan->to, made);
 }
 
 static void hoist_field_stop(void *self)

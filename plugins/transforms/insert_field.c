@@ -184,9 +184,10 @@ static const struct mr_schema *source_schema(const struct insert_field *f, size_
     return mr_schema_make(f->task, &spec, err);
 }
 
-static int plan_fill(const struct insert_field *f, struct mr_arena *arena, struct schema_plan *plan,
+static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
                      struct mr_error *err)
 {
+    const struct insert_field *f = self;
     struct mr_schema_spec spec = schema_plan_basics(plan->from, MR_KIND_STRUCT);
     struct mr_schema_field *fields = schema_plan_fields(arena, plan->count);
 
@@ -209,25 +210,6 @@ static int plan_fill(const struct insert_field *f, struct mr_arena *arena, struc
     return plan->to == NULL ? MR_ERR_DATA : MR_OK;
 }
 
-static int plan_of(struct insert_field *f, struct mr_arena *arena, const struct mr_schema *schema,
-                   struct schema_plan **out, struct mr_error *err)
-{
-    int rc;
-
-    *out = schema_plans_find(&f->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, schema->field_count + SOURCES, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    rc = plan_fill(f, arena, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&f->plans, *out);
-    else
-        free(*out);
-    return rc;
-}
-
 static int into_struct(struct insert_field *f, struct mr_arena *arena,
                        const struct mr_schema *schema, struct mr_record *rec, struct mr_error *err)
 {
@@ -237,7 +219,10 @@ static int into_struct(struct insert_field *f, struct mr_arena *arena,
     int rc = requirement_struct(schema, v, PURPOSE, err);
 
     if (rc == MR_OK)
-        rc = plan_of(f, arena, schema, &plan, err);
+        rc = schema_plans_of(
+            &f->plans, schema,
+            &(struct schema_planner){plan_fill, f, arena, schema->field_count + SOURCES}, &plan,
+            err);
     if (rc == MR_OK)
         rc = schema_plan_run(plan, arena, v, f->defaults, NULL, NULL, &v, err);
     if (rc == MR_OK)

@@ -7,8 +7,6 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
-#include <stdlib.h>
-
 #define PURPOSE "mask fields"
 
 struct mask_field {
@@ -158,21 +156,16 @@ static int mask(void *self, struct mr_arena *arena, int32_t what, const struct m
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static int plan_of(struct mask_field *m, const struct mr_schema *schema, struct schema_plan **out,
-                   struct mr_error *err)
+static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
+                     struct mr_error *err)
 {
-    *out = schema_plans_find(&m->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, schema->field_count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    (*out)->to = schema;
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        (*out)->steps[i].from = (int32_t)i;
-        (*out)->steps[i].what = field_names_have(&m->fields, schema->fields[i].name);
+    const struct mask_field *m = self;
+
+    plan->to = plan->from;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        plan->steps[i].from = (int32_t)i;
+        plan->steps[i].what = field_names_have(&m->fields, plan->from->fields[i].name);
     }
-    schema_plans_keep(&m->plans, *out);
     return MR_OK;
 }
 
@@ -184,7 +177,9 @@ static int mask_struct(struct mask_field *m, struct mr_arena *arena, const struc
     int rc = requirement_struct(schema, v, PURPOSE, err);
 
     if (rc == MR_OK)
-        rc = plan_of(m, schema, &plan, err);
+        rc = schema_plans_of(&m->plans, schema,
+                             &(struct schema_planner){plan_fill, m, arena, schema->field_count},
+                             &plan, err);
     if (rc == MR_OK)
         rc = schema_plan_run(plan, arena, v, m->defaults, mask, m, &v, err);
     return rc == MR_OK ? half_put(rec, m->side, schema, v) : rc;

@@ -147,9 +147,10 @@ static const char *new_name(const struct replace_field *r, const char *name)
     return name;
 }
 
-static int plan_fill(const struct replace_field *r, struct mr_arena *arena,
-                     struct schema_plan *plan, struct mr_error *err)
+static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
+                     struct mr_error *err)
 {
+    const struct replace_field *r = self;
     struct mr_schema_spec spec = schema_plan_basics(plan->from, MR_KIND_STRUCT);
     struct mr_schema_field *fields = schema_plan_fields(arena, plan->from->field_count);
 
@@ -168,25 +169,6 @@ static int plan_fill(const struct replace_field *r, struct mr_arena *arena,
     return plan->to == NULL ? MR_ERR_DATA : MR_OK;
 }
 
-static int plan_of(struct replace_field *r, struct mr_arena *arena, const struct mr_schema *schema,
-                   struct schema_plan **out, struct mr_error *err)
-{
-    int rc;
-
-    *out = schema_plans_find(&r->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, schema->field_count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    rc = plan_fill(r, arena, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&r->plans, *out);
-    else
-        free(*out);
-    return rc;
-}
-
 static int replace_struct(struct replace_field *r, struct mr_arena *arena,
                           const struct mr_schema *schema, struct mr_record *rec,
                           struct mr_error *err)
@@ -196,7 +178,9 @@ static int replace_struct(struct replace_field *r, struct mr_arena *arena,
     int rc = requirement_struct(schema, v, PURPOSE, err);
 
     if (rc == MR_OK)
-        rc = plan_of(r, arena, schema, &plan, err);
+        rc = schema_plans_of(&r->plans, schema,
+                             &(struct schema_planner){plan_fill, r, arena, schema->field_count},
+                             &plan, err);
     if (rc == MR_OK)
         rc = schema_plan_run(plan, arena, v, r->defaults, NULL, NULL, &v, err);
     return rc == MR_OK ? half_put(rec, r->side, plan->to, v) : rc;

@@ -52,6 +52,29 @@ struct schema_plan *schema_plan_new(const struct mr_schema *from, size_t count,
     return plan;
 }
 
+int schema_plans_of(struct schema_plans *plans, const struct mr_schema *from,
+                    const struct schema_planner *planner, struct schema_plan **out,
+                    struct mr_error *err)
+{
+    struct schema_plan *plan = schema_plans_find(plans, from);
+
+    if (plan == NULL) {
+        int rc;
+
+        plan = schema_plan_new(from, planner->steps, err);
+        if (plan == NULL)
+            return MR_ERR_NOMEM;
+        rc = planner->fill(planner->self, planner->arena, plan, err);
+        if (rc != MR_OK) {
+            free(plan);
+            return rc;
+        }
+        schema_plans_keep(plans, plan);
+    }
+    *out = plan;
+    return MR_OK;
+}
+
 struct mr_schema_spec schema_plan_basics(const struct mr_schema *of, uint8_t kind)
 {
     struct mr_schema_spec spec = {

@@ -26,13 +26,28 @@ struct schema_plans {
     struct schema_plan *recent[SCHEMA_PLANS];
 };
 
-/* The plan for a schema, or NULL: then make one, and keep it. */
-struct schema_plan *schema_plans_find(struct schema_plans *plans, const struct mr_schema *from);
-/* Takes plan; the least recently used one goes. */
-void schema_plans_keep(struct schema_plans *plans, struct schema_plan *plan);
+/* Works a plan out: `from` is there, the steps are zeroed. What fails is forgotten. */
+typedef int (*schema_plan_fill)(void *self, struct mr_arena *arena, struct schema_plan *plan,
+                                struct mr_error *err);
+
+struct schema_planner {
+    schema_plan_fill fill;
+    void *self;
+    struct mr_arena *arena;
+    size_t steps;
+};
+
+/* The plan for a schema: the one that is kept, or else one that is worked out now, and kept. */
+int schema_plans_of(struct schema_plans *plans, const struct mr_schema *from,
+                    const struct schema_planner *planner, struct schema_plan **out,
+                    struct mr_error *err);
 void schema_plans_free(struct schema_plans *plans);
 
-/* count steps, zeroed. NULL with MR_ERR_NOMEM. */
+/* Its parts, for a plan whose steps have to be counted first. find: NULL: then make one, and keep
+ * it. keep: takes plan; the least recently used one goes. new: count steps, zeroed; NULL with
+ * MR_ERR_NOMEM. */
+struct schema_plan *schema_plans_find(struct schema_plans *plans, const struct mr_schema *from);
+void schema_plans_keep(struct schema_plans *plans, struct schema_plan *plan);
 struct schema_plan *schema_plan_new(const struct mr_schema *from, size_t count,
                                     struct mr_error *err);
 

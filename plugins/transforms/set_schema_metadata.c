@@ -6,8 +6,6 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
-#include <stdlib.h>
-
 struct set_schema_metadata {
     enum half_side side;
     bool defaults;
@@ -49,13 +47,16 @@ static void set_schema_metadata_stop(void *self)
     schema_plans_free(&((struct set_schema_metadata *)self)->plans);
 }
 
-static int rename_schema(const struct set_schema_metadata *s, struct mr_arena *arena,
-                         struct schema_plan *plan, struct mr_error *err)
+static int rename_schema(void *self, struct mr_arena *arena, struct schema_plan *plan,
+                         struct mr_error *err)
 {
+    const struct set_schema_metadata *s = self;
     const struct mr_schema *of = plan->from;
     struct mr_schema_spec spec = schema_plan_basics(of, of->kind);
     int rc;
 
+    for (uint32_t i = 0; i < of->field_count; i++)
+        plan->steps[i].from = (int32_t)i;
     spec.optional = of->optional;
     spec.fields = of->fields;
     spec.field_count = of->field_count;
@@ -76,27 +77,6 @@ static int rename_schema(const struct set_schema_metadata *s, struct mr_arena *a
     return plan->to == NULL ? MR_ERR_DATA : rc;
 }
 
-static int plan_of(struct set_schema_metadata *s, struct mr_arena *arena,
-                   const struct mr_schema *schema, struct schema_plan **out, struct mr_error *err)
-{
-    int rc;
-
-    *out = schema_plans_find(&s->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, schema->field_count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    for (uint32_t i = 0; i < schema->field_count; i++)
-        (*out)->steps[i].from = (int32_t)i;
-    rc = rename_schema(s, arena, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&s->plans, *out);
-    else
-        free(*out);
-    return rc;
-}
-
 static int set_schema_metadata_apply(void *self, struct mr_arena *arena, struct mr_record *rec,
                                      struct mr_error *err)
 {
@@ -112,7 +92,9 @@ static int set_schema_metadata_apply(void *self, struct mr_arena *arena, struct 
         return mr_fail(err, MR_ERR_DATA, "Schema required for [updating schema metadata]");
     rc = requirement_fields(schema, err);
     if (rc == MR_OK)
-        rc = plan_of(s, arena, schema, &plan, err);
+        rc = schema_plans_of(&s->plans, schema,
+                             &(struct schema_planner){rename_schema, s, arena, schema->field_count},
+                             &plan, err);
     if (rc == MR_OK && !mr_is_null(v))
         rc = requirement_struct(schema, v, "updating schema metadata", err);
     if (rc == MR_OK && !mr_is_null(v))

@@ -9,7 +9,6 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #define PURPOSE "converting timestamp formats"
@@ -306,12 +305,15 @@ static int plan_default(struct timestamp_converter *t, struct mr_arena *arena,
     return plan->to == NULL ? MR_ERR_DATA : rc;
 }
 
-static int plan_fill(struct timestamp_converter *t, struct mr_arena *arena,
-                     struct schema_plan *plan, struct mr_error *err)
+static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
+                     struct mr_error *err)
 {
+    struct timestamp_converter *t = self;
     struct mr_schema_spec spec = schema_plan_basics(plan->from, MR_KIND_STRUCT);
     struct mr_schema_field *fields = schema_plan_fields(arena, plan->count);
 
+    if (requirement_fields(plan->from, err) != MR_OK)
+        return MR_ERR_DATA;
     for (size_t i = 0; i < plan->count; i++) {
         fields[i] = plan->from->fields[i];
         plan->steps[i].from = (int32_t)i;
@@ -327,27 +329,6 @@ static int plan_fill(struct timestamp_converter *t, struct mr_arena *arena,
     return plan->to == NULL ? MR_ERR_DATA : plan_default(t, arena, plan, &spec, err);
 }
 
-static int plan_of(struct timestamp_converter *t, struct mr_arena *arena,
-                   const struct mr_schema *schema, struct schema_plan **out, struct mr_error *err)
-{
-    int rc = requirement_fields(schema, err);
-
-    if (rc != MR_OK)
-        return rc;
-    *out = schema_plans_find(&t->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, schema->field_count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    rc = plan_fill(t, arena, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&t->plans, *out);
-    else
-        free(*out);
-    return rc;
-}
-
 /* --- records ---------------------------------------------------------------------------------- */
 
 static int convert_field(struct timestamp_converter *t, struct mr_arena *arena,
@@ -359,7 +340,9 @@ static int convert_field(struct timestamp_converter *t, struct mr_arena *arena,
     int rc = mr_is_null(v) ? MR_OK : requirement_struct(schema, v, PURPOSE, err);
 
     if (rc == MR_OK)
-        rc = plan_of(t, arena, schema, &plan, err);
+        rc = schema_plans_of(&t->plans, schema,
+                             &(struct schema_planner){plan_fill, t, arena, schema->field_count},
+                             &plan, err);
     if (rc == MR_OK && !mr_is_null(v))
         rc = schema_plan_run(plan, arena, v, t->defaults, convert, t, &v, err);
     return rc == MR_OK ? half_put(rec, t->side, plan->to, v) : rc;

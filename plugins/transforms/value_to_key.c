@@ -7,8 +7,6 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
-#include <stdlib.h>
-
 #define PURPOSE "copying fields from value to key"
 
 struct value_to_key {
@@ -47,9 +45,10 @@ static void stop(void *self)
     field_names_free(&k->fields);
 }
 
-static int plan_fill(const struct value_to_key *k, struct mr_arena *arena, struct schema_plan *plan,
+static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
                      struct mr_error *err)
 {
+    const struct value_to_key *k = self;
     struct mr_schema_field *fields = schema_plan_fields(arena, plan->count);
     struct mr_schema_spec spec = {.kind = MR_KIND_STRUCT};
 
@@ -67,25 +66,6 @@ static int plan_fill(const struct value_to_key *k, struct mr_arena *arena, struc
     return plan->to == NULL ? MR_ERR_DATA : MR_OK;
 }
 
-static int plan_of(struct value_to_key *k, struct mr_arena *arena, const struct mr_schema *schema,
-                   struct schema_plan **out, struct mr_error *err)
-{
-    int rc;
-
-    *out = schema_plans_find(&k->plans, schema);
-    if (*out != NULL)
-        return MR_OK;
-    *out = schema_plan_new(schema, k->fields.count, err);
-    if (*out == NULL)
-        return MR_ERR_NOMEM;
-    rc = plan_fill(k, arena, *out, err);
-    if (rc == MR_OK)
-        schema_plans_keep(&k->plans, *out);
-    else
-        free(*out);
-    return rc;
-}
-
 static int from_struct(struct value_to_key *k, struct mr_arena *arena, struct mr_record *rec,
                        struct mr_error *err)
 {
@@ -94,7 +74,9 @@ static int from_struct(struct value_to_key *k, struct mr_arena *arena, struct mr
     int rc = requirement_struct(rec->value_schema, mr_value(rec), PURPOSE, err);
 
     if (rc == MR_OK)
-        rc = plan_of(k, arena, rec->value_schema, &plan, err);
+        rc = schema_plans_of(&k->plans, rec->value_schema,
+                             &(struct schema_planner){plan_fill, k, arena, k->fields.count}, &plan,
+                             err);
     if (rc == MR_OK)
         rc = schema_plan_run(plan, arena, mr_value(rec), k->defaults, NULL, NULL, &key, err);
     if (rc == MR_OK)
