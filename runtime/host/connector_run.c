@@ -16,6 +16,7 @@
 #include "base/config_ref.h"
 #include "base/log.h"
 #include "base/queue.h"
+#include "base/thread.h"
 #include "host/host_api.h"
 #include "host/host_references.h"
 #include "host/thread_guard.h"
@@ -340,14 +341,8 @@ void connector_run_end(struct connector_run *run)
 
 static int start_thread(struct connector_run *run, struct mr_error *err)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-    int rc;
+    int rc = thread_start_aside(thread_main, run);
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    rc = pthread_create(&thread, &attr, thread_main, run);
-    pthread_attr_destroy(&attr);
     return rc == 0
                ? 0
                : mr_fail(err, MR_ERR_IO, "cannot start the connector's thread: %s", strerror(rc));

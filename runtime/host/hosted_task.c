@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
 
@@ -195,20 +196,6 @@ static int64_t on_ask_fence(void *arg, struct task *task)
     return post_question(arg, MSG_FENCE, json_object());
 }
 
-/* Run fn(arg) on a thread of its own that nobody waits for. */
-static bool run_aside(void *(*fn)(void *), void *arg)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    int rc;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    rc = pthread_create(&thread, &attr, fn, arg);
-    pthread_attr_destroy(&attr);
-    return rc == 0;
-}
-
 static void *free_aside(void *arg)
 {
     struct task *task = arg;
@@ -224,7 +211,7 @@ static void bury(struct tenant *t)
     struct tenant *successor = t->successor;
 
     hosted_question_forget(h, t);
-    if (!run_aside(free_aside, t->task))
+    if (thread_start_aside(free_aside, t->task) != 0)
         log_error("no thread to free task %d of %s: its memory is lost", t->number, t->conn->name);
     hosted_slot_give(h, t->slot);
     unlink_tenant(t);
@@ -389,7 +376,7 @@ static void stop_tenant(struct tenant *t)
     if (t->stopping || t->over)
         return;
     t->stopping = t->stopper = true;
-    if (!run_aside(stop_aside, t)) {
+    if (thread_start_aside(stop_aside, t) != 0) {
         t->stopper = false;
         /* No thread to be had: the only case in which plugin code may run here. */
         task_stop(t->task);

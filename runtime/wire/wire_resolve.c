@@ -9,6 +9,7 @@
 #include "wire/wire_resolve.h"
 
 #include "base/text.h"
+#include "base/thread.h"
 
 #include <netdb.h>
 #include <pthread.h>
@@ -95,8 +96,6 @@ static bool is_number(const char *host)
  * others. */
 static int start(struct job *job, struct mr_error *err)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
     int rc;
 
     if (is_number(job->host)) {
@@ -105,10 +104,7 @@ static int start(struct job *job, struct mr_error *err)
         return 0;
     }
     atomic_store(&job->refs, 2);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    rc = pthread_create(&thread, &attr, run, job);
-    pthread_attr_destroy(&attr);
+    rc = thread_start_aside(run, job);
     if (rc == 0)
         return 0;
     atomic_store(&job->refs, 1);

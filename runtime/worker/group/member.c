@@ -25,10 +25,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "worker/group/ghost.h"
 #include "worker/group/member_private.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -436,17 +436,10 @@ static struct member *member_made(const struct member_options *o)
     return m;
 }
 
-/* Signals are for the main thread. */
 static int start_thread(struct member *m, struct mr_error *err)
 {
-    sigset_t all;
-    sigset_t before;
-    int rc;
+    int rc = thread_start(&m->thread, thread_main, m);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    rc = pthread_create(&m->thread, NULL, thread_main, m);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc == 0 ? 0 : mr_fail(err, MR_ERR_IO, "cannot start the group thread: %s", strerror(rc));
 }
 

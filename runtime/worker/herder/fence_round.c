@@ -14,13 +14,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOGGER "worker.herder.fence"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 
 #define ROUND_MS 90000
 
@@ -132,20 +132,13 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Born with all signals blocked: they are the loop's. */
 static int start(struct fence_round *round, struct mr_error *err)
 {
-    pthread_attr_t attr;
     pthread_t thread;
-    sigset_t all, before;
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&thread, &attr, run, round);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
+    errno = thread_start(&thread, run, round);
+    if (errno == 0)
+        pthread_detach(thread);
     return errno == 0 ? 0 : err_errno(err, "no thread to fence the producers of %s", round->conn);
 }
 

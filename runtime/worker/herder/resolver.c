@@ -18,6 +18,7 @@
 
 #define LOGGER "worker.herder"
 #include "base/log.h"
+#include "base/thread.h"
 
 #define JOBS_MAX 64
 
@@ -99,14 +100,8 @@ static struct job *job_new(const struct providers *providers, const struct props
 
 static int job_start(struct job *job, struct mr_error *err)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-
     atomic_fetch_add(&job->refs, 1);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    errno = pthread_create(&thread, &attr, run, job);
-    pthread_attr_destroy(&attr);
+    errno = thread_start_aside(run, job);
     if (errno == 0)
         return 0;
     job_unref(job);

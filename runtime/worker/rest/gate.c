@@ -10,11 +10,11 @@
 #include "worker/rest/gate.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "worker/rest/rest_private.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #define GUARD_SECONDS 1
@@ -107,16 +107,6 @@ static void *guard(void *arg)
     return NULL;
 }
 
-static void start_guard(struct gate *gate)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    mr_assert(pthread_create(&gate->guard, NULL, guard, gate) == 0);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static void stop_guard(struct gate *gate)
 {
     pthread_mutex_lock(&gate->lock);
@@ -142,7 +132,7 @@ struct gate *gate_new(struct loop *loop, loop_fn opened, gate_late late, void *a
     pthread_cond_init(&gate->changed, &monotonic);
     pthread_cond_init(&gate->looked_for, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    start_guard(gate);
+    mr_assert(thread_start(&gate->guard, guard, gate) == 0);
     return gate;
 }
 

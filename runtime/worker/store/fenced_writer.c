@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #define LOGGER "worker.store"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 
 #define WAITING_MAX 4096
 #define SLICE_MS 100
@@ -232,15 +232,9 @@ static void *run(void *arg)
 
 /* --- whoever asks ----------------------------------------------------------------------------- */
 
-/* Born with all signals blocked: they are the loop's. */
 static int start(struct fenced_writer *w, struct mr_error *err)
 {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&w->thread, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = thread_start(&w->thread, run, w);
     return errno == 0 ? 0 : err_errno(err, "no thread for the leader's writes");
 }
 

@@ -21,11 +21,11 @@
 #include "base/file.h"
 #include "base/queue.h"
 #include "base/text.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #define MAX_BYTES ((size_t)64 << 20) /* of the file */
@@ -588,19 +588,6 @@ static void store_free(struct local_store *store)
     free(store);
 }
 
-/* The thread is born with all signals blocked: they are the loop's. */
-static int start_thread(struct local_store *store)
-{
-    sigset_t all, before;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&store->thread, NULL, run, store);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 struct local_store *local_store_open(const char *path, struct loop *loop, struct mr_error *err)
 {
     struct mr_error own = {0};
@@ -618,7 +605,7 @@ struct local_store *local_store_open(const char *path, struct loop *loop, struct
      * not the first offset. */
     if (store->offsets != NULL && write_file(store, err) == 0) {
         store->queue = queue_new(MAX_QUEUED);
-        errno = start_thread(store);
+        errno = thread_start(&store->thread, run, store);
         if (errno == 0)
             return store;
         err_errno(err, "cannot start the store thread");

@@ -16,11 +16,11 @@
 
 #define LOGGER "worker.store"
 #include "base/log.h"
+#include "base/thread.h"
 
 #include "base/utf8.h"
 
 #include <errno.h>
-#include <signal.h>
 
 #define GIVE_UP_MS 60000 /* Java's default.api.timeout.ms */
 #define PERMITS 64
@@ -500,19 +500,6 @@ static void free_parts(struct store_thread *thread)
     free(thread);
 }
 
-/* Born with all signals blocked: they are the loop's. */
-static int start(struct store_thread *thread)
-{
-    sigset_t all, before;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&thread->id, NULL, run, thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 static struct tie *tie_new(struct store_thread *thread)
 {
     struct tie *tie = calloc(1, sizeof(*tie));
@@ -544,7 +531,7 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
         for (int i = 0; i < ALL_TOPICS; i++)
             init_log(thread, i);
         mr_assert(loop_post(thread->own, on_open, thread) == 0);
-        errno = start(thread);
+        errno = thread_start(&thread->id, run, thread);
         if (errno == 0)
             return thread;
         err_errno(err, "cannot start the store thread");
