@@ -414,19 +414,30 @@ static bool member_is_told(struct rig *rig, int64_t n)
     return rig->member[0] != '\0';
 }
 
-/* The mock cluster, as a broker, gives a new group some seconds for more members before anybody has
- * partitions. Killed meanwhile, this member would be waited for until its session ends. */
-static void the_members_id_is_told_before_it_has_partitions(void **state)
+static bool is_told_before_records(struct rig *rig)
 {
-    struct rig *rig = *state;
+    bool early;
 
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 10);
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_true(rig, member_is_told, 0);
-    assert_true(accepted_is(rig, 0));
+    early = accepted_is(rig, 0);
     rig_wait_true(rig, accepted_is, 10);
     rig_stop(rig);
+    return early;
+}
+
+/* The mock cluster, as a broker, gives a new group some seconds for more members before anybody has
+ * partitions. Killed meanwhile, this member would be waited for until its session ends. A machine on
+ * which neither thread runs in those seconds shows nothing: then it is tried again. */
+static void the_members_id_is_told_before_it_has_partitions(void **state)
+{
+    for (int tries = 1; !is_told_before_records(*state); tries++) {
+        assert_true(tries < 5);
+        keep_teardown(state);
+        keep_setup(state);
+    }
 }
 
 int main(int argc, char **argv)
