@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The body of PATCH offsets, from its bytes to what is written. Whatever comes: what is taken is a
- * list of partitions, each once, with an offset or null; shown as the same body and read again it is
- * the same list; refusals say why. */
+ * list of partitions, each once, with an offset or null; shown as the same body and read again it
+ * is the same list; refusals say why. */
 #include "worker/herder/offset_entries.h"
 #include "worker/rest/request_offsets.h"
 

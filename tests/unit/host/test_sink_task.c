@@ -429,8 +429,8 @@ static bool is_told_before_records(struct rig *rig)
 }
 
 /* The mock cluster, as a broker, gives a new group some seconds for more members before anybody has
- * partitions. Killed meanwhile, this member would be waited for until its session ends. A machine on
- * which neither thread runs in those seconds shows nothing: then it is tried again. */
+ * partitions. Killed meanwhile, this member would be waited for until its session ends. A machine
+ * on which neither thread runs in those seconds shows nothing: then it is tried again. */
 static void the_members_id_is_told_before_it_has_partitions(void **state)
 {
     for (int tries = 1; !is_told_before_records(*state); tries++) {
