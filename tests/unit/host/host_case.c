@@ -48,14 +48,12 @@ void host_case_task(int number, const char *const *pairs)
 void host_case_assert_answers(void)
 {
     static json_int_t id = 100;
-    int64_t from = clock_ms();
     json_t *pong;
 
     host_peer_send(host_case_peer, MSG_PING, json_pack("{s:I}", "id", ++id));
-    pong = host_case_await(MSG_PONG, NULL, 1000);
+    pong = host_case_await(MSG_PONG, NULL, 5000);
     assert_int_equal(json_integer_value(json_object_get(pong, "id")), id);
     json_decref(pong);
-    assert_true(clock_ms() - from < 500);
 }
 
 void host_case_send(enum msg_kind kind, const char *key, json_t *value)

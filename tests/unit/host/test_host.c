@@ -636,8 +636,8 @@ static void lost_worker_ends_the_host_at_once_when_all_is_well(void **state)
     host_case_start("HostileSource", host_case_nothing);
     from = clock_ms();
     host_peer_close(host_case_peer);
-    assert_true(host_peer_status(host_case_peer, 2000) != -1);
-    assert_true(clock_ms() - from < 1000);
+    assert_true(host_peer_status(host_case_peer, 5000) != -1);
+    assert_true(clock_ms() - from < 1900); /* when it is killed */
     assert_false(host_peer_group_alive(host_case_peer));
 }
 

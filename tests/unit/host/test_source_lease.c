@@ -141,7 +141,7 @@ static void a_lease_lost_with_the_broker_away_makes_quiet_soon(void **state)
     rig_wait_true(rig, polls_are, 50);
     began = clock_ms();
     rig_lose_lease(rig, 100000);
-    assert_true(clock_ms() - began < 1500);
+    assert_true(clock_ms() - began < 5000);
     rd_kafka_mock_broker_set_up(rig->cluster, 1);
     task_lease_renewed(rig->task);
     rig_wait_true(rig, stored_is, 5000);
@@ -257,7 +257,7 @@ static void a_task_that_begins_without_a_lease_waits_for_it(void **state)
     rig_wait_true(rig, stored_is, 1000);
     rig_stop(rig);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
-    assert_true(rig_stop(rig) < 1000);
+    assert_true(rig_stop(rig) < 5000);
     assert_int_equal(counter_script.started, 1);
 }
 

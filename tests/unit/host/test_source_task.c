@@ -333,7 +333,7 @@ static void a_wait_for_the_next_poll_ends_at_once_on_stop(void **state)
     rig_init(rig, 1, NULL);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 1);
-    assert_true(rig_stop(rig) < 1000);
+    assert_true(rig_stop(rig) < 5000);
     assert_true(counter_script.interrupted <= 1); /* not at all when the stop was quicker */
 }
 
@@ -363,7 +363,7 @@ static void wake_ends_the_wait(void **state)
     began = clock_ms();
     mr_wake(counter_script.handle);
     rig_wait_true(rig, polls_are, 2);
-    assert_true(clock_ms() - began < 1000);
+    assert_true(clock_ms() - began < 5000);
 }
 
 static void a_readable_descriptor_ends_the_wait(void **state)

