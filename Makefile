@@ -213,7 +213,7 @@ $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/worker/test_*.c)): $(BUILD)/runt
 define unit_rule
 $(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(call helpers,$(1))) $(TSAN) \
                $(call plugin_objects,$(call unit_plugin,$(1))) $(call archives,$(call unit_rooms,$(1))) \
-               $(if $(filter base host kafka plugins wire worker,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
+               $(if $(filter base host kafka model plugins wire worker,$(call room_of,$(1))),$(BUILD)/tests/support/unit.a)
 	@echo "  TEST  $$@"
 	$$(Q)$$(LINK_TEST)
 endef
@@ -221,6 +221,7 @@ $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
 $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create)
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
+$(BUILD)/tests/unit/host/test_own_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,create setting)
 $(BUILD)/tests/unit/kafka/test_consumer_group: TEST_LINK = -Wl,--wrap=rd_kafka_new
 
 # A fuzzer links the rooms whose headers it includes, and the plugin that has the file it is named after. With FUZZING=1

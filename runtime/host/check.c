@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `millrace check`: a throwaway process that asks transforms and predicates of values which only
  * they can judge, such as regular expressions, and connectors of offsets that a user wants changed,
- * in the format of link/check_format.h. Run by worker/supervisor/plugin_check.c while a connector's
- * configuration is validated; it is killed when it takes too long. One thread.
+ * in the format of link/check_format.h. It is also the process in which clients of a connector look
+ * into the offsets topic that it has for itself. Run by worker/supervisor/plugin_check.c while a
+ * connector's configuration is validated; it is killed when it takes too long. One thread.
  *
  * Plugin code may print, crash or hang: each line is complete before it runs, and the end is
  * _exit. */
@@ -10,6 +11,7 @@
 
 #include "base/json.h"
 #include "host/check_offsets.h"
+#include "host/check_own.h"
 #include "host/task/plugin_stage.h"
 #include "link/check_format.h"
 #include "link/printable.h"
@@ -138,6 +140,33 @@ static void ask(int fd, const json_t *from, size_t stage)
     props_deinit(&q.config);
 }
 
+struct finding {
+    int fd;
+    size_t stage;
+    const char *key;
+};
+
+static void tell_found(void *arg, json_t *entry)
+{
+    const struct finding *at = arg;
+
+    write_line(at->fd, json_pack("{s:i, s:s, s:O}", "stage", (int)at->stage, "key", at->key,
+                                 "found", entry));
+}
+
+static void ask_own(int fd, const json_t *from, size_t stage)
+{
+    struct finding at = {fd, stage,
+                         json_string_value(json_array_get(json_object_get(from, "keys"), 0))};
+    struct mr_error err = {0};
+
+    if (at.key == NULL)
+        _exit(EXIT_USAGE);
+    tell_begin(fd, stage, at.key);
+    if (check_own(from, tell_found, &at, &err) != MR_OK)
+        tell_refusal(fd, stage, at.key, &err);
+}
+
 /* --- the process ------------------------------------------------------------------------------ */
 
 static json_t *read_all(void)
@@ -175,7 +204,10 @@ int check_main(int argc, char **argv)
     }
     json_array_foreach(array, i, from)
     {
-        ask(fd, from, i);
+        if (json_object_get(from, "own") != NULL)
+            ask_own(fd, from, i);
+        else
+            ask(fd, from, i);
     }
     end = json_pack("{s:b}", "end", 1);
     write_line(fd, end);

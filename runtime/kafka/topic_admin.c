@@ -334,6 +334,13 @@ int topic_admin_setting(struct topic_admin *admin, const char *topic, const char
     return rc;
 }
 
+bool topic_admin_keeps(const char *policy)
+{
+    while (*policy == ' ')
+        policy++;
+    return strncmp(policy, "compact", 7) == 0 && policy[7 + strspn(policy + 7, " ")] == '\0';
+}
+
 /* --- partitions ------------------------------------------------------------------------------- */
 
 static int counted(struct topic_admin *admin, const struct rd_kafka_metadata *metadata, int *count,

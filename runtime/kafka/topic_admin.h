@@ -36,6 +36,9 @@ int topic_admin_create(struct topic_admin *admin, const struct topic_admin_spec 
 int topic_admin_setting(struct topic_admin *admin, const char *topic, const char *key,
                         int64_t timeout_ms, char *out, size_t size, struct mr_error *err);
 
+/* Does this cleanup.policy keep the newest record of each key for ever? */
+bool topic_admin_keeps(const char *policy);
+
 /* 0: there is such a topic, whether or not it can be used just now. MR_ERR_NOT_FOUND,
  * MR_ERR_UNSUPPORTED no right, MR_ERR_RETRY (no answer), MR_ERR_CONFIG no topic's name,
  * MR_ERR_FATAL, MR_ERR_CLOSED. */

@@ -12,6 +12,11 @@
  * null], …] of a source (objects, a partition may be null), [[topic, partition, offset or -1], …]
  * of a sink.
  *
+ * About the offsets topic that a source has for itself no class is asked, and "own" stands in place
+ * of library, class and kind: {"own": "read" or "write", "conn": NAME, "worker": {KEY: TEXT, …},
+ * "config": {the connector's}, "keys": ["offsets"], "offsets": [[partition, offset or null], …] to
+ * write}.
+ *
  * class is the descriptor's own name, config has no prefix and may have members that are wrong,
  * which count as not set. Other members are left alone. The answer goes to descriptor 1, a line of
  * JSON each:
@@ -20,6 +25,9 @@
  *                                             crashes or hangs is in there
  *   {"stage": N, "key": KEY, "error": TEXT}   it said no; of a connector also "code": enum mr_code,
  *                                             MR_ERR_NOT_FOUND: it has no say
+ *   {"stage": N, "key": KEY, "found": [partition, offset]}
+ *                                             one that stands in the own topic; of a connector
+ *                                             that has none, none
  *   {"end": true}                             all were asked
  *
  * Descriptor 2 is /dev/null; 1 becomes that too before the first library is opened, the answers go
@@ -28,6 +36,8 @@
 #define LINK_CHECK_FORMAT_H
 
 #define CHECK_FORMAT_QUESTION_MAX ((size_t)4 << 20) /* bytes */
-#define CHECK_FORMAT_ANSWERS_MAX ((size_t)1 << 20)  /* bytes of all lines */
+#define CHECK_FORMAT_ANSWERS_MAX ((size_t)1 << 20)  /* bytes of all lines, or of one with "found" */
+#define CHECK_FORMAT_FOUND_MAX \
+    ((size_t)64 << 20) /* bytes of all lines where an own topic is read */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of an offsets topic (record_input.h). What was taken is found, by the same key and by
  * every spelling of it; a removal names all spellings. */
-#include "worker/store/offset_records.h"
-#include "worker/store/stored_json.h"
+#include "model/offset_records.h"
+#include "model/stored_json.h"
 
 #include "fuzz/record_input.h"
 

@@ -392,26 +392,6 @@ static void a_task_whose_id_was_taken_begins_anew(void **state)
     producer_free(&p);
 }
 
-/* Positions would be written where nobody reads them. */
-static void settings_that_would_break_the_promise_fail_the_task(void **state)
-{
-    static const char *const settings[][2] = {
-        {", \"offsets.storage.topic\": \"own\"", "offsets.storage.topic=own is not supported yet"},
-        {", \"producer.override.bootstrap.servers\": \"127.0.0.1:1\"",
-         "can't write to another Kafka"},
-    };
-    struct worker_run *w = member("w", scratch_name("eos"), "");
-
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        const char *conn = scratch_text("src%zu", i);
-
-        flow_start(w, conn, settings[i][0]);
-        wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
-        assert_non_null(strstr(worker_run_state(w, conn, "tasks.0.trace"), settings[i][1]));
-    }
-}
-
 /* A leader's id is taken over by another: it asks for a round, and takes it back since it still
  * leads; what a client asked for meanwhile is done, or refused and done when it is asked for
  * again. */
@@ -449,7 +429,6 @@ int main(void)
         scratch_test(a_plugin_that_wants_both_ends_fails),
         scratch_test(producers_of_an_earlier_set_cannot_commit),
         scratch_test(a_task_whose_id_was_taken_begins_anew),
-        scratch_test(settings_that_would_break_the_promise_fail_the_task),
         scratch_test(a_leader_whose_id_was_taken_claims_it_again),
     };
 

@@ -89,8 +89,7 @@ static int open_topic(struct dead_letters *d, struct mr_error *err)
     char id[512];
     int rc;
 
-    snprintf(id, sizeof(id), "connector-dlq-adminclient-%s-%d", d->spec.client.connector,
-             d->spec.client.number);
+    task_client_id(&d->spec.client, "dlq-adminclient", id, sizeof(id));
     rc = task_client_admin(&d->spec.client, id, &java, err);
     if (rc == MR_OK)
         admin = topic_admin_new(&java, NULL, NULL, err);

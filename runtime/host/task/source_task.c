@@ -7,6 +7,8 @@
  *   plugin ─poll─► batch ─pipeline─► (window takes it) ─send─► producer ─► Kafka
  *                      ▲                   │ frontier
  *                      └── given back ◄────┴──► offset_writer ─► worker's store ─► committed
+ *                                                     └─► own_offsets, if any: then the
+ *                                                         worker's store gets a copy
  *
  * Every turn of the loop walks the reports that have arrived and then does one thing: send on,
  * poll, or wait. All waits are one poll(2) on stop, commands, reports, the plugin's wake-up and its
@@ -19,10 +21,12 @@
  * Spec: AbstractWorkerSourceTask, WorkerSourceTask, SubmittedRecords, SourceTaskOffsetCommitter. */
 #include "base/clock.h"
 #include "host/task/offset_writer.h"
+#include "host/task/own_offsets.h"
 #include "host/task/pipeline.h"
 #include "host/task/sender.h"
 #include "host/task/task_client.h"
 #include "host/task/txn.h"
+#include "model/offsets_topic.h"
 #include "model/task_times.h"
 
 #include <stdlib.h>
@@ -43,6 +47,8 @@
 #define OVER_STORE_MS 500 /* this: the worker waits a second */
 #define TRIM_MS 2000      /* idle for so long: cached memory goes back */
 #define DEATHS_MS 600000
+#define FAILED_SEND_MS 30000 /* for deliveries under way when the task fails, as Java's close */
+#define OWN_ID INT64_MAX     /* of a write to own_offsets, among ids of questions to the worker */
 
 /* How often its transaction broke. */
 struct deaths {
@@ -56,9 +62,12 @@ struct source_task {
     struct batch_pool *pool;
     struct sender sender;
     struct offset_writer writer; /* without transactions */
+    struct own_offsets *own;     /* the connector's own topic; NULL: it has none */
+    json_t *own_entries;         /* under way there; then the worker's store gets a copy */
     struct txn txn;              /* with them: sender.txn leads here */
     bool restart;                /* in place: through the whole start sequence */
     int64_t graceful_ms;
+    bool fell; /* it ends because it failed, and not because it was asked to */
 
     int64_t next_poll_ms;
     int again_fd; /* poll again when it is readable; -1 none */
@@ -93,14 +102,15 @@ static void no_such_descriptor(struct source_task *s)
  * poll. */
 static void wait_for(struct source_task *s, bool polling, int64_t deadline_ms)
 {
-    struct pollfd fds[3] = {
+    struct pollfd fds[4] = {
         {.fd = producer_fd(s->sender.producer), .events = POLLIN},
         {.fd = polling ? s->task->wake_fd : -1, .events = POLLIN},
         {.fd = polling ? s->again_fd : -1, .events = POLLIN},
+        {.fd = s->own != NULL ? own_offsets_fd(s->own) : -1, .events = POLLIN},
     };
     int64_t due = exactly_once(s) ? txn_due_ms(&s->txn) : offset_writer_due_ms(&s->writer);
 
-    task_wait(s->task, fds, 3, due < deadline_ms ? due : deadline_ms);
+    task_wait(s->task, fds, 4, due < deadline_ms ? due : deadline_ms);
     if (fds[1].revents != 0) {
         task_drain_fd(s->task->wake_fd);
         s->next_poll_ms = 0;
@@ -145,16 +155,48 @@ static void tell_committed(struct source_task *s)
 }
 
 /* true: a flush is done. */
+static bool take_answer(struct source_task *s, int64_t id, const char *error)
+{
+    if (!offset_writer_answer(&s->writer, id, error, clock_ms()))
+        return false;
+    tell_committed(s);
+    return true;
+}
+
+/* What stands in the connector's own topic is written to the worker's too. Nothing waits for that,
+ * and it may fail: the first one counts. entries: taken. */
+static void copy_to_worker(struct source_task *s, json_t *entries)
+{
+    (void)s->task->events->put_offsets(s->task->arg, s->task, entries);
+}
+
+static bool take_own(struct source_task *s)
+{
+    struct mr_error err = {0};
+    json_t *entries = s->own_entries;
+
+    own_offsets_serve(s->own);
+    if (!own_offsets_ended(s->own, &err))
+        return false;
+    s->own_entries = NULL;
+    if (err.code == 0)
+        copy_to_worker(s, entries);
+    else
+        json_decref(entries);
+    return take_answer(s, OWN_ID, err.text);
+}
+
 static bool take_answers(struct source_task *s)
 {
     struct task_answer *answer;
-    bool done = false;
+    bool done = s->own != NULL && take_own(s);
 
     while ((answer = task_answer_next(s->task)) != NULL) {
-        if (offset_writer_answer(&s->writer, answer->id, answer->error, clock_ms())) {
-            tell_committed(s);
-            done = true;
-        }
+        if (s->own == NULL)
+            done = take_answer(s, answer->id, answer->error) || done;
+        else if (answer->error[0] != '\0')
+            log_warn("source offsets stand in topic %s, but not in the worker's as well: %s",
+                     own_offsets_topic(s->own), answer->error);
         task_answer_free(answer);
     }
     return done;
@@ -182,18 +224,19 @@ static int64_t put_offsets(void *arg, json_t *entries)
         json_decref(entries);
         return -1;
     }
-    return s->task->events->put_offsets(s->task->arg, s->task, entries);
+    if (s->own == NULL)
+        return s->task->events->put_offsets(s->task->arg, s->task, entries);
+    s->own_entries = entries;
+    own_offsets_put(s->own, entries);
+    return OWN_ID;
 }
 
-/* What mr_offset_long does: ask the worker and wait. */
-static int find_offset(const struct task_answer *answer, const char *key, bool *found, int64_t *out,
+/* offset: NULL none. */
+static int find_member(const json_t *offset, const char *key, bool *found, int64_t *out,
                        struct mr_error *err)
 {
-    const json_t *offset = json_array_get(json_array_get(answer->entries, 0), 1);
     const json_t *member = json_object_get(offset, key);
 
-    if (answer->error[0] != '\0')
-        return mr_fail(err, MR_ERR_FATAL, "source offsets could not be read: %s", answer->error);
     if (member != NULL && !json_is_null(member) && !json_is_integer(member))
         return mr_fail(err, MR_ERR_DATA, "the stored offset has no integer as %.200s", key);
     *found = json_is_integer(member);
@@ -202,13 +245,33 @@ static int find_offset(const struct task_answer *answer, const char *key, bool *
     return MR_OK;
 }
 
+static int ask_worker(struct source_task *s, json_t *partition, const char *key, bool *found,
+                      int64_t *out, struct mr_error *err)
+{
+    struct task_answer *answer = task_answer_wait(
+        s->task, s->task->events->ask_offsets(s->task->arg, s->task, json_pack("[O]", partition)));
+    int rc;
+
+    if (answer == NULL)
+        return mr_fail(err, MR_ERR_CLOSED, "the task is stopping");
+    if (answer->error[0] != '\0')
+        rc = mr_fail(err, MR_ERR_FATAL, "source offsets could not be read: %s", answer->error);
+    else
+        rc = find_member(json_array_get(json_array_get(answer->entries, 0), 1), key, found, out,
+                         err);
+    task_answer_free(answer);
+    return rc;
+}
+
+/* What mr_offset_long does. The connector's own topic has the first word; what it does not know,
+ * the worker may: it did before the connector had a topic of its own. */
 static int read_offset(void *arg, const struct mr_source_partition *part, const char *key,
                        bool *found, int64_t *out, struct mr_error *err)
 {
     struct source_task *s = arg;
+    const json_t *offset = NULL;
     json_t *partition;
-    struct task_answer *answer;
-    int rc;
+    int rc = MR_OK;
 
     if (!pthread_equal(pthread_self(), s->task->thread))
         return mr_fail(err, MR_ERR_STATE,
@@ -217,12 +280,14 @@ static int read_offset(void *arg, const struct mr_source_partition *part, const 
     if (partition == NULL)
         return mr_fail(err, MR_ERR_DATA, "the name of source partition %.200s is not UTF-8",
                        part->key);
-    answer = task_answer_wait(
-        s->task, s->task->events->ask_offsets(s->task->arg, s->task, json_pack("[o]", partition)));
-    if (answer == NULL)
-        return mr_fail(err, MR_ERR_CLOSED, "the task is stopping");
-    rc = find_offset(answer, key, found, out, err);
-    task_answer_free(answer);
+    if (s->own != NULL)
+        rc = own_offsets_read(s->own, err);
+    if (s->own != NULL && rc == MR_OK)
+        offset = own_offsets_get(s->own, partition);
+    if (rc == MR_OK)
+        rc = offset != NULL ? find_member(offset, key, found, out, err)
+                            : ask_worker(s, partition, key, found, out, err);
+    json_decref(partition);
     return rc;
 }
 
@@ -307,6 +372,15 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
+static void committed(struct source_task *s)
+{
+    json_t *entries;
+
+    while ((entries = txn_next_copy(&s->txn)) != NULL)
+        copy_to_worker(s, entries);
+    tell_committed(s);
+}
+
 /* With what was sent since the last end, or without it. */
 static void end_transaction(struct source_task *s, bool aborts)
 {
@@ -317,7 +391,7 @@ static void end_transaction(struct source_task *s, bool aborts)
         return;
     rc = aborts ? txn_discard(&s->txn, &err) : txn_commit(&s->txn, &err);
     if (rc == 0)
-        tell_committed(s);
+        committed(s);
     else if (!task_stopping(s->task) && task_lease_held(s->task)) /* else `rest` begins anew */
         sender_fail(&s->sender, &err);
     if (rc != 0 && !s->task->failed && s->sender.broken.code == 0)
@@ -407,10 +481,9 @@ static void turn(struct source_task *s)
 static void serve(struct source_task *s)
 {
     sender_walk_reports(&s->sender);
-    if (!exactly_once(s)) {
-        take_answers(s);
+    take_answers(s);
+    if (!exactly_once(s))
         offset_writer_tick(&s->writer, clock_ms());
-    }
     sender_look_for_trouble(&s->sender, clock_ms());
 }
 
@@ -423,6 +496,8 @@ static void rest(struct source_task *s)
 
     s->restart = exactly_once(s);
     sender_take_back(&s->sender);
+    if (s->own != NULL)
+        own_offsets_purge(s->own);
     pipeline_take_letters_back(s->pipeline);
     task_lease_rest(s->task);
     while (!(renewed = task_lease_act(s->task)) && !s->task->failed && !task_stopping(s->task))
@@ -452,16 +527,28 @@ static void loop(struct source_task *s)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+/* A task that failed may be asked to stop while it waits: then it has no longer than others, so
+ * many tenths of their time. */
+static int64_t bounded(struct source_task *s, int64_t deadline_ms, int64_t tenths)
+{
+    int64_t most_ms;
+
+    if (!s->fell || !task_stopping(s->task))
+        return deadline_ms;
+    most_ms = task_stop_since(s->task) + s->graceful_ms * tenths / 10;
+    return most_ms < deadline_ms ? most_ms : deadline_ms;
+}
+
 static void finish_sending(struct source_task *s, int64_t deadline_ms)
 {
-    s->sender.send_until_ms = deadline_ms;
     for (;;) {
+        s->sender.send_until_ms = bounded(s, deadline_ms, 6);
         if (sender_may_go_on(&s->sender))
             sender_go_on(&s->sender);
         if ((!sender_may_go_on(&s->sender) && producer_in_flight(s->sender.producer) == 0) ||
-            clock_ms() >= deadline_ms || !task_lease_held(s->task))
+            clock_ms() >= s->sender.send_until_ms || !task_lease_held(s->task))
             break;
-        wait_for(s, false, deadline_ms);
+        wait_for(s, false, s->sender.send_until_ms);
         sender_walk_reports(&s->sender);
         take_answers(s);
     }
@@ -475,8 +562,10 @@ static void finish_sending(struct source_task *s, int64_t deadline_ms)
  * it. */
 static void wait_for_answers(struct source_task *s, int64_t deadline_ms)
 {
+    struct pollfd own = {.fd = s->own != NULL ? own_offsets_fd(s->own) : -1, .events = POLLIN};
+
     if (s->sender.producer == NULL) {
-        task_wait(s->task, NULL, 0, deadline_ms);
+        task_wait(s->task, &own, 1, deadline_ms);
         return;
     }
     wait_for(s, false, deadline_ms);
@@ -488,17 +577,17 @@ static void finish_offsets(struct source_task *s, int64_t deadline_ms)
 {
     bool again = true;
 
-    while (again && clock_ms() < deadline_ms && task_lease_held(s->task)) {
+    while (again && clock_ms() < bounded(s, deadline_ms, 9) && task_lease_held(s->task)) {
         again = false;
         offset_writer_flush(&s->writer, clock_ms());
-        while (offset_writer_busy(&s->writer) && clock_ms() < deadline_ms) {
-            wait_for_answers(s, deadline_ms);
+        while (offset_writer_busy(&s->writer) && clock_ms() < bounded(s, deadline_ms, 9)) {
+            wait_for_answers(s, bounded(s, deadline_ms, 9));
             again = take_answers(s) || again;
         }
         again = again && ack_window_committable(s->sender.window) > 0;
     }
     if (offset_writer_busy(&s->writer))
-        log_warn("the worker did not confirm the last offsets in time; records may be sent again");
+        log_warn("the last offsets were not confirmed in time; records may be sent again");
 }
 
 static int64_t between(int64_t least, int64_t n, int64_t most)
@@ -544,28 +633,47 @@ static void finish_transaction(struct source_task *s, int64_t send_ms)
     sender_drop(&s->sender);
 }
 
-/* Of the graceful time most is for deliveries, then the offsets, and a rest for the plugin's stop.
- * What a poll hands over that came back late still gets a moment for both. Without a lease nothing
- * is sent and nothing stored. */
+/* How long deliveries, then offsets, are waited for. Of the graceful time most is for the first,
+ * and a rest for the plugin's stop; what a poll hands over that came back late still gets a moment
+ * for both. A task that failed has the time that Java gives. */
+static int64_t send_until(struct source_task *s)
+{
+    int64_t from_ms = task_stop_since(s->task);
+
+    if (s->fell)
+        return s->task->failed_ms + FAILED_SEND_MS;
+    return between(from_ms + s->graceful_ms * 6 / 10, clock_ms() + LATE_SEND_MS,
+                   from_ms + s->graceful_ms + OVER_SEND_MS);
+}
+
+static int64_t store_until(struct source_task *s)
+{
+    int64_t from_ms = task_stop_since(s->task);
+
+    if (s->fell)
+        return clock_ms() + s->writer.timeout_ms;
+    return between(from_ms + s->graceful_ms * 9 / 10, clock_ms() + LATE_STORE_MS,
+                   from_ms + s->graceful_ms + OVER_STORE_MS);
+}
+
+/* Without a lease nothing is sent and nothing stored. */
 static void finish(struct source_task *s)
 {
-    int64_t from_ms = task_stopping(s->task) ? task_stop_since(s->task) : s->task->failed_ms;
-    int64_t send_ms = from_ms + s->graceful_ms * 6 / 10;
-    int64_t store_ms = from_ms + s->graceful_ms * 9 / 10;
-    int64_t over_ms = from_ms + s->graceful_ms;
-
+    s->fell = !task_stopping(s->task);
     if (exactly_once(s)) {
-        finish_transaction(s, send_ms);
+        finish_transaction(s, task_stop_since(s->task) + s->graceful_ms * 6 / 10);
         return;
     }
     if (s->sender.producer != NULL)
-        finish_sending(s, between(send_ms, clock_ms() + LATE_SEND_MS, over_ms + OVER_SEND_MS));
+        finish_sending(s, send_until(s));
+    if (!task_lease_held(s->task) && s->own != NULL)
+        own_offsets_purge(s->own);
     if (s->sender.producer != NULL && !task_lease_held(s->task))
         sender_take_back(&s->sender);
     if (!lease_is_back(s))
         return;
     pipeline_send_letters_again(s->pipeline);
-    finish_offsets(s, between(store_ms, clock_ms() + LATE_STORE_MS, over_ms + OVER_STORE_MS));
+    finish_offsets(s, store_until(s));
 }
 
 /* Between two tries of a stage. What poll has handed over must not get lost with the lease: it
@@ -591,6 +699,18 @@ static bool wait_shortly(void *task, int64_t ms)
 {
     task_wait(task, NULL, 0, clock_ms() + ms);
     return !task_stopping(task) && task_lease_held(task);
+}
+
+/* While the connector's own offsets topic is opened, or read from within the plugin's call. A claim
+ * does not outlive the lease. */
+static bool wait_for_own(void *arg, int64_t ms)
+{
+    struct source_task *s = arg;
+
+    if (!s->task->started)
+        return task_lease_sleep(s->task, ms, !exactly_once(s));
+    task_wait(s->task, NULL, 0, clock_ms() + ms);
+    return !task_stopping(s->task);
 }
 
 static int connect_producer(struct source_task *s, struct mr_error *err)
@@ -634,6 +754,24 @@ static bool claim(void *arg)
     return rc == MR_OK;
 }
 
+/* false: failed, or called off. */
+static bool open_own_offsets(struct source_task *s)
+{
+    struct task *task = s->task;
+    const struct own_offsets_spec spec = {
+        {task->connector, task->number, task->worker, &task->connector_config},
+        &s->sender.java,
+        wait_for_own,
+        s};
+    struct mr_error err = {0};
+    int rc = own_offsets_open(&spec, &s->own, &err);
+
+    s->restart = rc == MR_ERR_CLOSED && exactly_once(s);
+    if (rc != MR_OK && rc != MR_ERR_CLOSED)
+        task_fail(task, &err, NULL);
+    return rc == MR_OK;
+}
+
 static bool open_all(struct source_task *s)
 {
     struct task *task = s->task;
@@ -666,12 +804,15 @@ static bool open_all(struct source_task *s)
     s->graceful_ms = times.graceful_ms;
     offset_writer_init(&s->writer, s->sender.window, put_offsets, s, times.flush_interval_ms,
                        times.flush_timeout_ms, clock_ms());
-    return true;
+    return open_own_offsets(s);
 }
 
 static void close_all(struct source_task *s)
 {
     offset_writer_deinit(&s->writer);
+    own_offsets_close(&s->own);
+    json_decref(s->own_entries);
+    s->own_entries = NULL;
     sender_close(&s->sender);
     txn_close(&s->txn);
     batch_pool_free(&s->pool);
@@ -702,7 +843,7 @@ static bool live(struct task *task, struct mr_error *why)
 {
     struct source_task s = {.task = task, .again_fd = -1, .backoff_ms = RETRY_MIN_MS};
 
-    if (txn_wanted(task->worker))
+    if (offsets_topic_transactions(task->worker))
         s.sender.txn = &s.txn;
     if (!task_begin(task, exactly_once(&s) ? claim : NULL, &s)) {
         close_all(&s);

@@ -54,6 +54,14 @@ int64_t task_client_number(const struct props *props, const char *key, int64_t f
     return end == text || *end != '\0' || errno != 0 || n < min || n > max ? fallback : n;
 }
 
+void task_client_id(const struct task_client_spec *spec, const char *role, char *out, size_t size)
+{
+    if (spec->number < 0)
+        snprintf(out, size, "connector-%s-%s", role, spec->connector);
+    else
+        snprintf(out, size, "connector-%s-%s-%d", role, spec->connector, spec->number);
+}
+
 static bool within(const struct props *java, const char *key, int64_t least, int64_t most)
 {
     int64_t n = task_client_number(java, key, least, INT64_MIN, INT64_MAX);
@@ -92,7 +100,7 @@ static int producer_layers(const struct task_client_spec *spec, const char *role
 
     props_init(java);
     props_init(&built_in);
-    snprintf(id, sizeof(id), "connector-%s-%s-%d", role, spec->connector, spec->number);
+    task_client_id(spec, role, id, sizeof(id));
     rc = set_all(&built_in, settings, sizeof(settings) / sizeof(settings[0]));
     if (rc == 0)
         rc = props_set(&built_in, "client.id", id);
@@ -102,14 +110,26 @@ static int producer_layers(const struct task_client_spec *spec, const char *role
     return rc;
 }
 
-int task_client_producer(const struct task_client_spec *spec, struct props *java,
-                         struct mr_error *err)
+static int ordered_producer(const struct task_client_spec *spec, const char *role,
+                            struct props *java, struct mr_error *err)
 {
-    int rc = producer_layers(spec, "producer", java, err);
+    int rc = producer_layers(spec, role, java, err);
 
     if (rc == 0 && keep_order(java) != 0)
         rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for the producer's settings");
     return rc;
+}
+
+int task_client_producer(const struct task_client_spec *spec, struct props *java,
+                         struct mr_error *err)
+{
+    return ordered_producer(spec, "producer", java, err);
+}
+
+int task_client_change(const struct task_client_spec *spec, struct props *java,
+                       struct mr_error *err)
+{
+    return ordered_producer(spec, "offset-producer", java, err);
 }
 
 int task_client_dead_letters(const struct task_client_spec *spec, struct props *java,
@@ -141,7 +161,7 @@ int task_client_admin(const struct task_client_spec *spec, const char *client_id
 
 void task_client_consumer_id(const struct task_client_spec *spec, char *out, size_t size)
 {
-    snprintf(out, size, "connector-consumer-%s-%d", spec->connector, spec->number);
+    task_client_id(spec, "consumer", out, size);
 }
 
 int task_client_consumer(const struct task_client_spec *spec, struct props *java,
@@ -170,6 +190,32 @@ int task_client_consumer(const struct task_client_spec *spec, struct props *java
     rc = rc == 0 ? layer(spec, CLIENT_CONSUMER, &built_in, java, err)
                  : mr_fail(err, MR_ERR_NOMEM, "out of memory for the consumer's settings");
     props_deinit(&built_in);
+    return rc;
+}
+
+int task_client_offsets(const struct task_client_spec *spec, struct props *java,
+                        struct mr_error *err)
+{
+    static const struct setting settings[] = {
+        {"enable.auto.commit", "false"},
+        {"auto.offset.reset", "earliest"},
+        {"isolation.level", "read_committed"},
+    };
+    struct props built_in;
+    char id[512];
+    int rc;
+
+    props_init(java);
+    props_init(&built_in);
+    task_client_id(spec, "consumer", id, sizeof(id));
+    rc = set_all(&built_in, settings, sizeof(settings) / sizeof(settings[0]));
+    if (rc == 0)
+        rc = props_set(&built_in, "client.id", id);
+    rc = rc == 0 ? layer(spec, CLIENT_CONSUMER, &built_in, java, err)
+                 : mr_fail(err, MR_ERR_NOMEM, "out of memory for the consumer's settings");
+    props_deinit(&built_in);
+    props_remove(java, "group.id"); /* it is in none */
+    props_remove(java, "group.instance.id");
     return rc;
 }
 

@@ -9,7 +9,7 @@
 
 struct task_client_spec {
     const char *connector;
-    int number;
+    int number; /* below 0: of the connector, not of a task */
     const struct props *worker;
     const struct props *config; /* the connector's */
 };
@@ -17,6 +17,9 @@ struct task_client_spec {
 /* Fill java (initialised here; the caller deinits it, also after a failure). */
 int task_client_producer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err);
+/* The producer that changes source offsets for REST. */
+int task_client_change(const struct task_client_spec *spec, struct props *java,
+                       struct mr_error *err);
 /* The producer of dead letters: never idempotent by itself, as in Java. */
 int task_client_dead_letters(const struct task_client_spec *spec, struct props *java,
                              struct mr_error *err);
@@ -26,6 +29,12 @@ int task_client_admin(const struct task_client_spec *spec, const char *client_id
 int task_client_consumer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err);
 
+/* The consumer that reads the connector's own offsets topic, in no group. */
+int task_client_offsets(const struct task_client_spec *spec, struct props *java,
+                        struct mr_error *err);
+
+/* Connect's "connector-ROLE-CONNECTOR-NUMBER". */
+void task_client_id(const struct task_client_spec *spec, const char *role, char *out, size_t size);
 /* The client.id that a sink's consumer has, if the user sets no other: this task's alone. */
 void task_client_consumer_id(const struct task_client_spec *spec, char *out, size_t size);
 

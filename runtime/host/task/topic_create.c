@@ -211,8 +211,7 @@ static int open_client(struct topic_create *t, struct mr_error *err)
     char id[512];
     int rc;
 
-    snprintf(id, sizeof(id), "connector-adminclient-%s-%d", t->spec.client.connector,
-             t->spec.client.number);
+    task_client_id(&t->spec.client, "adminclient", id, sizeof(id));
     rc = task_client_admin(&t->spec.client, id, &t->java, err);
     if (rc == MR_OK)
         rc = client_conf_check(CLIENT_ADMIN, &t->java, err);

@@ -15,11 +15,14 @@
 #include "host/task/txn.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "host/task/offset_writer.h"
 #include "host/task/task_client.h"
+#include "model/offsets_topic.h"
 #include "model/task_times.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #define LOGGER "host.task.txn"
@@ -29,14 +32,6 @@
 #define ABORT_MS 2000
 #define TELL_MS 10000
 #define TEXT_MAX ((size_t)64 << 20) /* keys and values of one portion of offsets */
-
-bool txn_wanted(const struct props *worker)
-{
-    const char *support = props_get(worker, "exactly.once.source.support");
-
-    return props_get(worker, "group.id") != NULL && support != NULL &&
-           strcasecmp(support, "enabled") == 0;
-}
 
 /* --- settings --------------------------------------------------------------------------------- */
 
@@ -73,36 +68,15 @@ static enum txn_boundary boundary_of(const struct props *config)
     return text != NULL && strcasecmp(text, "connector") == 0 ? TXN_CONNECTOR : TXN_POLL;
 }
 
-static bool differ(const char *own, const char *worker)
+/* Where the transactions' Kafka has the connector's offsets; where that is not the worker's topic,
+ * this gets copies. */
+static void name_topic(struct txn *t)
 {
-    return own != NULL && (worker == NULL || strcmp(own, worker) != 0);
-}
-
-/* What would be lost in silence: positions are read from the worker's topic, so they must be
- * written there. */
-static int check_settings(const struct txn *t, struct mr_error *err)
-{
-    const struct props *worker = t->task->worker;
-    const char *own = props_get(&t->task->connector_config, "offsets.storage.topic");
-
-    if (t->boundary == TXN_CONNECTOR && !t->task->plugin->source.boundaries)
-        return mr_fail(err, MR_ERR_CONFIG,
-                       "transaction.boundary=connector needs a plugin that says where its "
-                       "transactions end, and %.200s does not: set poll or interval",
-                       t->task->plugin->name);
-    if (differ(own, t->topic))
-        return mr_fail(err, MR_ERR_CONFIG,
-                       "offsets.storage.topic=%.249s is not supported yet under exactly-once: "
-                       "remove it, and offsets are kept in the worker's %.249s",
-                       own, t->topic);
-    if (differ(props_get(&t->sender->java, "bootstrap.servers"),
-               props_get(worker, "bootstrap.servers")))
-        return mr_fail(err, MR_ERR_CONFIG,
-                       "under exactly-once a source can't write to another Kafka than its worker's "
-                       "yet: records and offsets are one transaction. Remove "
-                       "producer.override.bootstrap.servers, or set it to the worker's "
-                       "bootstrap.servers");
-    return MR_OK;
+    t->topic = offsets_topic_own(t->task->worker, &t->task->connector_config);
+    if (t->topic != NULL)
+        t->copies = json_array();
+    else
+        t->topic = text_dup(props_get(t->task->worker, "offset.storage.topic"));
 }
 
 int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_error *err)
@@ -116,11 +90,13 @@ int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_
     *t = (struct txn){.task = task,
                       .sender = sender,
                       .boundary = boundary_of(&task->connector_config),
-                      .graceful_ms = times.graceful_ms,
-                      .topic = props_get(task->worker, "offset.storage.topic")};
-    rc = check_settings(t, err);
-    if (rc != MR_OK)
-        return rc;
+                      .graceful_ms = times.graceful_ms};
+    if (t->boundary == TXN_CONNECTOR && !task->plugin->source.boundaries)
+        return mr_fail(err, MR_ERR_CONFIG,
+                       "transaction.boundary=connector needs a plugin that says where its "
+                       "transactions end, and %.200s does not: set poll or interval",
+                       task->plugin->name);
+    name_topic(t);
     t->interval_ms = task_client_number(&task->connector_config, "transaction.boundary.interval.ms",
                                         times.flush_interval_ms, 1, INT64_MAX / 2);
     t->due_ms = clock_ms() + t->interval_ms;
@@ -135,6 +111,8 @@ void txn_close(struct txn *t)
     if (t->portion == NULL)
         return;
     free(t->portion);
+    free(t->topic);
+    json_decref(t->copies);
     buf_deinit(&t->text);
     *t = (struct txn){0};
 }
@@ -230,7 +208,7 @@ static struct span render(struct buf *out, const json_t *value)
 
 /* As Connect writes it: ["connector",{partition}] and {offset}. */
 static void render_offset(struct txn *t, const struct ack_offset *offset, struct span *key,
-                          struct span *value)
+                          struct span *value, json_t *copies)
 {
     json_t *entry = offset_writer_entry(offset);
     json_t *whole = json_pack("[sO]", t->task->connector, json_array_get(entry, 0));
@@ -239,18 +217,23 @@ static void render_offset(struct txn *t, const struct ack_offset *offset, struct
     *key = render(&t->text, whole);
     *value = render(&t->text, json_array_get(entry, 1));
     json_decref(whole);
+    if (copies != NULL)
+        json_array_append(copies, entry);
     json_decref(entry);
 }
 
 static int send_portion(struct txn *t, size_t count, struct mr_error *err)
 {
     struct span(*spans)[2] = calloc(count, sizeof(*spans));
+    json_t *copies = t->copies != NULL ? json_array() : NULL;
     int rc = 0;
 
     mr_assert(spans != NULL);
     buf_reset(&t->text);
     for (size_t i = 0; i < count; i++)
-        render_offset(t, &t->portion[i], &spans[i][0], &spans[i][1]);
+        render_offset(t, &t->portion[i], &spans[i][0], &spans[i][1], copies);
+    if (copies != NULL)
+        json_array_append_new(t->copies, copies);
     if (t->text.failed)
         rc = mr_fail(err, MR_ERR_TOO_LARGE, "source offsets are too large to be stored");
     for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -298,6 +281,7 @@ static int send_offsets(struct txn *t, struct mr_error *err)
     size_t count;
     int rc = 0;
 
+    json_array_clear(t->copies);
     if (t->offsets == NULL)
         t->offsets = producer_topic(t->sender->producer, t->topic, err);
     if (t->offsets == NULL)
@@ -361,6 +345,14 @@ int txn_commit(struct txn *t, struct mr_error *err)
     if (rc == 0)
         t->due_ms = clock_ms() + t->interval_ms;
     return rc;
+}
+
+json_t *txn_next_copy(struct txn *t)
+{
+    json_t *portion = json_incref(json_array_get(t->copies, 0));
+
+    json_array_remove(t->copies, 0);
+    return portion;
 }
 
 int txn_discard(struct txn *t, struct mr_error *err)

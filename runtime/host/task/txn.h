@@ -22,15 +22,13 @@ struct txn {
     int64_t due_ms; /* of the next commit, by interval */
     int64_t graceful_ms;
     bool open;
-    const char *topic; /* that offsets go to: the worker's */
+    char *topic;    /* that offsets go to: the connector's own, or the worker's */
+    json_t *copies; /* portions of offsets that went to the first: for the second; else NULL */
     struct producer_topic *offsets;
     struct ack_offset *portion;
     struct buf text; /* keys and values of the offsets under way */
     struct mr_error refused;
 };
-
-/* Does a source task of this worker run in transactions? */
-bool txn_wanted(const struct props *worker);
 
 /* What they change of the producer's settings; a setting of the user's that can't hold is told in
  * the log. */
@@ -60,6 +58,9 @@ int txn_commit(struct txn *t, struct mr_error *err);
 /* Make what was sent since the last end vanish, and store its offsets all the same. As
  * txn_commit. */
 int txn_discard(struct txn *t, struct mr_error *err);
+/* Offsets of the last transaction that was committed, for the worker's store as well, in portions:
+ * the caller's. NULL: no more. */
+json_t *txn_next_copy(struct txn *t);
 /* Make what is open vanish at once; else the broker does after transaction.timeout.ms, or a
  * successor that takes the id. */
 void txn_abort(struct txn *t);

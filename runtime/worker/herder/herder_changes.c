@@ -181,7 +181,7 @@ static void on_put_judged(void *arg, const struct validate_input *input,
         refuse_with(asked->done, asked->arg, err, NULL);
     } else if (is_valid(result, asked->done, asked->arg)) {
         asked->put.config = input->raw != NULL ? input->raw : input->config;
-        validate_remarks(input->config, result, on_remark, (void *)(uintptr_t)asked->put.conn);
+        validate_remarks(input, result, on_remark, (void *)(uintptr_t)asked->put.conn);
         put_valid(asked->herder, &asked->put, result->plugin, asked->done, asked->arg);
     }
     free((char *)(uintptr_t)asked->put.conn);

@@ -19,6 +19,7 @@
 #include "model/conn_config.h"
 #include "worker/herder/offset_entries.h"
 #include "worker/herder/sink_offsets.h"
+#include "worker/herder/source_offsets.h"
 #include "worker/supervisor/plugin_check.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct offset_changes {
     const struct worker_config *config;
     struct plugin_check *check;
     struct sink_offsets *sinks;
+    struct source_offsets *sources;
     bool closing;
 };
 
@@ -306,7 +308,8 @@ void offset_changes_read(struct offset_changes *oc, const char *conn, herder_don
     if (errand->sink)
         ask_group(errand, &stored, SINK_OFFSETS_LIST, on_group_read);
     else
-        oc->source->offsets.list(oc->source->offsets.self, conn, on_source_read, errand);
+        source_offsets_list(oc->sources, &(struct source_offsets_conn){conn, stored.config},
+                            on_source_read, errand);
 }
 
 /* --- changing: the last step ------------------------------------------------------------------ */
@@ -360,13 +363,14 @@ static json_t *storable(const json_t *entries)
     return out;
 }
 
-static void write_source(struct errand *errand)
+static void write_source(struct errand *errand, const struct source_conn *conn)
 {
-    const struct offset_store *store = &errand->oc->source->offsets;
     json_t *entries = storable(errand->entries);
 
     if (json_array_size(entries) > 0)
-        store->put(store->self, errand->conn, entries, on_stored, errand);
+        source_offsets_put(errand->oc->sources,
+                           &(struct source_offsets_conn){errand->conn, conn->config}, entries,
+                           on_stored, errand);
     else
         succeed(errand);
     json_decref(entries);
@@ -382,19 +386,19 @@ static void on_fenced(void *arg, const struct mr_error *err)
                    "Failed to perform zombie fencing for source connector prior to modifying "
                    "offsets");
     else if (find_stopped(errand, &conn))
-        write_source(errand);
+        write_source(errand, &conn);
 }
 
 /* A task that hangs somewhere may still commit a transaction, with offsets from before the
  * change. */
-static void fence(struct errand *errand)
+static void fence(struct errand *errand, const struct source_conn *conn)
 {
     struct conn_source *source = errand->oc->source;
 
     if (source->fence != NULL)
         source->fence(source, errand->conn, false, on_fenced, errand);
     else
-        write_source(errand);
+        write_source(errand, conn);
 }
 
 /* Meanwhile it may have been resumed or deleted, or somebody else may lead. */
@@ -405,7 +409,7 @@ static void apply(struct errand *errand)
     if (!find_stopped(errand, &conn))
         return;
     if (!errand->sink)
-        fence(errand);
+        fence(errand, &conn);
     else if (errand->reset)
         ask_group(errand, &conn, SINK_OFFSETS_DROP, on_group_changed);
     else if (errand->part_count > 0)
@@ -520,12 +524,12 @@ static void on_group_listed(void *arg, const struct group_offset *list, size_t c
 
 static void list_all(struct errand *errand, const struct source_conn *conn)
 {
-    const struct offset_store *store = &errand->oc->source->offsets;
-
     if (errand->sink)
         ask_group(errand, conn, SINK_OFFSETS_LIST, on_group_listed);
     else
-        store->list(store->self, errand->conn, on_source_listed, errand);
+        source_offsets_list(errand->oc->sources,
+                            &(struct source_offsets_conn){errand->conn, conn->config},
+                            on_source_listed, errand);
 }
 
 static void judge_entries(struct errand *errand)
@@ -617,7 +621,8 @@ struct offset_changes *offset_changes_new(struct loop *loop, struct conn_source 
                                   .source = source,
                                   .config = config,
                                   .check = plugin_check_new(loop, "/proc/self/exe", PLUGIN_MS),
-                                  .sinks = sink_offsets_new(loop, KAFKA_MS)};
+                                  .sinks = sink_offsets_new(loop, KAFKA_MS),
+                                  .sources = source_offsets_new(loop, &source->offsets, config)};
     return oc;
 }
 
@@ -626,10 +631,13 @@ void offset_changes_stop(struct offset_changes *oc)
     oc->closing = true;
     plugin_check_free(&oc->check);
     sink_offsets_free(&oc->sinks);
+    source_offsets_stop(oc->sources);
 }
 
 void offset_changes_free(struct offset_changes **oc)
 {
+    if (*oc != NULL)
+        source_offsets_free(&(*oc)->sources);
     free(*oc);
     *oc = NULL;
 }

@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "worker/store/stored_json.h"
+#include "model/stored_json.h"
 
 #include <errno.h>
 #include <limits.h>

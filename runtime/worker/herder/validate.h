@@ -46,9 +46,9 @@ void validate_deinit(struct validate_result *result);
 
 /* Settings of a valid configuration that have no effect, since nothing here acts on them or nobody
  * knows them (told with the nearest name that is known): each is handed to fn, to be logged as "KEY
- * has no effect: TEXT". result: of this config. */
+ * has no effect: TEXT". result: of this input. */
 typedef void (*validate_remark)(void *arg, const char *key, const char *text);
-void validate_remarks(const struct props *config, const struct validate_result *result,
+void validate_remarks(const struct validate_input *input, const struct validate_result *result,
                       validate_remark fn, void *arg);
 
 /* --- validate_questions.c: what only plugin code can judge ------------------------------------ */

@@ -5,6 +5,7 @@
 #include "worker/herder/validation.h"
 
 #include "kafka/client_conf.h"
+#include "model/offsets_topic.h"
 
 static const struct {
     enum client_kind kind;
@@ -42,6 +43,17 @@ static bool creates_topics(const struct validation *v)
     return false;
 }
 
+/* A source whose offsets topic has clients of its own; as in Java also when it is the worker's by
+ * name. */
+static bool has_offsets_clients(const struct validation *v)
+{
+    const struct props *worker = &v->in->worker->props;
+
+    return !validation_sink(v) && v->in->worker->cluster.group_id != NULL &&
+           (offsets_topic_transactions(worker) ||
+            !validation_blank(validation_get(v, "offsets.storage.topic")));
+}
+
 /* Which clients a connector of this kind and configuration has. */
 static bool uses(const struct validation *v, enum client_kind kind)
 {
@@ -51,8 +63,8 @@ static bool uses(const struct validation *v, enum client_kind kind)
     if (kind == CLIENT_PRODUCER)
         return !validation_sink(v) || dead_letters;
     if (kind == CLIENT_CONSUMER)
-        return validation_sink(v);
-    return dead_letters || creates_topics(v);
+        return validation_sink(v) || has_offsets_clients(v);
+    return dead_letters || creates_topics(v) || has_offsets_clients(v);
 }
 
 /* What can't be honoured is refused here, and not found out by the running task; but for what

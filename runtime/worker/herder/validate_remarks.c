@@ -9,27 +9,14 @@
 #include "base/nearest.h"
 #include "worker/herder/validation.h"
 
-#include <strings.h>
-
 #define UNKNOWN_MAX 20 /* remarks about unknown keys */
 
-/* One remark for each; none where the value is the default. */
-static const struct {
-    const char *key;
-    const char *harmless;
-    const char *text;
-} without_effect[] = {
-    {"offsets.storage.topic", "", "a standalone worker keeps all offsets in its file"},
-};
-
-static void remark_known(const struct props *config, validate_remark fn, void *arg)
+static void remark_known(const struct validate_input *input, validate_remark fn, void *arg)
 {
-    for (size_t w = 0; w < sizeof(without_effect) / sizeof(without_effect[0]); w++) {
-        const char *value = props_get(config, without_effect[w].key);
+    static const char *const key = "offsets.storage.topic";
 
-        if (!validation_blank(value) && strcasecmp(value, without_effect[w].harmless) != 0)
-            fn(arg, without_effect[w].key, without_effect[w].text);
-    }
+    if (input->worker->cluster.group_id == NULL && !validation_blank(props_get(input->config, key)))
+        fn(arg, key, "a standalone worker keeps all offsets in its file");
 }
 
 /* --- unknown keys ----------------------------------------------------------------------------- */
@@ -164,9 +151,9 @@ static void remark_unknown(const struct props *config, const struct validate_res
     free(names);
 }
 
-void validate_remarks(const struct props *config, const struct validate_result *result,
+void validate_remarks(const struct validate_input *input, const struct validate_result *result,
                       validate_remark fn, void *arg)
 {
-    remark_known(config, fn, arg);
-    remark_unknown(config, result, fn, arg);
+    remark_known(input, fn, arg);
+    remark_unknown(input->config, result, fn, arg);
 }

@@ -12,7 +12,7 @@
 
 #include "base/base64.h"
 #include "base/utf8.h"
-#include "worker/store/stored_json.h"
+#include "model/stored_json.h"
 
 #include <limits.h>
 

@@ -336,13 +336,6 @@ static int create(const struct internal_topic *topic, struct topic_admin *admin,
     }
 }
 
-static bool only_compact(const char *policy)
-{
-    while (*policy == ' ')
-        policy++;
-    return strncmp(policy, "compact", 7) == 0 && policy[7 + strspn(policy + 7, " ")] == '\0';
-}
-
 static int check_policy(const struct internal_topic *topic, struct topic_admin *admin,
                         int64_t timeout_ms, struct mr_error *err)
 {
@@ -359,7 +352,7 @@ static int check_policy(const struct internal_topic *topic, struct topic_admin *
     }
     if (rc != 0)
         return mr_fail(err, rc, "%s", own.text);
-    if (only_compact(policy))
+    if (topic_admin_keeps(policy))
         return 0;
     if (topic->optional)
         return mr_fail(err, MR_ERR_CONFIG,

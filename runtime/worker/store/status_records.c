@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
-#include "worker/store/stored_json.h"
+#include "model/stored_json.h"
 
 #include <limits.h>
 

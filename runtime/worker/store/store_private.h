@@ -10,7 +10,7 @@
 #include "worker/store/config_records.h"
 #include "worker/store/fenced_writer.h"
 #include "worker/store/internal_topics.h"
-#include "worker/store/offset_records.h"
+#include "model/offset_records.h"
 #include "worker/store/offset_store.h"
 #include "worker/store/status_records.h"
 #include "worker/store/word_records.h"

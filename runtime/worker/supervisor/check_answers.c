@@ -57,6 +57,22 @@ static bool was_asked(const struct check_answers *a, int64_t stage, const char *
     return false;
 }
 
+static bool reads_own_topic(const struct check_answers *a)
+{
+    return json_object_get(json_array_get(a->question, 0), "own") != NULL;
+}
+
+/* Of an own topic alone. false: nonsense. */
+static bool take_found(struct check_answers *a, const json_t *line, const json_t *entry)
+{
+    const json_t *offset = json_array_get(entry, 1);
+
+    if (!reads_own_topic(a) || json_array_size(entry) != 2 ||
+        !json_is_object(json_array_get(entry, 0)) || !json_is_object(offset))
+        return false;
+    return json_array_append(a->problems, (json_t *)(uintptr_t)line) == 0;
+}
+
 /* false: nonsense. */
 static bool take_object(struct check_answers *a, const json_t *line)
 {
@@ -77,6 +93,8 @@ static bool take_object(struct check_answers *a, const json_t *line)
         add_problem(a, "error", error, code);
         return true;
     }
+    if (json_object_get(line, "found") != NULL)
+        return take_found(a, line, json_object_get(line, "found"));
     free(a->key);
     a->key = text_dup(key);
     a->stage = stage;
@@ -112,7 +130,8 @@ void check_answers_broken(struct check_answers *a, const char *fmt, ...)
 bool check_answers_take(struct check_answers *a, const void *bytes, size_t len)
 {
     a->seen += len;
-    if (a->seen > CHECK_FORMAT_ANSWERS_MAX || buf_append(&a->out, bytes, len) != 0)
+    if (a->seen > (reads_own_topic(a) ? CHECK_FORMAT_FOUND_MAX : CHECK_FORMAT_ANSWERS_MAX) ||
+        buf_append(&a->out, bytes, len) != 0)
         a->nonsense = true;
     take_lines(a);
     return !a->nonsense;

@@ -10,8 +10,8 @@
 struct plugin_check;
 
 /* problems: [{"stage": N, "key": KEY, "error": TEXT, "code"?: enum mr_code} or {…, "broken": how
- * the process ended}, …], borrowed; KEY is one that was asked. NULL: called off by
- * plugin_check_free. */
+ * the process ended} or, which is none, {…, "found": …} of link/check_format.h, …], borrowed; KEY
+ * is one that was asked. NULL: called off by plugin_check_free. */
 typedef void (*plugin_check_done)(void *arg, const json_t *problems);
 
 /* exe: binary to run as `exe check`, borrowed. patience_ms: for one question as a whole; what takes

@@ -435,6 +435,34 @@ static void a_poll_that_fails_leaves_what_was_delivered_stored(void **state)
     check_topic(rig, 0, 500);
 }
 
+/* As in Java; and no longer than a stop that comes meanwhile allows. */
+static void a_task_that_failed_waits_for_what_is_under_way(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.fail_at = 500;
+    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "500", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 1500);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_true(rig_saw(rig, STATE_FAILED));
+    assert_int_equal(rig_stored(rig, PART, "next"), 500);
+}
+
+static void a_stop_bounds_the_wait_of_a_task_that_failed(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.fail_at = 500;
+    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "500", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 20000);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 6);
+    assert_true(rig_stop(rig) < 4000);
+}
+
 static void a_start_that_fails_is_shown_and_stop_is_called(void **state)
 {
     struct rig *rig = *state;
@@ -714,6 +742,8 @@ int main(int argc, char **argv)
         T(a_poll_that_gives_nothing_and_does_not_wait_takes_no_core),
         T(a_poll_that_asks_for_a_retry_has_its_records_dropped_and_is_called_again),
         T(a_poll_that_fails_leaves_what_was_delivered_stored),
+        T(a_task_that_failed_waits_for_what_is_under_way),
+        T(a_stop_bounds_the_wait_of_a_task_that_failed),
         T(a_start_that_fails_is_shown_and_stop_is_called),
         T(a_bad_record_fails_the_task_with_what_precedes_it_stored),
         T(a_bad_record_is_skipped_by_tolerance_and_its_offset_stored),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_records: byte for byte what the Java worker wrote, and a verdict of its own for every odd
  * record. */
-#include "golden.h"
+#include "support/unit/golden.h"
 #include "worker/store/config_records.h"
 
 #include <setjmp.h>

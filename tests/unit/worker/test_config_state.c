@@ -2,7 +2,7 @@
 /* config_state: the rules of the config topic, after every prefix of a recorded topic and every
  * compaction of it. What is right is said here a second time, without a state machine: `expected`
  * looks back from the end. */
-#include "golden.h"
+#include "support/unit/golden.h"
 #include "worker/store/config_state.h"
 
 #include <setjmp.h>

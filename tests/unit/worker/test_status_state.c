@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* status_records and status_state: Java's bytes, and Java's rules about who may have the last
  * word. */
-#include "golden.h"
+#include "support/unit/golden.h"
 #include "worker/store/status_state.h"
 
 #include <setjmp.h>

@@ -676,7 +676,7 @@ static void remarked(struct fixture *f, const char *lines)
     buf_init(&seen, 1 << 16);
     assert_int_equal(validate_connector(&input, &result, NULL), 0);
     assert_int_equal(validate_error_count(&result), 0);
-    validate_remarks(&f->config, &result, on_remark, &seen);
+    validate_remarks(&input, &result, on_remark, &seen);
     assert_string_equal(seen.len > 0 ? seen.data : "", lines);
     validate_deinit(&result);
     buf_deinit(&seen);
@@ -685,6 +685,7 @@ static void remarked(struct fixture *f, const char *lines)
 static void what_has_no_effect_is_remarked_upon(void **state)
 {
     struct fixture *f = *state;
+    char group[] = "g";
 
     a_source(f);
     set(f, "errors.retry.timeout", "5");
@@ -694,6 +695,9 @@ static void what_has_no_effect_is_remarked_upon(void **state)
     remarked(f, "");
     set(f, "offsets.storage.topic", "own");
     remarked(f, "offsets.storage.topic: a standalone worker keeps all offsets in its file\n");
+    f->worker.cluster.group_id = group;
+    remarked(f, "");
+    f->worker.cluster.group_id = NULL;
 }
 
 static void dead_letters_of_a_source_are_known(void **state)
@@ -852,6 +856,34 @@ static void overrides_are_judged_by_the_worker_s_policy(void **state)
     free(allowed[0]);
 }
 
+static const char *const of_its_own =
+    "consumer.override.fetch.min.bytes: The 'None' policy does not allow 'fetch.min.bytes' to be "
+    "overridden in the connector configuration.\n"
+    "admin.override.retries: The 'None' policy does not allow 'retries' to be overridden in the "
+    "connector configuration.\n";
+
+/* As in Java: of a cluster, with a topic named or under exactly-once. */
+static void an_own_offsets_topic_has_a_consumer_and_an_administrator(void **state)
+{
+    struct fixture *f = *state;
+    char group[] = "g";
+
+    a_source(f);
+    set(f, "consumer.override.fetch.min.bytes", "5");
+    set(f, "admin.override.retries", "5");
+    f->worker.override_policy = WORKER_OVERRIDE_NONE;
+    set(f, "offsets.storage.topic", "own");
+    expect(f, 0, "");
+    f->worker.cluster.group_id = group;
+    expect(f, 2, of_its_own);
+    props_remove(&f->config, "offsets.storage.topic");
+    expect(f, 0, "");
+    props_set(&f->worker.props, "group.id", "g");
+    props_set(&f->worker.props, "exactly.once.source.support", "enabled");
+    expect(f, 2, of_its_own);
+    f->worker.cluster.group_id = NULL;
+}
+
 static void security_that_cannot_be_honoured_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -972,6 +1004,7 @@ int main(void)
         validate_test(a_crowd_of_unknown_keys_is_remarked_upon_in_part),
         validate_test(a_required_guarantee_that_cannot_be_given_is_refused),
         validate_test(overrides_are_judged_by_the_worker_s_policy),
+        validate_test(an_own_offsets_topic_has_a_consumer_and_an_administrator),
         validate_test(security_that_cannot_be_honoured_is_refused),
         validate_test(crowds_of_names_are_bounded),
         validate_test(the_message_is_connect_s),

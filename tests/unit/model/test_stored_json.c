@@ -2,7 +2,7 @@
 /* stored_json decodes exactly what Kafka's JsonConverter decodes, since the config offset hangs on
  * it; and spells numbers as Java does. */
 #include "base/file.h"
-#include "worker/store/stored_json.h"
+#include "model/stored_json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* offset_records: Java's keys and values byte for byte; partitions are equal as values, and Java
  * finds what we write. */
-#include "golden.h"
-#include "worker/store/offset_records.h"
+#include "support/unit/golden.h"
+#include "model/offset_records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of an offsets topic, and the table they add up to. Pure; one owner thread (the store
+/* Records of an offsets topic, and the table they add up to. Pure; one owner thread (a store
  * thread).
  *
  * Java finds an offset by the raw bytes of its key, and writes a partition's members in the order
  * of a hash map. Here partitions are equal as values; the raw bytes seen last are written again, so
  * that Java finds what we wrote.
  * Spec: org.apache.kafka.connect.storage.KafkaOffsetBackingStore, OffsetUtils. */
-#ifndef WORKER_OFFSET_RECORDS_H
-#define WORKER_OFFSET_RECORDS_H
+#ifndef MODEL_OFFSET_RECORDS_H
+#define MODEL_OFFSET_RECORDS_H
 
 #include "base/json.h"
 

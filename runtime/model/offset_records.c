@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of source offsets that the store thread keeps from an offsets topic.
+/* The table of source offsets that an offsets topic adds up to: the worker's, which its store
+ * thread keeps, or one of a connector's own, which a task keeps.
  *
  * An entry stands for one partition of one connector, as a value: members sorted, numbers by value
  * (1 and 1.0 differ). It has one variant for each spelling of the key that was seen; normally one.
@@ -7,11 +8,11 @@
  * included. An offset is written under the newest spelling, since Java looks it up by those bytes;
  * a removal goes to all spellings, or the older one would come back. Keys that are no [connector,
  * partition] are somebody else's: skipped. */
-#include "worker/store/offset_records.h"
+#include "model/offset_records.h"
 
 #include "base/map.h"
 #include "base/text.h"
-#include "worker/store/stored_json.h"
+#include "model/stored_json.h"
 
 #define KEY_MAX ((size_t)16 << 20)
 

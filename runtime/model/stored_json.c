@@ -8,7 +8,7 @@
  * anybody's: every read is bounded by `end`, depth and lengths by Jackson's own limits
  * (StreamReadConstraints), memory by the record's size. The parser recurses once a level, so at
  * most DEPTH_MAX frames. */
-#include "worker/store/stored_json.h"
+#include "model/stored_json.h"
 
 #include <float.h>
 #include <math.h>

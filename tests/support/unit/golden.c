@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads tests/data/store/ by jansson alone, so that no reader of the runtime judges its own
  * work. */
-#include "golden.h"
+#include "support/unit/golden.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

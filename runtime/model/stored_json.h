@@ -6,8 +6,8 @@
  * count alike; so this is as tolerant as Java, not as JSON: bytes behind the document, leading
  * zeros, numbers beyond 64 bits (their low 64 bits), lone surrogates, UTF-16 and UTF-32 with and
  * without a mark pass, and its limits are Java's. Tried against it: tests/data/store/json.tsv. */
-#ifndef WORKER_STORED_JSON_H
-#define WORKER_STORED_JSON_H
+#ifndef MODEL_STORED_JSON_H
+#define MODEL_STORED_JSON_H
 
 #include "base/json.h"
 
