@@ -216,7 +216,8 @@ static void nothing_moves_and_nothing_is_lost_when_logins_end(struct worker_run 
     }
 }
 
-/* A login that ends in the middle of a sink's last commit may cost its confirmation: then records come twice. */
+/* A login that ends in the middle of a sink's last commit may cost its confirmation: then records
+ * come twice. */
 static void changes_and_restarts_work(struct worker_run *const *w, struct flows *f)
 {
     worker_run_expect(w[1], 202, "PUT", "/connectors/source0/pause", NULL);
