@@ -271,7 +271,7 @@ static const char *rubbish_value(int i)
 {
     static const char *const values[] = {
         "{",
-        "null",
+        "nul",
         "[]",
         "{\"properties\":7}",
         "{\"tasks\":\"many\"}",
@@ -280,7 +280,7 @@ static const char *rubbish_value(int i)
         "{\"state\":5}",
         "\x01\xff\xfe",
         "{\"key\":\"!\",\"algorithm\":\"none\"}",
-        "{\"properties\":{\"a\":1}}",
+        "{\"properties\":[{\"a\":1}]}",
     };
 
     return values[i % (int)(sizeof(values) / sizeof(values[0]))];
