@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two Kafkas that know nothing of each other. The worker's own is open; connectors work on the
  * other one, over TLS, as a user of their own whose rights an authorizer checks: what they read,
- * write, create and commit is there alone, and so are dead letters. */
+ * write, create and commit is there alone, and so are dead letters; source offsets, in a topic of
+ * the connector's own, are there first. */
 #include "support/acl.h"
 #include "support/kafka_run.h"
 #include "support/scratch.h"
@@ -21,6 +22,7 @@ struct names {
     const char *out;  /* where the source writes */
     const char *in;   /* what the sink reads */
     const char *dead; /* what it could not */
+    const char *own;  /* the source's offsets */
 };
 
 /* What bob needs for both connectors, and no more. */
@@ -32,6 +34,9 @@ static void allow(const struct secure_kafka *far, const struct names *n)
         {RD_KAFKA_RESOURCE_TOPIC, n->in, RD_KAFKA_ACL_OPERATION_READ},
         {RD_KAFKA_RESOURCE_TOPIC, n->dead, RD_KAFKA_ACL_OPERATION_CREATE},
         {RD_KAFKA_RESOURCE_TOPIC, n->dead, RD_KAFKA_ACL_OPERATION_WRITE},
+        {RD_KAFKA_RESOURCE_TOPIC, n->own, RD_KAFKA_ACL_OPERATION_CREATE},
+        {RD_KAFKA_RESOURCE_TOPIC, n->own, RD_KAFKA_ACL_OPERATION_WRITE},
+        {RD_KAFKA_RESOURCE_TOPIC, n->own, RD_KAFKA_ACL_OPERATION_READ},
         {RD_KAFKA_RESOURCE_GROUP, "connect-sink", RD_KAFKA_ACL_OPERATION_READ},
     };
 
@@ -64,16 +69,43 @@ static const char *source_config(const struct secure_kafka *far, const char *use
         file, topic, reach(far, "producer", user), reach(far, "admin", user));
 }
 
+static bool stands_last(const char *servers, const char *topic, const char *value)
+{
+    struct topic_records got = topic_read(servers, topic, 0, 0);
+
+    return got.count > 0 && strcmp(got.records[got.count - 1].value, value) == 0;
+}
+
+/* Its offsets too; the worker's Kafka has a copy. REST looks there, as the same user. */
+static void its_offsets_are_there(const struct worker_run *w, const struct secure_kafka *far,
+                                  const struct names *n)
+{
+    const char *all = scratch_text("%s-offsets", w->group);
+
+    wait_until(FLOW_MS, stands_last(far->open, n->own, "{\"position\":8}"));
+    wait_until(FLOW_MS, stands_last(w->servers, all, "{\"position\":8}"));
+    assert_string_equal(topic_setting(far->open, n->own, "cleanup.policy"), "compact");
+    assert_int_equal(topic_partitions(w->servers, n->own), 0);
+    assert_string_equal(
+        http_at(worker_run_expect(w, 200, "GET", "/connectors/source/offsets", NULL).json,
+                "offsets.0.offset.position"),
+        "8");
+}
+
 static void a_source_creates_and_writes_there(const struct worker_run *w,
                                               const struct secure_kafka *far, const struct names *n)
 {
     struct topic_records got;
 
-    worker_run_put(w, "source", source_config(far, "bob", n->out));
+    worker_run_put(w, "source",
+                   scratch_text("%s, \"offsets.storage.topic\": \"%s\"%s",
+                                source_config(far, "bob", n->out), n->own,
+                                reach(far, "consumer", "bob")));
     got = topic_read(far->open, n->out, 2, FLOW_MS);
     assert_int_equal(got.count, 2);
     assert_int_equal(topic_partitions(far->open, n->out), 3);
     assert_int_equal(topic_partitions(w->servers, n->out), 0);
+    its_offsets_are_there(w, far, n);
 }
 
 static void a_sink_reads_commits_and_writes_dead_letters_there(const struct worker_run *w,
@@ -120,7 +152,7 @@ static void another_user_has_none_of_bobs_rights(const struct worker_run *w,
 static void connectors_live_on_another_kafka_than_their_worker(void **state)
 {
     const struct names n = {scratch_name("far-out"), scratch_name("far-in"),
-                            scratch_name("far-dead")};
+                            scratch_name("far-dead"), scratch_name("far-own")};
     struct secure_kafka far = secure_kafka_start(0, USERS, CLOSED);
     struct worker_run *w = worker_run_start(&(struct worker_run_options){
         .group = scratch_name("two"), .props = "scheduled.rebalance.max.delay.ms=0\n"});
