@@ -207,7 +207,8 @@ void broker_conn_release(struct broker_conn *conn)
 {
     struct broker_call *call;
 
-    if (conn->renew_due && conn->state == BROKER_READY && conn->flight.first == NULL) {
+    if (conn->renew_due && !conn->throttled && conn->state == BROKER_READY &&
+        conn->flight.first == NULL) {
         broker_login_start(conn);
         return;
     }
@@ -298,10 +299,13 @@ static void unthrottle(void *arg)
     broker_conn_release(conn);
 }
 
+/* Brokers ask for a second or so (quota.window.size.seconds). */
 static void honour_throttle(struct broker_conn *conn, int32_t ms)
 {
     if (ms <= 0)
         return;
+    if (ms > THROTTLE_MAX_MS)
+        ms = THROTTLE_MAX_MS;
     conn->throttled = true;
     loop_timer_start(conn->loop, &conn->throttle_timer, ms, unthrottle, conn);
 }

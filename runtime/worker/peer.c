@@ -181,7 +181,7 @@ static void finish(struct request *req, const char *error)
     if (error != NULL && error != req->error)
         snprintf(req->error, sizeof(req->error), "%s", error);
     req->posted = true;
-    loop_post(req->peer->loop, deliver, req);
+    mr_assert(loop_post(req->peer->loop, deliver, req) == 0);
 }
 
 static void set_pem(CURL *easy, CURLoption option, const char *pem)

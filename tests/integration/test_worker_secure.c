@@ -21,7 +21,7 @@
 
 #define AUTHORIZER \
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n" \
-    "super.users=User:ANONYMOUS\n"
+    "super.users=User:ANONYMOUS\nauto.create.topics.enable=false\n"
 #define QUICK \
     "session.timeout.ms=6000\nheartbeat.interval.ms=500\nscheduled.rebalance.max.delay.ms=0\n"
 

@@ -153,11 +153,25 @@ void keys_read(struct round_table *table, struct keys *keys, const struct work_l
     each_once(table, keys);
 }
 
+/* One entry a connector, found by its number: lists may be long. */
 void keys_write(struct round_table *table, const struct keys *keys, struct work_list *list)
 {
-    for (size_t i = 0; i < keys->count; i++)
-        if (work_list_add(list, table->names[key_conn(keys->at[i])], key_task(keys->at[i])) != 0)
-            table->failed = true;
+    size_t *entries = calloc(table->name_count + 1, sizeof(*entries)); /* index + 1 */
+    int rc = entries == NULL ? MR_ERR_NOMEM : 0;
+
+    for (size_t i = 0; rc == 0 && i < keys->count; i++) {
+        size_t conn = key_conn(keys->at[i]);
+        const char *name = table->names[conn];
+
+        if (entries[conn] == 0 && work_list_open(list, name, strlen(name)) == NULL)
+            rc = MR_ERR_NOMEM;
+        else if (entries[conn] == 0)
+            entries[conn] = list->count;
+        if (rc == 0)
+            rc = work_list_push(list, &list->entries[entries[conn] - 1], key_task(keys->at[i]));
+    }
+    free(entries);
+    table->failed |= rc != 0;
 }
 
 /* --- lists of texts --------------------------------------------------------------------------- */
@@ -210,6 +224,24 @@ static size_t count_names(const struct assignor *a, const struct assignor_round 
     return count;
 }
 
+/* Each once, and copied: what the assignor remembers is replaced before the plan is written. */
+static void own_names(struct round_table *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *last = table->name_count > 0 ? table->names[table->name_count - 1] : NULL;
+        char *copy;
+
+        if (last != NULL && strcmp(table->names[i], last) == 0)
+            continue;
+        copy = strdup(table->names[i]);
+        if (copy == NULL) {
+            table->failed = true;
+            return;
+        }
+        table->names[table->name_count++] = copy;
+    }
+}
+
 static void gather_names(struct round_table *table, const struct assignor *a)
 {
     const struct assignor_round *round = table->round;
@@ -228,9 +260,7 @@ static void gather_names(struct round_table *table, const struct assignor *a)
     count = add_names(table->names, count, &a->previous_assignment);
     count = add_names(table->names, count, &a->previous_revocation);
     qsort(table->names, count, sizeof(*table->names), by_name);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || strcmp(table->names[i], table->names[i - 1]) != 0)
-            table->names[table->name_count++] = table->names[i];
+    own_names(table, count);
 }
 
 static void add_configured(struct round_table *table, const struct assignor_conn *conn)
@@ -293,6 +323,8 @@ static void round_table_deinit(struct round_table *table)
         keys_deinit(&table->workers[i].revoke);
     }
     free(table->workers);
+    for (size_t i = 0; i < table->name_count; i++)
+        free((char *)(uintptr_t)table->names[i]);
     free(table->names);
     keys_deinit(&table->configured);
 }

@@ -169,8 +169,9 @@ static void ask_ghost(void *arg)
     struct member *m = arg;
     struct request request = {.api = REQUEST_LEAVE_GROUP, .leave_group = {m->group, m->ghost}};
 
-    if (m->ghost != NULL)
-        (void)member_call(m, COORDINATOR_SIDE, &request, m->session_ms / 2, on_ghost);
+    if (m->ghost != NULL &&
+        !member_call(m, COORDINATOR_SIDE, &request, m->session_ms / 2, on_ghost))
+        loop_timer_start(m->loop, &m->ghost_timer, m->retry_backoff_ms, ask_ghost, m);
 }
 
 /* Once our JoinGroup is on its way: an empty group would wait for more members first. */

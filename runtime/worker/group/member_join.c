@@ -105,6 +105,8 @@ void member_dropped(struct member *m, const char *why)
         return; /* its answer says the same */
     if (m->state == MEMBER_STABLE)
         member_want_round(m, why);
+    else if (m->state == MEMBER_WAITING)
+        member_try_join(m); /* it need not wait for the herder any more */
     else if (m->state == MEMBER_LEADING || m->state == MEMBER_EMPTYING)
         member_retry(m, true);
 }

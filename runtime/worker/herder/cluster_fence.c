@@ -263,7 +263,7 @@ static void on_read(void *arg, const struct mr_error *err)
 {
     struct fence_wait *wait = arg;
 
-    if (err != NULL && err->code == MR_ERR_CLOSED)
+    if (wait->d->closing || (err != NULL && err->code == MR_ERR_CLOSED))
         fail(wait, MR_ERR_CLOSED, "Worker is shutting down");
     else if (err != NULL)
         fail(wait, MR_ERR_TIMEOUT,

@@ -345,7 +345,7 @@ static int check_policy(const struct internal_topic *topic, struct topic_admin *
                                  sizeof(policy), &own);
 
     if (rc == MR_ERR_UNSUPPORTED) {
-        log_info("topic %s: its cleanup.policy can't be read (%s); it is taken to be compact. The "
+        log_warn("topic %s: its cleanup.policy can't be read (%s); it is taken to be compact. The "
                  "ACL DescribeConfigs on the topic lets the worker check",
                  topic->name, own.text);
         return 0;

@@ -720,6 +720,19 @@ static void a_dropped_member_does_not_wait_for_what_was_acted_upon(void **state)
     wait_heard(rig, "lost");
 }
 
+static void nor_does_one_that_waits_for_it_to_join_another_round(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->settles = false;
+    stable(rig);
+    answer_code(next_call(rig, REQUEST_HEARTBEAT), 27);
+    wait_heard(rig, "rebalancing");
+    answer_code(next_call(rig, REQUEST_HEARTBEAT), 25);
+    assert_string_equal(next_call(rig, REQUEST_JOIN_GROUP)->member, "");
+    wait_heard(rig, "lost");
+}
+
 /* A coordinator that is still loading the group says yes to everybody. */
 static void a_heartbeat_after_the_lease_proves_nothing(void **state)
 {
@@ -1224,6 +1237,7 @@ int main(void)
         T(a_dropped_member_is_quiet_until_it_knows_what_it_has),
         T(small_gains_are_not_told),
         T(a_dropped_member_does_not_wait_for_what_was_acted_upon),
+        T(nor_does_one_that_waits_for_it_to_join_another_round),
         T(a_heartbeat_after_the_lease_proves_nothing),
         T(answers_to_an_older_generation_are_ignored),
         T(a_silent_coordinator_is_given_up_after_the_session),
