@@ -8,8 +8,8 @@
 
 /* Bytes of an arena for each byte of a frame: what the greediest answer (a list of texts) needs,
  * and no more. */
-#define THROTTLE_MAX_MS 5000 /* a broker that asks for more gets the next request then */
 #define BROKER_ARENA_FACTOR 6
+#define THROTTLE_MAX_MS 5000 /* a broker that asks for more gets the next request then */
 
 enum broker_state {
     BROKER_CONNECT,

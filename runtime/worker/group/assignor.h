@@ -5,15 +5,21 @@
  *
  * ASSIGNOR_EAGER     "default": everything anew, in turn. Java's results.
  * ASSIGNOR_JAVA      incremental cooperative as the Java worker does it, result for result.
- * ASSIGNOR_MILLRACE  cooperative too, and understood by Java members; it differs on purpose: -
- *                    connectors, tasks, and both together are each even within one; Java looks at
- *                    each kind alone - of the choices that are even, one with the fewest tasks
- *                    stopped - a task held twice goes on where it was assigned last; Java stops
- *                    both - work of a member that said goodbye (leavers) moves at once; only
- *                    silence waits, and no longer than until
- *                      somebody new stands in for who fell silent
+ * ASSIGNOR_MILLRACE  cooperative too, and understood by Java members; it differs on purpose:
+ *
+ *                    - connectors, tasks, and both together are each even within one; Java looks at
+ *                      each kind alone
+ *
+ *                    - of the choices that are even, one with the fewest tasks stopped
+ *
+ *                    - a task held twice goes on where it was assigned last; Java stops both
+ *
+ *                    - work of a member that said goodbye (leavers) moves at once; only silence
+ *                      waits, and no longer than until somebody new stands in for who fell silent
+ *
  *                    - no pause after a round that revoked, unless revoking does not help (four
  *                      such rounds on end)
+ *
  *                    - work that is not configured is always taken away, also by a new leader
  * Spec: reference group-protocol 9 and 10, KIP-415. */
 #ifndef WORKER_GROUP_ASSIGNOR_H

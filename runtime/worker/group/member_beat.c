@@ -71,6 +71,14 @@ static void doubt_if_lapsed(struct member *m, const struct answer *answer)
         member_want_round(m, "the lease had run out");
 }
 
+/* As in Java, any other code is a heartbeat that failed: what can't be said in a heartbeat shows in the
+ * next join. */
+static bool ends_membership(int16_t code)
+{
+    return code == KAFKA_CODE_INVALID_GROUP_ID || code == KAFKA_CODE_GROUP_AUTHORIZATION_FAILED ||
+           code == KAFKA_CODE_UNSUPPORTED_VERSION || code == KAFKA_CODE_FENCED_INSTANCE_ID;
+}
+
 static void beat_code(struct member *m, const struct answer *answer)
 {
     switch (kafka_code_act(answer->error)) {
@@ -92,8 +100,11 @@ static void beat_code(struct member *m, const struct answer *answer)
         member_dropped(m, "a heartbeat was answered with UNKNOWN_MEMBER_ID");
         break;
     case KAFKA_CODE_FATAL:
-        member_fail_code(m, REQUEST_HEARTBEAT, answer->error);
-        return;
+        if (ends_membership(answer->error)) {
+            member_fail_code(m, REQUEST_HEARTBEAT, answer->error);
+            return;
+        }
+        /* fall through */
     default:
         beat_failed(m, kafka_code_name(answer->error));
         return;

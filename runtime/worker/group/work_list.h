@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-#define WORK_LIST_CONNECTOR (-1)     /* the task number that means the connector itself */
-#define WORK_LIST_ITEMS_MAX 50000u   /* hard cap on items in a list */
+#define WORK_LIST_CONNECTOR (-1)   /* the task number that means the connector itself */
+#define WORK_LIST_ITEMS_MAX 50000u /* hard cap on items in a list */
 
 struct work_entry {
     char *conn;

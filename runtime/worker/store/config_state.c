@@ -8,10 +8,16 @@
  *                 go; target state, counts of fencing, flags stay
  *   task-         waits (`deferred`); nobody sees it
  *   commit- N     without a configuration: as the tombstone above. Else the set is full when ids 0
- *                 … N-1 wait: full: all that wait is applied, also ids from N on; applied :=
- *                 configuration; consistent not full: nothing is applied; inconsistent, and the
- *                 task list is empty until a full set comes always: nothing waits any more, count
- *                 := N, fencing pending
+ *                 … N-1 wait:
+ *
+ *                 full      all that wait is applied, also ids from N on; applied :=
+ *                           configuration; consistent
+ *
+ *                 not full  nothing is applied; inconsistent, and the task list is empty until a
+ *                           full set comes
+ *
+ *                 always    nothing waits any more, count := N, fencing pending
+ *
  *   tasks-fencing-  stores the count, fencing no longer pending
  *   target-state- stores the state. Tombstone: forgotten; STARTED while there is a configuration
  *
