@@ -29,7 +29,10 @@ enum mr_config_flag {
     MR_CFG_NON_EMPTY = 2, /* STRING, LIST: empty is an error */
     MR_CFG_INTERNAL = 4,  /* not shown */
     /* LIST: an item twice, or an empty one, is an error; NON_EMPTY says so too. */
-    MR_CFG_DISTINCT = 8
+    MR_CFG_DISTINCT = 8,
+    /* Of a transform, a predicate: `check` is asked also where the key has no value, and has a
+     * second word about it. */
+    MR_CFG_CHECK_NULL = 16
 };
 
 enum mr_config_importance { MR_CFG_LOW = 0, MR_CFG_MEDIUM = 1, MR_CFG_HIGH = 2 };

@@ -179,9 +179,10 @@ struct mr_converter {
  *         transform; what stays is shared, and values are never written to. On a negative return
  *         the host puts the record back as it was
  * check   what data can't say of one key, such as a bad regular expression: for validation, and
- *         before start. The key has a value, of its type; others may still lack theirs (NULL, 0, an
- *         empty list). key: as declared; shown: as the user wrote it, for the text. MR_ERR_CONFIG
- *         with Connect's whole text. Without an instance: nothing is kept
+ *         before start. The key has a value, of its type, unless it is declared with
+ *         MR_CFG_CHECK_NULL; others may still lack theirs (NULL, 0, an empty list). key: as
+ *         declared; shown: as the user wrote it, for the text. MR_ERR_CONFIG with Connect's whole
+ *         text. Without an instance: nothing is kept
  *
  * MR_ERR_RETRY: errors.retry.timeout decides; MR_ERR_DATA: errors.tolerance does; all others: the
  * task is FAILED.

@@ -28,7 +28,7 @@ struct cast {
 static const struct mr_config_key cast_keys[] = {
     {.name = "spec",
      .type = MR_CFG_LIST,
-     .flags = MR_CFG_REQUIRED,
+     .flags = MR_CFG_REQUIRED | MR_CFG_CHECK_NULL,
      .doc = "Fields and their new types, as field1:type,field2:type; or one type for the whole "
             "key or value. Types: int8, int16, int32, int64, float32, float64, boolean, string. "
             "Bytes can only become string.",

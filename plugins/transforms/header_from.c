@@ -22,12 +22,12 @@ struct header_from {
 static const struct mr_config_key header_from_keys[] = {
     {.name = "fields",
      .type = MR_CFG_LIST,
-     .flags = MR_CFG_REQUIRED,
+     .flags = MR_CFG_REQUIRED | MR_CFG_CHECK_NULL,
      .doc = "Names of the fields that become headers.",
      .importance = MR_CFG_HIGH},
     {.name = "headers",
      .type = MR_CFG_LIST,
-     .flags = MR_CFG_REQUIRED,
+     .flags = MR_CFG_REQUIRED | MR_CFG_CHECK_NULL,
      .doc = "Names of the headers, in the order of the fields.",
      .importance = MR_CFG_HIGH},
     {.name = "operation",
@@ -46,7 +46,8 @@ static int header_from_check(const struct mr_task *config, const char *key, cons
 
     if (!list || mr_config_count(config, key) > 0)
         return MR_OK;
-    return mr_fail(err, MR_ERR_CONFIG, "Invalid value [] for configuration %s: Empty list", shown);
+    return mr_fail(err, MR_ERR_CONFIG, "Invalid value %s for configuration %s: Empty list",
+                   mr_config_raw(config, key) != NULL ? "[]" : "null", shown);
 }
 
 static int header_from_start(void *self, struct mr_task *task, enum half_side side,

@@ -26,11 +26,11 @@ struct insert_header {
 
 static const struct mr_config_key keys[] = {
     {.name = "header",
-     .flags = MR_CFG_REQUIRED,
+     .flags = MR_CFG_REQUIRED | MR_CFG_CHECK_NULL,
      .doc = "Name of the header.",
      .importance = MR_CFG_HIGH},
     {.name = "value.literal",
-     .flags = MR_CFG_REQUIRED,
+     .flags = MR_CFG_REQUIRED | MR_CFG_CHECK_NULL,
      .doc = "Its value, in the form in which header values are read from text.",
      .importance = MR_CFG_HIGH},
     {0},
@@ -54,6 +54,15 @@ static void *more(struct mr_arena *arena, size_t size)
     if (arena->next > arena->end)
         arena->next = arena->end;
     return block->bytes;
+}
+
+static int check(const struct mr_task *config, const char *key, const char *shown,
+                 struct mr_error *err)
+{
+    if (mr_config_str(config, key) != NULL)
+        return MR_OK;
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "Invalid value null for configuration %s: entry must be non null", shown);
 }
 
 static int start(void *self, struct mr_task *task, struct mr_error *err)
@@ -98,4 +107,4 @@ static void stop(void *self)
 const struct mr_transform insert_header_plugin = MR_DESCRIPTOR(
     mr_transform, MR_PLUGIN_TRANSFORM, HALF_CLASS("InsertHeader"), HALF_RELEASE, .aliases = aliases,
     .keys = keys, .doc = "Adds a header", .state_size = sizeof(struct insert_header),
-    .start = start, .apply = apply, .stop = stop);
+    .start = start, .apply = apply, .stop = stop, .check = check);

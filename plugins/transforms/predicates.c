@@ -71,7 +71,7 @@ struct topic_name_matches {
 
 static const struct mr_config_key topic_keys[] = {
     {.name = "pattern",
-     .flags = MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
+     .flags = MR_CFG_REQUIRED | MR_CFG_NON_EMPTY | MR_CFG_CHECK_NULL,
      .doc = "Regular expression that the whole topic has to match.",
      .importance = MR_CFG_MEDIUM},
     {0},
@@ -84,12 +84,14 @@ static struct mr_pattern *topic_pattern(const struct mr_task *task, const char *
 {
     const char *regex = mr_config_str(task, "pattern");
     struct mr_error own = {0};
-    struct mr_pattern *pattern = mr_pattern_make(task->host, regex == NULL ? "" : regex, &own);
+    struct mr_pattern *pattern = NULL;
 
+    if (regex != NULL)
+        pattern = mr_pattern_make(task->host, regex, &own);
     if (pattern == NULL)
         mr_fail(err, own.code == MR_ERR_NOMEM ? MR_ERR_NOMEM : MR_ERR_CONFIG,
-                "Invalid value %.300s for configuration %s: Invalid regex: %.600s", regex, shown,
-                own.text);
+                "Invalid value %.300s for configuration %s: Invalid regex: %.600s",
+                regex != NULL ? regex : "null", shown, regex != NULL ? own.text : "there is none");
     return pattern;
 }
 

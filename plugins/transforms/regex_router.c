@@ -16,7 +16,7 @@ struct regex_router {
 
 static const struct mr_config_key keys[] = {
     {.name = "regex",
-     .flags = MR_CFG_REQUIRED,
+     .flags = MR_CFG_REQUIRED | MR_CFG_CHECK_NULL,
      .doc = "Regular expression that the whole topic has to match.",
      .importance = MR_CFG_HIGH},
     {.name = "replacement",
@@ -32,12 +32,14 @@ static struct mr_pattern *make(const struct mr_task *task, const char *shown, st
 {
     const char *regex = mr_config_str(task, "regex");
     struct mr_error own = {0};
-    struct mr_pattern *pattern = mr_pattern_make(task->host, regex == NULL ? "" : regex, &own);
+    struct mr_pattern *pattern = NULL;
 
+    if (regex != NULL)
+        pattern = mr_pattern_make(task->host, regex, &own);
     if (pattern == NULL)
         mr_fail(err, own.code == MR_ERR_NOMEM ? MR_ERR_NOMEM : MR_ERR_CONFIG,
-                "Invalid value %.300s for configuration %s: Invalid regex: %.600s", regex, shown,
-                own.text);
+                "Invalid value %.300s for configuration %s: Invalid regex: %.600s",
+                regex != NULL ? regex : "null", shown, regex != NULL ? own.text : "there is none");
     return pattern;
 }
 

@@ -10,7 +10,8 @@ int plugin_places_check(const json_t *places, struct mr_error *err)
 
     json_object_foreach((json_t *)(uintptr_t)places, property, place)
     {
-        if (!json_get_text(place, "library", &text) || !json_get_text(place, "class", &text))
+        if (!json_get_text(place, "error", &text) &&
+            (!json_get_text(place, "library", &text) || !json_get_text(place, "class", &text)))
             return mr_fail(err, MR_ERR_PROTOCOL, "%.200s has no library or no class", property);
     }
     return 0;
@@ -32,7 +33,12 @@ const struct plugin *plugin_places_load(const json_t *places, const char *proper
 {
     struct plugin_place place = plugin_places_find(places, property);
     const struct plugin *plugin;
+    const char *error;
 
+    if (json_get_text(json_object_get(places, property), "error", &error)) {
+        mr_fail(err, MR_ERR_CONFIG, "%s", error);
+        return NULL;
+    }
     if (place.library == NULL) {
         mr_fail(err, MR_ERR_CONFIG, "%.200s: no %s called %.200s is installed", property,
                 plugin_load_kind_name(kind), named);

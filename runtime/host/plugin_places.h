@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the plugins are that a connector's configuration names, as the worker has found them: an
  * object of {library, class} by the property that names one: "key.converter", "transforms.a.type",
- * "predicates.p.type". A property is absent when it is not set, or nothing of that name is
- * installed. */
+ * "predicates.p.type"; of {error}, when the version asked for is not there. A property is absent
+ * when it is not set, or nothing of that name is installed. */
 #ifndef HOST_PLUGIN_PLACES_H
 #define HOST_PLUGIN_PLACES_H
 

@@ -210,7 +210,8 @@ int client_conf_map(enum client_kind kind, const struct props *java, struct prop
     return run(&m, java);
 }
 
-int client_conf_check(enum client_kind kind, const struct props *java, struct mr_error *err)
+static int check(enum client_kind kind, const struct props *java, bool *invalid,
+                 struct mr_error *err)
 {
     struct props unused;
     struct client_map m = {.kind = kind, .out = &unused, .err = err, .blind = true};
@@ -219,7 +220,24 @@ int client_conf_check(enum client_kind kind, const struct props *java, struct mr
     props_init(&unused);
     rc = run(&m, java);
     props_deinit(&unused);
+    *invalid = m.invalid;
     return rc;
+}
+
+int client_conf_check(enum client_kind kind, const struct props *java, struct mr_error *err)
+{
+    bool unused;
+
+    return check(kind, java, &unused, err);
+}
+
+int client_conf_check_means(enum client_kind kind, const struct props *java, struct mr_error *err)
+{
+    struct mr_error own = {0};
+    bool invalid = false;
+    int rc = check(kind, java, &invalid, &own);
+
+    return rc == 0 || invalid ? 0 : mr_fail(err, rc, "%s", own.text);
 }
 
 const char *const *client_conf_names(enum client_kind kind)

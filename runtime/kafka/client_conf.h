@@ -25,6 +25,11 @@ int client_conf_map(enum client_kind kind, const struct props *java, struct prop
  * it read nothing. */
 int client_conf_check(enum client_kind kind, const struct props *java, struct mr_error *err);
 
+/* The same, but for values that no client of Kafka's takes, such as a number out of range: Connect
+ * leaves these to the task, whose client then says so. What is left are means that clients here
+ * lack. */
+int client_conf_check_means(enum client_kind kind, const struct props *java, struct mr_error *err);
+
 /* The Java names a kind of client knows: for "nearest known name". Ended by NULL. */
 const char *const *client_conf_names(enum client_kind kind);
 /* Is this value a secret (sasl.jaas.config, ssl.*.password, ssl.keystore.key …)? */

@@ -81,6 +81,7 @@ void client_map_remark(struct client_map *m, const char *java, const char *fmt, 
 
 int client_map_invalid(struct client_map *m, const char *java, const char *value, const char *why)
 {
+    m->invalid = true;
     return mr_fail(m->err, MR_ERR_CONFIG, "Invalid value %.200s for configuration %s: %s",
                    client_conf_secret(java) ? "[hidden]" : value, java, why);
 }

@@ -168,9 +168,10 @@ static int apply_sasl(struct client_map *m)
         if (strcmp(mechanisms[i].name, name) == 0)
             mechanism = &mechanisms[i];
     if (mechanism == NULL)
-        return client_map_invalid(
-            m, "sasl.mechanism", name,
-            "use one of GSSAPI, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER");
+        return mr_fail(m->err, MR_ERR_CONFIG,
+                       "Invalid value %.200s for configuration sasl.mechanism: use one of GSSAPI, "
+                       "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER",
+                       name);
     rc = client_map_feature(m, "sasl.mechanism", mechanism->feature, mechanism->name);
     if (strncmp(name, "SCRAM", 5) == 0 && rd_kafka_version() < KAFKA_SCRAM_VERSION)
         client_map_remark(m, "sasl.mechanism", KAFKA_SCRAM_TEXT);

@@ -25,8 +25,9 @@ struct client_map {
     client_conf_warn warn;
     void *arg;
     struct mr_error *err;
-    bool given; /* the value at hand is the user's, not a default: worth a warning */
-    bool blind; /* no file that a setting names is looked into */
+    bool given;   /* the value at hand is the user's, not a default: worth a warning */
+    bool blind;   /* no file that a setting names is looked into */
+    bool invalid; /* the error is a value that Kafka's own client would not take either */
 };
 
 int client_map_init(struct client_map *m, const struct props *java);

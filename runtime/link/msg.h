@@ -32,7 +32,7 @@ enum msg_kind {
      * answer to HELLO */
     MSG_WELCOME,
     /* conn, library: path, class: name of a descriptor in it, config: {}, target, plugins:
-     * {property: {library, class}}: those besides itself that its configuration names
+     * {property: {library, class} | {error}}: those besides itself that its configuration names
      * (host/plugin_places.h); object?: false = for tasks alone: the library is opened, and nothing
      * said of the connector but that this FAILED */
     MSG_CONNECTOR_START,

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "kafka/client_conf.h"
 #include "model/config_def.h"
+#include "model/override_policy.h"
 #include "wire/wire_conf.h"
 #include "worker/run_dir.h"
 #include "worker/worker_keys.h"
@@ -199,37 +200,11 @@ static void add_bundled(struct worker_config *config, size_t count)
 
 /* --- the override policy ---------------------------------------------------------------------- */
 
-static const char *const policies[] = {
-    [WORKER_OVERRIDE_ALL] = "All",
-    [WORKER_OVERRIDE_NONE] = "None",
-    [WORKER_OVERRIDE_PRINCIPAL] = "Principal",
-    [WORKER_OVERRIDE_ALLOWLIST] = "Allowlist",
-};
-
-const char *worker_config_override_name(enum worker_override policy)
-{
-    return policies[policy];
-}
-
-/* By its short name, or by the Java class that has it
- * ("….policy.NoneConnectorClientConfigOverridePolicy"). */
-static void read_policy(struct worker_config *config, struct problems *problems)
+static void check_policy(const struct worker_config *config, struct problems *problems)
 {
     const char *given = props_get(&config->props, "connector.client.config.override.policy");
-    const char *dot = given != NULL ? strrchr(given, '.') : NULL,
-               *name = dot != NULL ? dot + 1 : given;
 
-    for (size_t i = 0; name != NULL && i < COUNT(policies); i++) {
-        size_t len = strlen(policies[i]);
-        const char *rest = name + len;
-
-        if (strncmp(name, policies[i], len) == 0 &&
-            (worker_keys_blank(rest) || strcmp(rest, "ConnectorClientConfigOverridePolicy") == 0)) {
-            config->override_policy = (enum worker_override)i;
-            return;
-        }
-    }
-    if (given != NULL)
+    if (given != NULL && override_policy_known(given) == NULL)
         worker_keys_problem_of(
             problems, "connector.client.config.override.policy",
             "Invalid value %s for configuration "
@@ -456,9 +431,7 @@ static void check_all(struct worker_config *config, struct problems *problems)
     worker_keys_check(config, problems);
     read_listeners(config, problems);
     read_admin_listeners(config, problems);
-    read_policy(config, problems);
-    config->override_allowlist =
-        list_of(config, "connector.client.config.override.allowlist", &count);
+    check_policy(config, problems);
     config->plugin_path = list_of(config, "plugin.path", &count);
     check_plugin_path(config, problems);
     add_bundled(config, count);
@@ -527,7 +500,6 @@ void worker_config_deinit(struct worker_config *config)
     free(config->log_level);
     free(config->offset_file);
     free_list(config->plugin_path);
-    free_list(config->override_allowlist);
     free(config->cluster.group_id);
     free(config->cluster.protocol);
     free(config->cluster.exactly_once);

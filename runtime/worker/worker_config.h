@@ -17,14 +17,6 @@ struct worker_listener {
     bool admin; /* of admin.listeners */
 };
 
-/* connector.client.config.override.policy: which client settings a connector may override. */
-enum worker_override {
-    WORKER_OVERRIDE_ALL,
-    WORKER_OVERRIDE_NONE,
-    WORKER_OVERRIDE_PRINCIPAL,
-    WORKER_OVERRIDE_ALLOWLIST
-};
-
 /* What a worker of a cluster needs besides. Times in ms, by the properties' names. */
 struct worker_cluster {
     char *group_id; /* NULL: the worker is standalone */
@@ -63,8 +55,6 @@ struct worker_config {
     char *log_level;         /* millrace.log.level: a name of base/log.h, in any case */
     char *offset_file;       /* offset.storage.file.filename; standalone */
     char **plugin_path;      /* folders, ended by NULL: plugin.path, then the bundled folder */
-    enum worker_override override_policy;
-    char **override_allowlist; /* keys, ended by NULL */
     struct worker_cluster cluster;
 };
 
@@ -85,7 +75,5 @@ void worker_config_where(const struct worker_config *config, const char *key, ch
                          size_t size);
 
 const char *worker_config_servers(const struct worker_config *config); /* of Kafka, as given */
-
-const char *worker_config_override_name(enum worker_override policy); /* "All" */
 
 #endif

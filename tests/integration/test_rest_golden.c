@@ -31,8 +31,7 @@ static void a_cluster_answers_as_the_java_worker_did(void **state)
     (void)state;
     if (process_shell(scratch_text("python3 tests/compat/rest_diff.py compare %s "
                                    "tests/compat/rest_golden.json --jobs " JOBS
-                                   " --meant tests/compat/known-differences.txt "
-                                   "--skip tests/compat/rest_open.txt",
+                                   " --meant tests/compat/known-differences.txt",
                                    worker->url),
                       REPLAY_MS, &told) != 0)
         fail_msg("%s", told);

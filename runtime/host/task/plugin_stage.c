@@ -51,7 +51,8 @@ int plugin_stage_judge(const struct instance *inst, const char *key, const char 
     check_slot check = check_of(inst->plugin);
 
     for (size_t i = 0; check != NULL && i < inst->plugin->key_count; i++)
-        if (strcmp(inst->plugin->keys[i].name, key) == 0 && inst->values[i].present)
+        if (strcmp(inst->plugin->keys[i].name, key) == 0 &&
+            (inst->values[i].present || (inst->plugin->keys[i].flags & MR_CFG_CHECK_NULL) != 0))
             return said(check(&inst->pub, key, shown, err), "check", err);
     return MR_OK;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Client settings as Kafka Connect builds them: its own defaults for tasks, then the worker's
- * producer. or consumer. prefix, then the connector's override. The layering itself is
- * kafka/client_conf's. Called at a task's start. */
+ * producer. or consumer. prefix, then the connector's override, as far as the worker's policy has
+ * it. The layering itself is kafka/client_conf's. Called at a task's start. */
 #include "host/task/task_client.h"
 
+#include "base/buf.h"
 #include "kafka/client_conf.h"
 #include "model/conn_config.h"
+#include "model/override_policy.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BUFFER_MEMORY 33554432
 #define BUFFER_MIN 262144 /* one small batch must fit */
@@ -27,12 +30,52 @@ static int set_all(struct props *props, const struct setting *settings, size_t c
     return rc;
 }
 
+/* Java's own sentence about one override. */
+static void add_refusal(struct buf *out, const struct props *worker, const char *key,
+                        const char *value)
+{
+    buf_printf(out,
+               "%s[%s,%s,[],[The '%s' policy does not allow '%s' to be overridden in the "
+               "connector configuration.],true]",
+               out->len > 0 ? ", " : "", key, client_conf_secret(key) ? "[hidden]" : value,
+               override_policy_of(worker), key);
+}
+
+/* A configuration that was stored before the worker had this policy. */
+static int check_policy(const struct task_client_spec *spec, enum client_kind kind,
+                        struct mr_error *err)
+{
+    static const char *const prefixes[] = {[CLIENT_PRODUCER] = "producer.override.",
+                                           [CLIENT_CONSUMER] = "consumer.override.",
+                                           [CLIENT_ADMIN] = "admin.override."};
+    size_t len = strlen(prefixes[kind]);
+    struct buf refusals;
+    int rc = MR_OK;
+
+    buf_init(&refusals, sizeof(err->text));
+    for (size_t i = 0; i < spec->config->count; i++) {
+        const struct props_entry *e = &spec->config->entries[i];
+
+        if (strncmp(e->key, prefixes[kind], len) == 0 &&
+            !override_policy_allows(spec->worker, e->key + len))
+            add_refusal(&refusals, spec->worker, e->key + len,
+                        e->value != NULL ? e->value : "null");
+    }
+    if (refusals.len > 0)
+        rc = mr_fail(err, MR_ERR_CONFIG, "Client Config Overrides not allowed [%s]", refusals.data);
+    buf_deinit(&refusals);
+    return rc;
+}
+
 static int layer(const struct task_client_spec *spec, enum client_kind kind,
                  const struct props *built_in, struct props *java, struct mr_error *err)
 {
     const struct client_conf_layers layers = {
         .kind = kind, .worker = spec->worker, .connector = spec->config, .built_in = built_in};
+    int rc = check_policy(spec, kind, err);
 
+    if (rc != MR_OK)
+        return rc;
     if (client_conf_layer(&layers, java) == 0)
         return MR_OK;
     return mr_fail(err, MR_ERR_NOMEM, "out of memory for the settings of a Kafka client");

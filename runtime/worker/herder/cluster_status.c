@@ -65,15 +65,8 @@ static void items_here(const struct distributed *d, const char *conn, struct wor
             mr_assert(work_list_add(out, conn, d->allocation.entries[i].tasks[t]) == 0);
 }
 
-static void tell_missing(struct distributed *d, const struct dist_conn *conn,
-                         const char *class_name)
+static void tell_missing(struct distributed *d, const struct dist_conn *conn, const char *trace)
 {
-    char trace[1024];
-
-    snprintf(trace, sizeof(trace),
-             "org.apache.kafka.connect.errors.ConnectException: Failed to find any class that "
-             "implements Connector and which name matches %.500s on this worker",
-             class_name != NULL ? class_name : "(none)");
     log_write_for(LOG_ERROR, LOGGER, conn->name, -1, "%s", trace);
     for (size_t i = 0; i < conn->missing.count; i++)
         for (size_t t = 0; t < conn->missing.entries[i].count; t++)
@@ -82,7 +75,7 @@ static void tell_missing(struct distributed *d, const struct dist_conn *conn,
 
 /* Told anew of whatever has come here since: meanwhile another worker, that has the class, may have
  * run it. */
-void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name)
+void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *trace)
 {
     struct work_list here = {0};
     bool told = conn->missing_told == conn->serial;
@@ -93,7 +86,7 @@ void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const
     conn->missing = here;
     conn->missing_told = conn->serial;
     if (!told && here.items > 0)
-        tell_missing(d, conn, class_name);
+        tell_missing(d, conn, trace);
 }
 
 /* --- the leader's ----------------------------------------------------------------------------- */

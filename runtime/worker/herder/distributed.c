@@ -21,6 +21,7 @@
 #include "kafka/client_conf.h"
 #include "worker/herder/distributed_private.h"
 #include "worker/herder/fence_round.h"
+#include "worker/supervisor/plugin_pick.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,18 +69,52 @@ void distributed_forget(struct distributed *d)
     }
 }
 
+/* A setting, as far as it needs no file to be read. malloc'ed; NULL: not set. */
+static char *glance(const struct distributed *d, const struct config_conn *config, const char *key)
+{
+    const char *value = props_get(config->config, key);
+
+    return value != NULL ? providers_glance(d->parts.config->providers, value) : NULL;
+}
+
+static int fail_class(const char *name, struct mr_error *err)
+{
+    return mr_fail(
+        err, MR_ERR_NOT_FOUND,
+        "org.apache.kafka.connect.errors.ConnectException: Failed to find any class that "
+        "implements Connector and which name matches %.500s on this worker",
+        name != NULL ? name : "(none)");
+}
+
+/* The class in the version that is asked for; where only that is not here, *plugin is another one. */
+static int pick(const struct distributed *d, const struct config_conn *config,
+                const struct catalog_plugin **plugin, struct mr_error *err)
+{
+    char *name = glance(d, config, "connector.class"),
+         *version = glance(d, config, "connector.plugin.version");
+    struct plugin_wish wish = {.name = name, .version = version};
+    struct mr_error why = {0};
+    int rc;
+
+    *plugin = name != NULL ? catalog_find(d->parts.catalog, 0, name) : NULL;
+    if (*plugin == NULL)
+        rc = fail_class(name, err);
+    else if ((rc = plugin_pick(d->parts.catalog, &wish, plugin, &why)) != 0)
+        mr_fail(err, rc,
+                "org.apache.kafka.connect.runtime.isolation.VersionedPluginLoadingException: "
+                "%.800s",
+                why.text);
+    free(name);
+    free(version);
+    return rc;
+}
+
 const struct catalog_plugin *distributed_plugin(const struct distributed *d,
                                                 const struct config_conn *config)
 {
-    const char *name = props_get(config->config, "connector.class");
-    const struct catalog_plugin *plugin = NULL;
-    char *seen;
+    const struct catalog_plugin *plugin;
 
-    if (name == NULL || !config_ref_any(name))
-        return name != NULL ? catalog_find(d->parts.catalog, 0, name) : NULL;
-    seen = providers_glance(d->parts.config->providers, name);
-    plugin = catalog_find(d->parts.catalog, 0, seen);
-    free(seen);
+    pick(d, config, &plugin, NULL);
     return plugin;
 }
 
@@ -213,14 +248,16 @@ static void on_share(struct conn_source *source, const char *name, struct share 
     struct distributed *d = distributed_of(source);
     const struct config_conn *config = config_state_conn(distributed_config(d), name);
     struct dist_conn *conn = distributed_conn(d, name);
+    struct mr_error err = {0};
 
     if (config == NULL || conn == NULL)
         return;
-    out->plugin = distributed_plugin(d, config);
-    if (out->plugin != NULL)
+    if (pick(d, config, &out->plugin, &err) == 0) {
         want(d, conn, config, out);
-    else
-        cluster_status_missing(d, conn, props_get(config->config, "connector.class"));
+    } else {
+        out->plugin = NULL;
+        cluster_status_missing(d, conn, err.text);
+    }
 }
 
 static void on_shared(struct conn_source *source, const char *name)

@@ -116,7 +116,8 @@ static inline const struct distributed *distributed_in(const struct conn_source 
 
 struct dist_conn *distributed_conn(const struct distributed *d, const char *name);
 const struct config_state *distributed_config(const struct distributed *d);
-/* Its class; NULL: not installed here. */
+/* Its class, in the version that is asked for, or in another where only that is not here (it does
+ * not run then). NULL: it is not installed here. */
 const struct catalog_plugin *distributed_plugin(const struct distributed *d,
                                                 const struct config_conn *config);
 /* A connector of which something still stops here that others may begin after the next round; NULL
@@ -166,8 +167,8 @@ void cluster_words_want_round(struct distributed *d); /* what was revoked has st
 
 void cluster_status_told(struct distributed *d, const char *conn, int task, enum state state,
                          const char *trace);
-/* Its class is not installed here. */
-void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *class_name);
+/* Its class is not installed here, which trace says. */
+void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *trace);
 void cluster_status_tidy(struct distributed *d); /* the leader's: of what is no more */
 void cluster_status_forget_topics(struct distributed *d, const char *conn);
 /* A state in the topic has changed. */

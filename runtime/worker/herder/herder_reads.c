@@ -8,6 +8,7 @@
 #include "model/topic_tracking.h"
 #include "worker/herder/log_control.h"
 #include "worker/herder/view.h"
+#include "worker/supervisor/plugin_pick.h"
 
 #include <stdlib.h>
 
@@ -166,6 +167,22 @@ void herder_validate(struct herder *herder, const struct props *config, herder_d
     judge_config(herder->judge, config, on_judged, asked);
 }
 
+/* plugin: of any version; the one asked for comes back in it. */
+static int pick_version(const struct catalog *catalog, const struct catalog_plugin **plugin,
+                        const char *version, struct mr_error *err)
+{
+    struct plugin_wish wish = {
+        .kind = (*plugin)->kind, .name = (*plugin)->java_class, .version = version};
+    struct mr_error why = {0};
+    int rc = plugin_pick(catalog, &wish, plugin, &why);
+
+    if (rc == 0)
+        return 0;
+    if (rc == MR_ERR_CONFIG)
+        return mr_fail(err, rc, "Invalid version specification: %s", version);
+    return mr_fail(err, MR_ERR_CONFIG, "%s", why.text);
+}
+
 json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char *version,
                            struct mr_error *err)
 {
@@ -176,8 +193,8 @@ json_t *herder_plugin_keys(struct herder *herder, const char *plugin, const char
         found = catalog_find(herder->catalog, kind, plugin);
     if (found == NULL)
         mr_fail(err, MR_ERR_NOT_FOUND, "Unknown plugin %s.", plugin);
-    else if (validate_version(found, version, err) == 0)
-        return validate_definitions(found);
+    else if (pick_version(herder->catalog, &found, version, err) == 0)
+        return validate_definitions(herder->catalog, found);
     return NULL;
 }
 

@@ -4,8 +4,7 @@
  * then each check writes its sentences to its key (validation.c). Called by the herder before
  * anything is stored; any thread.
  *
- * No sentence is new: clients match on them. Where Connect answers a client's mistake with 500 (an
- * override that does not parse), it is a problem among the others here. */
+ * No sentence is new: clients match on them. */
 #include "worker/herder/validate.h"
 
 #include "base/buf.h"
@@ -16,6 +15,7 @@
 #include "kafka/client_conf.h"
 #include "model/conn_config.h"
 #include "worker/herder/validation.h"
+#include "worker/supervisor/plugin_pick.h"
 
 #include <strings.h>
 
@@ -38,7 +38,7 @@ static const struct mr_config_key *own_key(const struct validation *v, const cha
 static void check_table(struct validation *v, const struct mr_config_key *keys)
 {
     for (; keys->name != NULL; keys++)
-        if (own_key(v, keys->name) == NULL)
+        if (v->out->bare || own_key(v, keys->name) == NULL)
             config_def_check(keys, v->in->config, NULL, validation_bad,
                              validation_key(v, keys->name));
 }
@@ -71,7 +71,7 @@ static void check_nulls(struct validation *v)
     for (size_t i = 0, nulls = 0; i < config->count && nulls < VALIDATION_NAMED_MAX; i++) {
         const char *name = config->entries[i].key;
 
-        if (config->entries[i].value != NULL || own_key(v, name) != NULL)
+        if (config->entries[i].value != NULL || (!v->out->bare && own_key(v, name) != NULL))
             continue;
         nulls++;
         validation_say(validation_find(v, name) != NULL ? validation_find(v, name)
@@ -137,6 +137,31 @@ static void check_dead_letters(struct validation *v, const struct config_value *
                            "The DLQ topic '%s' may not be matched by the regex for the topics "
                            "('topics.regex=%s') consumed by the connector",
                            dead, regex);
+}
+
+/* The sink's group must not be that of the workers. An override of it is among the keys that
+ * nobody defines, and among the overrides once more. */
+static void check_consumer_group(struct validation *v)
+{
+    const char *workers = v->in->worker->cluster.group_id, *name = validation_get(v, "name");
+    const struct props_entry *own = props_find(v->in->config, "consumer.override.group.id");
+    char *trimmed = validation_trimmed(name != NULL ? name : "");
+
+    if (workers == NULL) {
+        free(trimmed);
+        return;
+    }
+    if (own != NULL)
+        validation_add(v, own->key, true);
+    if (own != NULL && own->value != NULL && strcmp(own->value, workers) == 0)
+        validation_problem(v, own->key, "Consumer group %s conflicts with Connect worker group %s",
+                           own->value, workers);
+    if (own == NULL && strncmp(workers, "connect-", 8) == 0 && strcmp(workers + 8, trimmed) == 0)
+        validation_problem(v, "name",
+                           "Consumer group for sink connector named %s conflicts with Connect "
+                           "worker group %s",
+                           trimmed, workers);
+    free(trimmed);
 }
 
 static void check_topics(struct validation *v)
@@ -271,20 +296,38 @@ static int unknown_class(const struct catalog *catalog, const char *name, struct
     return rc;
 }
 
-static int find_class(struct validation *v, struct mr_error *err)
+/* problem: filled where only the version is not there. */
+static int find_class(struct validation *v, struct mr_error *problem, struct mr_error *err)
 {
     const char *value = validation_get(v, "connector.class");
+    struct plugin_wish wish = {.version = validation_get(v, "connector.plugin.version")};
     char *name;
-    int rc = 0;
+    int rc;
 
     if (value == NULL)
         return no_class(v->in->config, err);
     name = validation_trimmed(value);
-    v->plugin = v->out->plugin = catalog_find(v->in->catalog, 0, name);
-    if (v->plugin == NULL)
-        rc = unknown_class(v->in->catalog, name, err);
+    wish.name = name;
+    v->plugin = catalog_find(v->in->catalog, 0, name);
+    rc = v->plugin == NULL ? unknown_class(v->in->catalog, name, err)
+                           : plugin_pick(v->in->catalog, &wish, &v->plugin, problem);
+    v->out->plugin = v->plugin;
+    v->out->bare = rc == MR_ERR_UNSUPPORTED;
     free(name);
-    return rc;
+    if (rc == MR_ERR_CONFIG)
+        return mr_fail(err, rc, "%s", problem->text);
+    return v->out->bare ? 0 : rc;
+}
+
+/* The class is there, but not in that version: what belongs to a version can't be looked at. */
+static void check_bare(struct validation *v, const char *problem)
+{
+    validation_problem(v, "connector.class", "%s", problem);
+    validation_problem(v, "connector.plugin.version", "%s", problem);
+    validate_plugins_converters(v);
+    validate_stages(v);
+    check_nulls(v);
+    validate_references_check(v);
 }
 
 /* What the link to its process carries, with room to spare. Refused here, as no start of it could
@@ -309,30 +352,37 @@ int validate_connector(const struct validate_input *input, struct validate_resul
                        struct mr_error *err)
 {
     struct validation v = {.in = input, .out = out};
+    struct mr_error problem = {0};
     int rc;
 
     memset(out, 0, sizeof(*out));
     rc = check_size(input->config, err);
     if (rc == 0)
-        rc = find_class(&v, err);
-    if (rc != 0 || v.plugin == NULL)
+        rc = find_class(&v, &problem, err);
+    if (rc != 0)
         return rc;
     check_table(&v, conn_config_common);
-    check_table(&v, validation_sink(&v) ? conn_config_sink : conn_config_source);
     check_name(&v);
-    validate_plugins_version(&v, "connector.class", "connector.plugin.version", v.plugin);
+    if (out->bare) {
+        check_bare(&v, problem.text);
+        return 0;
+    }
+    check_table(&v, validation_sink(&v) ? conn_config_sink : conn_config_source);
     validate_plugins_converters(&v);
     validate_stages(&v);
     if (validation_sink(&v)) {
         check_pattern(&v);
         check_topics(&v);
+        check_consumer_group(&v);
     } else {
         check_groups(&v);
         check_exactly_once(&v);
     }
     check_own(&v);
     check_nulls(&v);
-    validate_clients_overrides(&v);
+    rc = validate_clients_overrides(&v, err);
+    if (rc != 0)
+        return rc;
     validate_plugins_converter_keys(&v);
     validate_references_check(&v);
     return 0;

@@ -14,8 +14,10 @@
 /* One key and what is wrong with it, in the order in which Connect lists keys. */
 struct validate_stage_key;
 struct validate_key {
-    char *name;                       /* with prefix where it has one */
-    struct validate_stage_key *stage; /* of a transform or predicate; NULL: others */
+    char *name;                         /* with prefix where it has one */
+    struct validate_stage_key *stage;   /* of a transform or predicate; NULL: others */
+    const struct mr_config_key *client; /* of an override that the client knows; NULL: others */
+    bool override;                      /* a client's setting; the name may stand twice */
     bool per_key; /* client overrides and converters: the key counts once, however much is wrong */
     char **errors;
     size_t error_count;
@@ -27,6 +29,8 @@ struct validate_result {
     size_t key_count;
     struct map *index; /* private: name → place among the keys */
     size_t front_count;
+    /* The class is not here in the version asked for: only what all connectors have was checked. */
+    bool bare;
 };
 
 /* raw: config with its references to config providers, as it was posted; NULL: it has none. */
@@ -37,9 +41,9 @@ struct validate_input {
     const struct props *raw;
 };
 
-/* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when there is nothing to
- * check against: no connector.class, or one that is not installed. In both cases the caller
- * deinitialises out. */
+/* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when Connect looks at no
+ * single keys: no connector.class, or one that is not installed, a version that is none, an
+ * override of another type than the client's setting. In both cases the caller deinitialises out. */
 int validate_connector(const struct validate_input *input, struct validate_result *out,
                        struct mr_error *err);
 void validate_deinit(struct validate_result *result);
@@ -75,13 +79,10 @@ int validate_message(const struct validate_result *result, struct buf *out);
  * input. */
 json_t *validate_reply(const struct validate_input *input, const struct validate_result *result);
 /* Definitions of the keys of a plugin of any kind; for connectors the framework's follow. */
-json_t *validate_definitions(const struct catalog_plugin *plugin);
-/* MR_ERR_CONFIG: the installed plugin is not of the version that is asked for. In
- * validate_plugins.c. */
-int validate_version(const struct catalog_plugin *plugin, const char *wanted, struct mr_error *err);
+json_t *validate_definitions(const struct catalog *catalog, const struct catalog_plugin *plugin);
 
-/* The worker's own converters exist. MR_ERR_CONFIG: "FILE:LINE: Invalid value … Class … could not
- * be found." */
+/* The worker's own converters exist, in the version asked for. MR_ERR_CONFIG: "FILE:LINE: Invalid
+ * value … Class … could not be found." */
 int validate_worker(const struct worker_config *worker, const struct catalog *catalog,
                     struct mr_error *err);
 

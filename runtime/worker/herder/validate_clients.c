@@ -1,39 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of producer.override.*, consumer.override.* and admin.override.*: the worker's policy,
- * and whether the Kafka clients can be what is asked of them. Called by validate.c; pure: files
- * that settings name are read by the task's own process, since a file system may hang. */
+/* The checks of producer.override.*, consumer.override.* and admin.override.*: that they are
+ * values of their types, the worker's policy, and whether the Kafka clients can be what is asked
+ * of them. Called by validate.c; pure: files that settings name are read by the task's own
+ * process, since a file system may hang. */
+#include "kafka/client_conf.h"
+#include "model/client_keys.h"
+#include "model/offsets_topic.h"
+#include "model/override_policy.h"
+#include "worker/group/java_order.h"
 #include "worker/herder/validation.h"
 
-#include "kafka/client_conf.h"
-#include "model/offsets_topic.h"
-
-static const struct {
+static const struct overrides {
     enum client_kind kind;
+    enum client_keys_kind keys;
     const char *prefix;
 } overrides[] = {
-    {CLIENT_PRODUCER, "producer.override."},
-    {CLIENT_CONSUMER, "consumer.override."},
-    {CLIENT_ADMIN, "admin.override."},
+    {CLIENT_PRODUCER, CLIENT_KEYS_PRODUCER, "producer.override."},
+    {CLIENT_CONSUMER, CLIENT_KEYS_CONSUMER, "consumer.override."},
+    {CLIENT_ADMIN, CLIENT_KEYS_ADMIN, "admin.override."},
 };
 
 #define OVERRIDES (sizeof(overrides) / sizeof(overrides[0]))
-
-static bool is_allowed(const struct worker_config *worker, const char *key)
-{
-    static const char *const principal[] = {"sasl.jaas.config", "sasl.mechanism",
-                                            "security.protocol", NULL};
-    const char *const *list = principal;
-
-    if (worker->override_policy == WORKER_OVERRIDE_ALL ||
-        worker->override_policy == WORKER_OVERRIDE_NONE)
-        return worker->override_policy == WORKER_OVERRIDE_ALL;
-    if (worker->override_policy == WORKER_OVERRIDE_ALLOWLIST)
-        list = (const char *const *)worker->override_allowlist;
-    for (; list != NULL && *list != NULL; list++)
-        if (strcmp(*list, key) == 0)
-            return true;
-    return false;
-}
 
 static bool creates_topics(const struct validation *v)
 {
@@ -64,11 +51,11 @@ static bool uses(const struct validation *v, enum client_kind kind)
         return !validation_sink(v) || dead_letters;
     if (kind == CLIENT_CONSUMER)
         return validation_sink(v) || has_offsets_clients(v);
-    return dead_letters || creates_topics(v) || has_offsets_clients(v);
+    return dead_letters || (!validation_sink(v) && creates_topics(v)) || has_offsets_clients(v);
 }
 
-/* What can't be honoured is refused here, and not found out by the running task; but for what
- * stands in files. */
+/* What can't be honoured here is refused now, and not found out by the running task; but for what
+ * stands in files, and for values that no Kafka client takes: of these Connect lets the task tell. */
 static void check_client(struct validation *v, enum client_kind kind, const char *first)
 {
     struct client_conf_layers layers = {
@@ -78,39 +65,75 @@ static void check_client(struct validation *v, enum client_kind kind, const char
 
     props_init(&java);
     mr_assert(client_conf_layer(&layers, &java) == 0);
-    if (client_conf_check(kind, &java, &err) != 0)
+    if (client_conf_check_means(kind, &java, &err) != 0)
         validation_problem(v, first, "%s", err.text);
     props_deinit(&java);
 }
 
-void validate_clients_overrides(struct validation *v)
+/* name: where it goes on behind the prefix. */
+static int check_override(struct validation *v, const struct overrides *of, const char *name,
+                          struct mr_error *err)
 {
-    const struct props *config = v->in->config;
+    const struct mr_config_key *def = client_keys_find(of->keys, name);
+    const char *full = name - strlen(of->prefix);
+    struct config_value value = {0};
+    struct validate_key *key;
 
-    for (size_t o = 0; o < OVERRIDES; o++) {
-        size_t len = strlen(overrides[o].prefix), count = 0;
-        const char *first = NULL;
+    if (def != NULL && config_def_parse(def, validation_get(v, full), &value, err) != 0)
+        return MR_ERR_CONFIG;
+    config_value_deinit(&value);
+    key = validation_add(v, full, false);
+    key->override = true;
+    key->per_key = true;
+    key->client = def;
+    if (!override_policy_allows(&v->in->worker->props, name))
+        validation_problem(v, full,
+                           "The '%s' policy does not allow '%s' to be overridden in the connector "
+                           "configuration.",
+                           override_policy_of(&v->in->worker->props), name);
+    return 0;
+}
 
-        if (!uses(v, overrides[o].kind))
-            continue;
-        for (size_t i = 0; i < config->count; i++) {
-            const char *name = config->entries[i].key;
+/* The first of them, where they go on behind the prefix; gives how many there are. */
+static size_t names_below(const struct props *config, const char *prefix, const char **names)
+{
+    size_t len = strlen(prefix), count = 0;
 
-            if (strncmp(name, overrides[o].prefix, len) != 0 || count++ >= VALIDATION_NAMED_MAX)
-                continue;
-            first = first != NULL ? first : name;
-            validation_key(v, name)->per_key = true;
-            if (!is_allowed(v->in->worker, name + len))
-                validation_problem(
-                    v, name,
-                    "The '%s' policy does not allow '%s' to be overridden in the connector "
-                    "configuration.",
-                    worker_config_override_name(v->in->worker->override_policy), name + len);
-        }
-        if (count > VALIDATION_NAMED_MAX)
-            validation_problem(v, first, "%zu keys below %s are more than %d", count,
-                               overrides[o].prefix, VALIDATION_NAMED_MAX);
-        else if (first != NULL)
-            check_client(v, overrides[o].kind, first);
-    }
+    for (size_t i = 0; i < config->count; i++)
+        if (strncmp(config->entries[i].key, prefix, len) == 0 && count++ < VALIDATION_NAMED_MAX)
+            names[count - 1] = config->entries[i].key + len;
+    return count;
+}
+
+/* In the order of the HashMap that Connect puts them in. */
+static int check_overrides(struct validation *v, const struct overrides *of, struct mr_error *err)
+{
+    const char *names[VALIDATION_NAMED_MAX] = {NULL};
+    size_t places[VALIDATION_NAMED_MAX];
+    size_t count = names_below(v->in->config, of->prefix, names),
+           looked_at = count < VALIDATION_NAMED_MAX ? count : VALIDATION_NAMED_MAX;
+    int rc = java_order_of_set(names, looked_at, places);
+    const char *first;
+
+    for (size_t i = 0; rc == 0 && i < looked_at; i++)
+        rc = check_override(v, of, names[places[i]], err);
+    if (rc != 0 || count == 0)
+        return rc;
+    first = names[0] - strlen(of->prefix);
+    if (count > VALIDATION_NAMED_MAX)
+        validation_problem(v, first, "%zu keys below %s are more than %d", count, of->prefix,
+                           VALIDATION_NAMED_MAX);
+    else
+        check_client(v, of->kind, first);
+    return 0;
+}
+
+int validate_clients_overrides(struct validation *v, struct mr_error *err)
+{
+    int rc = 0;
+
+    for (size_t o = 0; o < OVERRIDES && rc == 0; o++)
+        if (uses(v, overrides[o].kind))
+            rc = check_overrides(v, &overrides[o], err);
+    return rc;
 }

@@ -1,54 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checks of a connector's configuration that ask the catalog: versions, and converters with
  * their own keys. Called by validate.c; pure. */
+#include "model/plugin_version.h"
 #include "worker/herder/validation.h"
-
-#include <strings.h>
+#include "worker/supervisor/plugin_pick.h"
 
 /* --- versions of plugins ---------------------------------------------------------------------- */
 
-/* One version of each plugin is installed: this one, by itself, by a range of nothing but it, or
- * "latest". */
-static bool is_version(const char *wanted, const char *installed)
+bool validate_plugins_is_range(const struct validation *v, const char *version_key,
+                               struct mr_error *err)
 {
-    size_t len = strlen(wanted), n = installed != NULL ? strlen(installed) : 0;
+    struct plugin_version_range *range = NULL;
+    int rc = plugin_version_range_parse(validation_get(v, version_key), &range, err);
 
-    if (strcasecmp(wanted, "latest") == 0)
-        return true;
-    if (n > 0 && len == n + 2 && wanted[0] == '[' && wanted[len - 1] == ']')
-        return strncmp(wanted + 1, installed, n) == 0;
-    return n > 0 && strcmp(wanted, installed) == 0;
+    plugin_version_range_free(&range);
+    return rc == 0;
 }
 
-int validate_version(const struct catalog_plugin *plugin, const char *wanted, struct mr_error *err)
+const struct catalog_plugin *validate_plugins_pick(const struct validation *v, uint32_t kind,
+                                                   const char *name, const char *version_key,
+                                                   struct mr_error *err)
 {
-    const char *open = "", *middle = "", *again = "", *close = "";
+    struct plugin_wish wish = {.kind = kind,
+                               .name = name,
+                               .version =
+                                   version_key != NULL ? validation_get(v, version_key) : NULL,
+                               .near = v->plugin != NULL ? v->plugin->library : NULL};
+    const struct catalog_plugin *plugin = NULL;
 
-    if (is_version(wanted, plugin->version))
-        return 0;
-    if (wanted[0] != '[' && wanted[0] != '(') {
-        open = "[";
-        middle = ",";
-        again = wanted;
-        close = "]";
-    }
-    return mr_fail(err, MR_ERR_CONFIG,
-                   "Plugin %s not found that matches the version range %s%s%s%s%s, available "
-                   "versions: [%s]",
-                   plugin->java_class, open, wanted, middle, again, close,
-                   plugin->version != NULL ? plugin->version : "undefined");
-}
-
-void validate_plugins_version(struct validation *v, const char *class_key, const char *version_key,
-                              const struct catalog_plugin *plugin)
-{
-    const char *wanted = validation_get(v, version_key);
-    struct mr_error err = {0};
-
-    if (wanted == NULL || validate_version(plugin, wanted, &err) == 0)
-        return;
-    validation_say(validation_key(v, class_key), err.text);
-    validation_say(validation_key(v, version_key), err.text);
+    return plugin_pick(v->in->catalog, &wish, &plugin, err) == 0 ? plugin : NULL;
 }
 
 const struct catalog_plugin *validate_plugins_any(const struct catalog *catalog, const char *name)
@@ -76,32 +56,54 @@ static const struct {
     {"value.converter", "value.converter.", "value.converter.plugin.version", "value", "Converter"},
 };
 
+static uint32_t kind_of(size_t i)
+{
+    return strcmp(converters[i].type, "header") == 0 ? MR_PLUGIN_HEADER_CONVERTER
+                                                     : MR_PLUGIN_CONVERTER;
+}
+
+static void tell_wrong_class(struct validation *v, size_t i, const char *value, const char *name)
+{
+    const struct catalog_plugin *other = validate_plugins_any(v->in->catalog, name);
+
+    if (other != NULL)
+        validation_problem(v, converters[i].key,
+                           "Class class %s does not implement the %s interface", other->java_class,
+                           converters[i].interface);
+    else
+        validation_problem(v, converters[i].key,
+                           "Invalid value %s for configuration %s: Class %s could not be found.",
+                           value, converters[i].key, name);
+}
+
+/* The version that is asked for. */
+static const struct catalog_plugin *find_version(struct validation *v, size_t i, const char *name)
+{
+    struct mr_error err = {0};
+    const struct catalog_plugin *found =
+        validate_plugins_pick(v, kind_of(i), name, converters[i].version, &err);
+
+    if (found == NULL) {
+        validation_problem(v, converters[i].key, "%s", err.text);
+        validation_problem(v, converters[i].version, "%s", err.text);
+    }
+    return found;
+}
+
 static const struct catalog_plugin *find_converter(struct validation *v, size_t i)
 {
     const char *value = validation_get(v, converters[i].key);
     char *name = value != NULL ? validation_trimmed(value) : NULL;
-    const struct catalog_plugin *found = NULL, *other;
+    struct mr_error err = {0};
+    bool is_range = validate_plugins_is_range(v, converters[i].version, &err);
+    const struct catalog_plugin *found = NULL;
 
-    if (name == NULL)
-        return NULL;
-    found = catalog_find(v->in->catalog,
-                         strcmp(converters[i].type, "header") == 0 ? MR_PLUGIN_HEADER_CONVERTER
-                                                                   : MR_PLUGIN_CONVERTER,
-                         name);
-    if (found == NULL) {
-        other = catalog_find(v->in->catalog, MR_PLUGIN_HEADER_CONVERTER, name);
-        if (other == NULL)
-            other = catalog_find(v->in->catalog, 0, name);
-        if (other != NULL)
-            validation_problem(v, converters[i].key,
-                               "Class class %s does not implement the %s interface",
-                               other->java_class, converters[i].interface);
-        else
-            validation_problem(
-                v, converters[i].key,
-                "Invalid value %s for configuration %s: Class %s could not be found.", value,
-                converters[i].key, name);
-    }
+    if (!is_range)
+        validation_problem(v, converters[i].version, "%s", err.text);
+    if (name != NULL && catalog_find(v->in->catalog, kind_of(i), name) == NULL)
+        tell_wrong_class(v, i, value, name);
+    else if (name != NULL && is_range && !v->out->bare)
+        found = find_version(v, i, name);
     free(name);
     return found;
 }
@@ -129,11 +131,8 @@ static void check_converter_keys(struct validation *v, size_t i,
 
 void validate_plugins_converters(struct validation *v)
 {
-    for (size_t i = 0; i < VALIDATION_CONVERTERS; i++) {
+    for (size_t i = 0; i < VALIDATION_CONVERTERS; i++)
         v->converters[i] = find_converter(v, i);
-        if (v->converters[i] != NULL)
-            validate_plugins_version(v, converters[i].key, converters[i].version, v->converters[i]);
-    }
 }
 
 void validate_plugins_converter_keys(struct validation *v)

@@ -16,16 +16,20 @@ static bool is_same_alias(const struct validate_stage_key *a, const struct valid
            strncmp(a->def.name, b->def.name, prefix_of(a)) == 0;
 }
 
-static bool is_sound(const struct validate_key *key)
-{
-    return key->stage != NULL && key->stage->own && key->error_count == 0;
-}
-
 static bool has_value(const struct props *config, const struct validate_key *key)
 {
     const struct props_entry *entry = props_find(config, key->name);
 
     return entry != NULL ? entry->value != NULL : key->stage->def.fallback != NULL;
+}
+
+/* A value that nothing is wrong with so far; or none, of which a class may have a second word. */
+static bool is_asked(const struct props *config, const struct validate_key *key)
+{
+    if (key->stage == NULL || !key->stage->own)
+        return false;
+    return has_value(config, key) ? key->error_count == 0
+                                  : (key->stage->def.flags & MR_CFG_CHECK_NULL) != 0;
 }
 
 /* What one alias's class is to be asked, from its first key on; NULL: nothing. */
@@ -38,7 +42,7 @@ static json_t *question_of(const struct props *config, const struct validate_res
     for (size_t i = first; i < result->key_count; i++) {
         const struct validate_key *key = &result->keys[i];
 
-        if (!is_same_alias(alias, key->stage) || !is_sound(key) || !has_value(config, key))
+        if (!is_same_alias(alias, key->stage) || !is_asked(config, key))
             continue;
         json_array_append_new(keys, json_string(key->stage->own_name));
         if (props_get(config, key->name) != NULL)

@@ -4,16 +4,15 @@
  * is part of the format. Called by the herder; pure.
  *
  * Definitions are found by name where the validation took them from: the connector's own keys, the
- * framework's, those of its converters below their prefix, those of the Kafka clients below
- * producer.override. and so on; those of transforms and predicates stand with the key. Of a
- * client's keys only the name is known here, so they are shown as texts; keys that nobody defines
- * come first, with definition null, as in Connect.
+ * framework's, those of its converters below their prefix; those of transforms, predicates and
+ * Kafka clients stand with the key. Keys that nobody defines come first, with definition null, as
+ * in Connect; but for overrides, which stay where overrides stand.
  * Spec: ConfigInfos, ConfigKeyInfo, ConfigValueInfo; reference connector-config 7. */
 #include "base/buf.h"
-#include "kafka/client_conf.h"
 #include "model/conn_config.h"
 #include "worker/group/java_order.h"
 #include "worker/herder/validation.h"
+#include "worker/supervisor/plugin_pick.h"
 
 #define SIMPLE_HEADERS "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 #define RECOMMENDED_MAX 256
@@ -22,12 +21,14 @@
 /* Where a key's definition was found. */
 struct shown {
     struct mr_config_key key;   /* a copy: defaults may be those of this worker */
-    const char *prefix;         /* stands before key.name; "" none */
+    const char *prefix;         /* of a converter's key; "" others */
     const char *value;          /* what the framework gives; NULL: what the configuration has */
     const char *const *choices; /* recommended values, ended by NULL */
     const char *recommended[RECOMMENDED_MAX]; /* room for choices */
     uint32_t stage_kind;                      /* of an alias's keys; 0 others */
     bool defined;
+    bool invisible;
+    bool verbatim; /* a class that is shown as it was given */
 };
 
 /* --- definitions ------------------------------------------------------------------------------ */
@@ -37,15 +38,14 @@ static json_t *text_or_null(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-static json_t *definition(const struct mr_config_key *key, const char *prefix)
+/* name: with the prefix that it has where it is set. */
+static json_t *definition(const struct mr_config_key *key, const char *name)
 {
     static const char *const importance[] = {"LOW", "MEDIUM", "HIGH"};
     static const char *const width[] = {"NONE", "SHORT", "MEDIUM", "LONG"};
     bool required = (key->flags & MR_CFG_REQUIRED) != 0;
     const char *label = key->display_name != NULL ? key->display_name : key->name;
-    char name[1024];
 
-    snprintf(name, sizeof(name), "%s%s", prefix, key->name);
     return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:s, s:s, s:[]}", "name", name,
                      "type", config_def_type_name(key->type), "required", required, "default_value",
                      text_or_null(required ? NULL : key->fallback), "importance",
@@ -83,12 +83,26 @@ static bool begins_with(const char *text, const char *prefix)
 
 /* --- what depends on what is installed -------------------------------------------------------- */
 
-static const struct catalog_plugin *converter_named(const struct validate_input *in,
-                                                    const char *name)
+static uint32_t converter_kind(const char *key)
+{
+    return begins_with(key, "header.") ? MR_PLUGIN_HEADER_CONVERTER : MR_PLUGIN_CONVERTER;
+}
+
+static const struct catalog_plugin *find_trimmed(const struct validate_input *in, uint32_t kind,
+                                                 const char *name)
 {
     char *trimmed = validation_trimmed(name != NULL ? name : "");
-    const struct catalog_plugin *found =
-        catalog_find(in->catalog, MR_PLUGIN_HEADER_CONVERTER, trimmed);
+    const struct catalog_plugin *found = catalog_find(in->catalog, kind, trimmed);
+
+    free(trimmed);
+    return found;
+}
+
+static const struct catalog_plugin *class_of_any_kind(const struct validate_input *in,
+                                                      const char *name)
+{
+    char *trimmed = validation_trimmed(name != NULL ? name : "");
+    const struct catalog_plugin *found = validate_plugins_any(in->catalog, trimmed);
 
     free(trimmed);
     return found;
@@ -98,7 +112,7 @@ static const struct catalog_plugin *converter_named(const struct validate_input 
 static const char *worker_class(const struct validate_input *in, const char *key)
 {
     const char *name = props_get(&in->worker->props, key);
-    const struct catalog_plugin *plugin = converter_named(in, name);
+    const struct catalog_plugin *plugin = find_trimmed(in, MR_PLUGIN_HEADER_CONVERTER, name);
 
     if (plugin != NULL)
         return plugin->java_class;
@@ -126,33 +140,85 @@ static void recommend_converters(const struct validate_input *in, struct shown *
     }
 }
 
-/* Version of the plugin that a ….plugin.version is about; NULL: none is known. */
-static const char *version_for(const struct validate_input *in,
-                               const struct catalog_plugin *connector, const char *name)
+static void recommend_versions(const struct validate_input *in, const struct catalog_plugin *plugin,
+                               struct shown *s)
 {
-    const struct catalog_plugin *plugin = connector;
-    char key[64];
+    size_t count = 0;
 
-    if (strcmp(name, "connector.plugin.version") != 0) {
-        snprintf(key, sizeof(key), "%.*s", (int)(strlen(name) - strlen(VERSION_SUFFIX)), name);
-        plugin = props_get(in->config, key) != NULL
-                     ? converter_named(in, props_get(in->config, key))
-                     : converter_named(in, worker_class(in, key));
+    for (const char *v = NULL; plugin != NULL;) {
+        v = plugin_pick_next(in->catalog, plugin, v);
+        recommend(s, &count, v);
+        if (v == NULL)
+            return;
     }
-    return plugin != NULL ? plugin->version : NULL;
+}
+
+static const char *highest_version(const struct catalog *catalog,
+                                   const struct catalog_plugin *plugin)
+{
+    const char *highest = plugin->version;
+
+    for (const char *v = plugin_pick_next(catalog, plugin, NULL); v != NULL;
+         v = plugin_pick_next(catalog, plugin, v))
+        highest = v;
+    return highest;
+}
+
+/* The version of a converter where none is asked for: that goes with the connector, but for the
+ * worker's own. */
+static const char *converter_version(const struct validate_input *in,
+                                     const struct catalog_plugin *connector, const char *class_key,
+                                     const char *version_key)
+{
+    const char *own = props_get(in->config, class_key);
+    const char *given = own == NULL ? props_get(&in->worker->props, version_key) : NULL;
+    const char *class_name = own != NULL ? own : worker_class(in, class_key);
+    char *name = validation_trimmed(class_name != NULL ? class_name : "");
+    struct plugin_wish wish = {.kind = converter_kind(class_key),
+                               .name = name,
+                               .near = own != NULL ? connector->library : NULL};
+    const struct catalog_plugin *plugin = NULL;
+    int rc = plugin_pick(in->catalog, &wish, &plugin, NULL);
+
+    free(name);
+    return given != NULL ? given : rc == 0 ? plugin->version : NULL;
+}
+
+/* connector.plugin.version and its twins of the converters. A converter that is none leaves its
+ * version without a sense. */
+static void adapt_version(const struct validate_input *in, const struct validate_result *result,
+                          struct shown *s)
+{
+    const char *name = s->key.name, *class_name;
+    char class_key[64];
+
+    if (strcmp(name, "connector.plugin.version") == 0) {
+        s->key.fallback = highest_version(in->catalog, result->plugin);
+        recommend_versions(in, result->plugin, s);
+        return;
+    }
+    if (result->bare)
+        return;
+    snprintf(class_key, sizeof(class_key), "%.*s", (int)(strlen(name) - strlen(VERSION_SUFFIX)),
+             name);
+    class_name = props_get(in->config, class_key);
+    s->key.fallback = converter_version(in, result->plugin, class_key, name);
+    if (class_name == NULL)
+        class_name = worker_class(in, class_key);
+    recommend_versions(in, find_trimmed(in, converter_kind(class_key), class_name), s);
+    s->invisible = class_of_any_kind(in, class_name) == NULL;
 }
 
 /* Defaults and recommendations that the framework's tables can't know. */
-static void adapt(const struct validate_input *in, const struct catalog_plugin *connector,
+static void adapt(const struct validate_input *in, const struct validate_result *result,
                   struct shown *s)
 {
     const char *name = s->key.name;
-    size_t len = strlen(name), suffix = strlen(VERSION_SUFFIX), count = 0;
+    size_t len = strlen(name), suffix = strlen(VERSION_SUFFIX);
 
     if (len > suffix && strcmp(name + len - suffix, VERSION_SUFFIX) == 0) {
-        s->key.fallback = version_for(in, connector, name);
-        recommend(s, &count, s->key.fallback);
-    } else if (len > 10 && strcmp(name + len - 10, ".converter") == 0) {
+        adapt_version(in, result, s);
+    } else if (!result->bare && len > 10 && strcmp(name + len - 10, ".converter") == 0) {
         s->key.fallback = worker_class(in, name);
         recommend_converters(in, s, begins_with(name, "header."));
     }
@@ -160,56 +226,62 @@ static void adapt(const struct validate_input *in, const struct catalog_plugin *
 
 /* --- which definition a key has --------------------------------------------------------------- */
 
-static void converter_definition(const struct validate_input *in, const char *name, struct shown *s)
+/* As the version has it that is asked for. */
+static const struct catalog_plugin *picked_converter(const struct validate_input *in,
+                                                     const struct catalog_plugin *connector,
+                                                     const char *class_key, const char *version_key)
 {
-    static const char *const converters[] = {"key", "value", "header"};
-    static const char *const prefixes[] = {"key.converter.", "value.converter.",
-                                           "header.converter."};
+    char *name = validation_trimmed(
+        props_get(in->config, class_key) != NULL ? props_get(in->config, class_key) : "");
+    struct plugin_wish wish = {.kind = converter_kind(class_key),
+                               .name = name,
+                               .version = props_get(in->config, version_key),
+                               .near = connector->library};
+    const struct catalog_plugin *plugin = NULL;
+    int rc = plugin_pick(in->catalog, &wish, &plugin, NULL);
+
+    free(name);
+    return rc == 0 ? plugin : NULL;
+}
+
+static void converter_definition(const struct validate_input *in,
+                                 const struct catalog_plugin *connector, const char *name,
+                                 struct shown *s)
+{
+    static const struct {
+        const char *type, *prefix, *class_key, *version_key;
+    } converters[] = {
+        {"key", "key.converter.", "key.converter", "key.converter.plugin.version"},
+        {"value", "value.converter.", "value.converter", "value.converter.plugin.version"},
+        {"header", "header.converter.", "header.converter", "header.converter.plugin.version"}};
 
     for (size_t i = 0; i < 3; i++) {
-        size_t len = strlen(prefixes[i]);
+        size_t len = strlen(converters[i].prefix);
         const struct catalog_plugin *plugin;
         const struct mr_config_key *key;
-        char class_key[32];
 
-        if (!begins_with(name, prefixes[i]))
+        if (!begins_with(name, converters[i].prefix))
             continue;
-        snprintf(class_key, sizeof(class_key), "%s.converter", converters[i]);
-        plugin = converter_named(in, props_get(in->config, class_key));
+        plugin =
+            picked_converter(in, connector, converters[i].class_key, converters[i].version_key);
         key = plugin != NULL ? find_key(plugin->keys, name + len) : NULL;
         if (key == NULL)
             return;
         s->key = *key;
-        s->prefix = prefixes[i];
-        s->value = strcmp(key->name, "converter.type") == 0 ? converters[i] : NULL;
+        s->prefix = converters[i].prefix;
+        s->value = strcmp(key->name, "converter.type") == 0 ? converters[i].type : NULL;
         s->defined = true;
     }
 }
 
-static void client_definition(const char *name, struct shown *s)
+/* A client's own; its classes are Java's and can't be looked for, so they are shown as they are. */
+static void client_definition(const struct validate_key *key, struct shown *s)
 {
-    static const struct {
-        enum client_kind kind;
-        const char *prefix;
-    } clients[] = {{CLIENT_PRODUCER, "producer.override."},
-                   {CLIENT_CONSUMER, "consumer.override."},
-                   {CLIENT_ADMIN, "admin.override."}};
-
-    for (size_t i = 0; i < 3; i++) {
-        const char *const *known = client_conf_names(clients[i].kind);
-        size_t len = strlen(clients[i].prefix);
-
-        if (!begins_with(name, clients[i].prefix))
-            continue;
-        while (*known != NULL && strcmp(*known, name + len) != 0)
-            known++;
-        if (*known == NULL)
-            return;
-        s->key = (struct mr_config_key){
-            .name = *known, .type = client_conf_secret(*known) ? MR_CFG_PASSWORD : MR_CFG_STRING};
-        s->prefix = clients[i].prefix;
-        s->defined = true;
-    }
+    if (key->client == NULL)
+        return;
+    s->key = *key->client;
+    s->verbatim = key->client->type == MR_CFG_CLASS;
+    s->defined = true;
 }
 
 static void recommend_classes(const struct validate_input *in, uint32_t kind, struct shown *s)
@@ -225,23 +297,22 @@ static void recommend_classes(const struct validate_input *in, uint32_t kind, st
 static void stage_definition(const struct validate_input *in, const struct validate_stage_key *of,
                              struct shown *s)
 {
-    size_t count = 0;
-
     s->key = of->def;
     s->stage_kind = of->kind;
     s->defined = true;
     if (strcmp(of->own_name, "type") == 0)
         recommend_classes(in, of->kind, s);
     else if (strcmp(of->own_name, "plugin.version") == 0)
-        recommend(s, &count, of->def.fallback);
+        recommend_versions(in, of->plugin, s);
 }
 
 static void find_definition(const struct validate_input *in, const struct validate_result *result,
                             const struct validate_key *key, struct shown *s)
 {
-    const struct mr_config_key *own = find_key(result->plugin->keys, key->name);
+    const struct mr_config_key *own =
+        result->bare || key->override ? NULL : find_key(result->plugin->keys, key->name);
     const struct mr_config_key *framework =
-        own == NULL ? framework_key(result->plugin, key->name) : NULL;
+        own == NULL && !key->override ? framework_key(result->plugin, key->name) : NULL;
 
     memset(s, 0, sizeof(*s));
     s->prefix = "";
@@ -250,10 +321,11 @@ static void find_definition(const struct validate_input *in, const struct valida
         s->key = *own;
     } else if (framework != NULL) {
         s->key = *framework;
-        adapt(in, result->plugin, s);
+        adapt(in, result, s);
+    } else if (key->override) {
+        client_definition(key, s);
     } else if (key->per_key) {
-        converter_definition(in, key->name, s);
-        client_definition(key->name, s);
+        converter_definition(in, result->plugin, key->name, s);
     } else if (key->stage != NULL) {
         stage_definition(in, key->stage, s);
     }
@@ -326,10 +398,10 @@ static json_t *value_of(const struct validate_input *in, const struct shown *s, 
     struct config_value value = {0};
     json_t *shown;
 
-    if (raw == NULL ||
-        (s->key.type != MR_CFG_CLASS && config_def_parse(&s->key, raw, &value, NULL) != 0))
+    if (raw == NULL || ((s->key.type != MR_CFG_CLASS || s->verbatim) &&
+                        config_def_parse(&s->key, raw, &value, NULL) != 0))
         return json_null();
-    if (s->key.type == MR_CFG_CLASS)
+    if (s->key.type == MR_CFG_CLASS && !s->verbatim)
         shown = class_value(in, s, raw);
     else
         shown = parsed_value(s->key.type, &value);
@@ -352,17 +424,17 @@ static json_t *given_value(const struct validate_input *in, const char *name)
     return text_or_null(raw != NULL ? raw : props_get(in->config, name));
 }
 
-static json_t *value_info(const struct validate_key *key, json_t *value,
-                          const char *const *recommended)
+static json_t *value_info(const struct validate_key *key, json_t *value, const struct shown *s)
 {
     json_t *list = json_array(), *errors = json_array();
+    const char *const *recommended = s->choices;
 
     for (; recommended != NULL && *recommended != NULL; recommended++)
         json_array_append_new(list, json_string(*recommended));
     for (size_t i = 0; i < key->error_count; i++)
         json_array_append_new(errors, json_string(key->errors[i]));
     return json_pack("{s:s, s:o, s:o, s:o, s:b}", "name", key->name, "value", value,
-                     "recommended_values", list, "errors", errors, "visible", 1);
+                     "recommended_values", list, "errors", errors, "visible", !s->invisible);
 }
 
 /* --- the doors -------------------------------------------------------------------------------- */
@@ -436,15 +508,14 @@ json_t *validate_reply(const struct validate_input *in, const struct validate_re
 
         find_definition(in, result, key, &s);
         if (!s.defined) {
-            json_array_append_new(undefined,
+            json_array_append_new(key->override ? defined : undefined,
                                   json_pack("{s:n, s:o}", "definition", "value",
-                                            value_info(key, given_value(in, key->name), NULL)));
+                                            value_info(key, given_value(in, key->name), &s)));
         } else if (!is_hidden(&s, key)) {
             take_group(groups, &of, &s);
             json_array_append_new(
-                defined,
-                json_pack("{s:o, s:o}", "definition", definition(&s.key, s.prefix), "value",
-                          value_info(key, shown_value(in, &s, key->name), s.choices)));
+                defined, json_pack("{s:o, s:o}", "definition", definition(&s.key, key->name),
+                                   "value", value_info(key, shown_value(in, &s, key->name), &s)));
         }
     }
     flush_groups(groups, &of);
@@ -454,9 +525,11 @@ json_t *validate_reply(const struct validate_input *in, const struct validate_re
                      (int)validate_error_count(result), "groups", groups, "configs", undefined);
 }
 
-static void add_definitions(json_t *list, const struct catalog_plugin *plugin,
-                            const struct mr_config_key *keys, bool own)
+static void add_definitions(json_t *list, const struct catalog *catalog,
+                            const struct catalog_plugin *plugin, const struct mr_config_key *keys)
 {
+    bool own = keys == plugin->keys;
+
     for (; keys->name != NULL; keys++) {
         struct mr_config_key key = *keys;
 
@@ -464,20 +537,20 @@ static void add_definitions(json_t *list, const struct catalog_plugin *plugin,
             (!own && find_key(plugin->keys, key.name) != NULL))
             continue;
         if (!own && strcmp(key.name, "connector.plugin.version") == 0)
-            key.fallback = plugin->version;
-        json_array_append_new(list, definition(&key, ""));
+            key.fallback = highest_version(catalog, plugin);
+        json_array_append_new(list, definition(&key, key.name));
     }
 }
 
-json_t *validate_definitions(const struct catalog_plugin *plugin)
+json_t *validate_definitions(const struct catalog *catalog, const struct catalog_plugin *plugin)
 {
     json_t *list = json_array();
 
-    add_definitions(list, plugin, plugin->keys, true);
+    add_definitions(list, catalog, plugin, plugin->keys);
     if (plugin->kind != MR_PLUGIN_SINK && plugin->kind != MR_PLUGIN_SOURCE)
         return list;
-    add_definitions(list, plugin, conn_config_common, false);
-    add_definitions(list, plugin,
-                    plugin->kind == MR_PLUGIN_SINK ? conn_config_sink : conn_config_source, false);
+    add_definitions(list, catalog, plugin, conn_config_common);
+    add_definitions(list, catalog, plugin,
+                    plugin->kind == MR_PLUGIN_SINK ? conn_config_sink : conn_config_source);
     return list;
 }

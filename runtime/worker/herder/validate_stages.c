@@ -55,7 +55,9 @@ struct alias {
     const struct stage *stage;
     const char *name;
     char *prefix;                        /* "transforms.<name>." */
-    const struct catalog_plugin *plugin; /* NULL: there is none of this kind */
+    const struct catalog_plugin *usual;  /* what runs where no version is asked for; NULL: there is
+                                            none of this kind */
+    const struct catalog_plugin *plugin; /* what is asked for; usual, where that is not there */
     int32_t order;                       /* of the next key */
 };
 
@@ -257,36 +259,69 @@ static bool negates_nothing(const struct alias *a, const char *type)
     return wrong;
 }
 
-static void check_class(struct alias *a, const char *type)
+/* What is wrong with the class is told of its key, what is wrong with the version of both; a
+ * predicate that is missing keeps Connect from looking any further. version: what was found out
+ * about it. */
+static void check_class(struct alias *a, const char *type, const struct mr_error *version)
 {
     const char *value = validation_get(a->v, type);
     char *name = validation_trimmed(value != NULL ? value : "");
-    bool found = value != NULL && (validate_plugins_any(a->v->in->catalog, name) != NULL);
+    bool found = value != NULL && validate_plugins_any(a->v->in->catalog, name) != NULL;
 
     if (value == NULL)
         validation_problem(
             a->v, type, "Missing required configuration \"%s\" which has no default value.", type);
-    else if (a->plugin == NULL && !found)
+    else if (!found)
         tell_wrong_class(a, type, value, name);
-    if (!negates_nothing(a, type) && a->plugin == NULL && found)
-        tell_wrong_class(a, type, value, name);
+    if (!negates_nothing(a, type) && found) {
+        if (version->code != 0)
+            validation_problem(a->v, type, "%s", version->text);
+        else if (a->usual == NULL)
+            tell_wrong_class(a, type, value, name);
+    }
     free(name);
 }
 
 /* --- aliases ---------------------------------------------------------------------------------- */
 
-static void expand(struct validation *v, const struct stage *stage, const char *name)
+static const struct mr_config_key type_key = {.name = "type",
+                                              .type = MR_CFG_CLASS,
+                                              .flags = MR_CFG_REQUIRED,
+                                              .doc = "Class of the alias.",
+                                              .importance = MR_CFG_HIGH,
+                                              .width = MR_CFG_WIDTH_LONG};
+
+static void add_first_keys(struct alias *a)
 {
-    static const struct mr_config_key type_key = {.name = "type",
-                                                  .type = MR_CFG_CLASS,
-                                                  .flags = MR_CFG_REQUIRED,
-                                                  .doc = "Class of the alias.",
-                                                  .importance = MR_CFG_HIGH,
-                                                  .width = MR_CFG_WIDTH_LONG};
     struct mr_config_key version_key = {.name = "plugin.version",
                                         .doc = "Version of the class.",
                                         .importance = MR_CFG_HIGH,
-                                        .width = MR_CFG_WIDTH_LONG};
+                                        .width = MR_CFG_WIDTH_LONG,
+                                        .fallback = a->usual != NULL ? a->usual->version : NULL};
+
+    add_key(a, &type_key, text_of("%s%s", a->stage->type_label, a->name));
+    add_key(a, &version_key, text_of("%s%s", a->stage->version_label, a->name));
+}
+
+static void check_alias(struct alias *a, const char *type, const char *version, const char *name)
+{
+    const struct catalog_plugin *wanted = NULL;
+    struct mr_error err = {0};
+
+    a->usual = validate_plugins_pick(a->v, a->stage->kind, name, NULL, NULL);
+    if (validate_plugins_is_range(a->v, version, &err) && a->usual != NULL)
+        wanted = validate_plugins_pick(a->v, a->stage->kind, name, version, &err);
+    a->plugin = wanted != NULL ? wanted : a->usual;
+    add_first_keys(a);
+    check_class(a, type, &err);
+    if (err.code != 0 && validation_get(a->v, type) != NULL)
+        validation_problem(a->v, version, "%s", err.text);
+    if (wanted != NULL)
+        add_own_keys(a);
+}
+
+static void expand(struct validation *v, const struct stage *stage, const char *name)
+{
     struct alias a = {.v = v, .stage = stage, .name = name};
     char *type, *version, *class_name;
 
@@ -294,15 +329,7 @@ static void expand(struct validation *v, const struct stage *stage, const char *
     type = text_of("%stype", a.prefix);
     version = text_of("%splugin.version", a.prefix);
     class_name = validation_trimmed(validation_get(v, type) != NULL ? validation_get(v, type) : "");
-    a.plugin = catalog_find(v->in->catalog, stage->kind, class_name);
-    add_key(&a, &type_key, text_of("%s%s", stage->type_label, name));
-    check_class(&a, type);
-    if (a.plugin != NULL) {
-        version_key.fallback = a.plugin->version;
-        add_key(&a, &version_key, text_of("%s%s", stage->version_label, name));
-        validate_plugins_version(v, type, version, a.plugin);
-        add_own_keys(&a);
-    }
+    check_alias(&a, type, version, class_name);
     free(a.prefix);
     free(type);
     free(version);
@@ -335,7 +362,7 @@ void validate_stages(struct validation *v)
         struct config_value aliases = validation_list(v, stages[s].list);
 
         check_list(v, &stages[s], &aliases);
-        for (size_t i = 0; i < aliases.item_count && i < VALIDATION_NAMED_MAX; i++)
+        for (size_t i = 0; !v->out->bare && i < aliases.item_count && i < VALIDATION_NAMED_MAX; i++)
             if (!validation_contains(&aliases, i, aliases.items[i]))
                 expand(v, &stages[s], aliases.items[i]);
         config_value_deinit(&aliases);

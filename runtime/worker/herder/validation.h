@@ -12,7 +12,7 @@
 struct validation {
     const struct validate_input *in;
     struct validate_result *out;
-    const struct catalog_plugin *plugin; /* the connector's */
+    const struct catalog_plugin *plugin; /* the connector's; NULL: the worker's own */
     /* Of this configuration; NULL: not set, or not there. */
     const struct catalog_plugin *converters[VALIDATION_CONVERTERS];
 };
@@ -45,8 +45,14 @@ bool validation_sink(const struct validation *v);
 
 /* --- validate_plugins.c ----------------------------------------------------------------------- */
 
-void validate_plugins_version(struct validation *v, const char *class_key, const char *version_key,
-                              const struct catalog_plugin *plugin);
+/* A class in the version that version_key asks for, or as it goes with the connector where that is
+ * NULL or not set. NULL: it is not there, told in err. */
+const struct catalog_plugin *validate_plugins_pick(const struct validation *v, uint32_t kind,
+                                                   const char *name, const char *version_key,
+                                                   struct mr_error *err);
+/* Is what the key asks for a version or a range? false: it is none, told in err. */
+bool validate_plugins_is_range(const struct validation *v, const char *version_key,
+                               struct mr_error *err);
 void validate_plugins_converters(struct validation *v); /* fills converters */
 void validate_plugins_converter_keys(struct validation *v);
 /* Of whatever kind; NULL: not there. */
@@ -56,12 +62,13 @@ const struct catalog_plugin *validate_plugins_any(const struct catalog *catalog,
 
 /* A key of an alias: its definition, made for it. */
 struct validate_stage_key {
-    struct mr_config_key def;            /* name, group, order and label are the alias's */
-    const char *own_name;                /* behind the prefix, in def.name */
-    uint32_t kind;                       /* MR_PLUGIN_TRANSFORM or MR_PLUGIN_PREDICATE */
-    const struct catalog_plugin *plugin; /* NULL: there is none of this kind and name */
-    bool own;                            /* one that the plugin declares */
-    char *group, *label;                 /* what def points to */
+    struct mr_config_key def; /* name, group, order and label are the alias's */
+    const char *own_name;     /* behind the prefix, in def.name */
+    uint32_t kind;            /* MR_PLUGIN_TRANSFORM or MR_PLUGIN_PREDICATE */
+    const struct catalog_plugin
+        *plugin;         /* NULL: there is none of this kind and name, in any version */
+    bool own;            /* one that the plugin declares */
+    char *group, *label; /* what def points to */
 };
 
 void validate_stages(struct validation *v);
@@ -78,6 +85,7 @@ const char *validate_references_raw(const struct validate_input *in, const char 
 
 /* --- validate_clients.c ----------------------------------------------------------------------- */
 
-void validate_clients_overrides(struct validation *v);
+/* MR_ERR_CONFIG: one is no value of its setting's type. */
+int validate_clients_overrides(struct validation *v, struct mr_error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "worker/supervisor/catalog.h"
 
 #include "link/scan_format.h"
+#include "model/plugin_version.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct catalog {
     const struct catalog_plugin **shown;
 };
 
-/* --- names and versions ----------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static const char *kind_suffix(uint32_t kind)
 {
@@ -97,64 +98,6 @@ static int rank_plugin(const struct catalog_plugin *plugin, const char *wanted)
             best = rank;
     }
     return best;
-}
-
-/* The next run of digits or of letters; what separates runs is skipped. */
-static const char *next_run(const char *p, size_t *len, bool *number)
-{
-    while (*p != '\0' && !isalnum((unsigned char)*p))
-        p++;
-    *number = isdigit((unsigned char)*p) != 0;
-    for (*len = 0;
-         isalnum((unsigned char)p[*len]) && (isdigit((unsigned char)p[*len]) != 0) == *number;)
-        (*len)++;
-    return p;
-}
-
-static int compare_numbers(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    for (; a_len > 0 && *a == '0'; a++)
-        a_len--;
-    for (; b_len > 0 && *b == '0'; b++)
-        b_len--;
-    if (a_len != b_len)
-        return a_len < b_len ? -1 : 1;
-    return memcmp(a, b, a_len);
-}
-
-/* A run against none: "1.0.1" is above "1.0", "1.0.0" is the same, "1.0-rc1" is below. */
-static int compare_rest(const char *run, size_t len, bool number)
-{
-    return number ? compare_numbers(run, len, "", 0) : -1;
-}
-
-int catalog_compare_versions(const char *a, const char *b)
-{
-    size_t a_len, b_len;
-    bool a_number, b_number;
-
-    for (;; a += a_len, b += b_len) {
-        int c;
-
-        a = next_run(a, &a_len, &a_number);
-        b = next_run(b, &b_len, &b_number);
-        if (a_len == 0 && b_len == 0)
-            return 0;
-        if (b_len == 0)
-            c = compare_rest(a, a_len, a_number);
-        else if (a_len == 0)
-            c = -compare_rest(b, b_len, b_number);
-        else if (a_number != b_number)
-            c = a_number ? 1 : -1;
-        else if (a_number)
-            c = compare_numbers(a, a_len, b, b_len);
-        else
-            c = strncasecmp(a, b, a_len < b_len ? a_len : b_len);
-        if (c == 0 && !a_number && !b_number && a_len != b_len)
-            c = a_len < b_len ? -1 : 1;
-        if (c != 0)
-            return c;
-    }
 }
 
 /* --- reading one plugin ----------------------------------------------------------------------- */
@@ -343,7 +286,7 @@ static int compare_shown(const void *pa, const void *pb)
     if (c == 0)
         c = strcmp(a->java_class, b->java_class);
     if (c == 0)
-        c = catalog_compare_versions(a->version, b->version);
+        c = plugin_version_compare(a->version, b->version);
     return c != 0 ? c : strcmp(a->library, b->library);
 }
 
@@ -458,7 +401,7 @@ const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t ki
             continue;
         rank = rank_plugin(plugin, name);
         if (rank > best_rank || (rank > 0 && rank == best_rank &&
-                                 catalog_compare_versions(plugin->version, best->version) > 0)) {
+                                 plugin_version_compare(plugin->version, best->version) > 0)) {
             best = plugin;
             best_rank = rank;
         }

@@ -44,9 +44,6 @@ size_t catalog_count(const struct catalog *cat);
 /* Sinks, sources, converters; by class. */
 const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i);
 
-/* Order of versions: numbers as numbers, "1.0-rc1" before "1.0". < 0, 0, > 0. Pure. */
-int catalog_compare_versions(const char *a, const char *b);
-
 /* --- the output of `millrace scan`, as untrusted bytes (link/scan_format.h); for catalog_scan.c,
  * tests and the fuzzer --- */
 

@@ -8,10 +8,11 @@
 #include "worker/supervisor/catalog.h"
 
 /* For MSG_CONNECTOR_START: {property: {library, class}} of converters, transforms and predicates,
- * by the same rule of names as validation, so what was valid is found. Where the connector sets no
- * converter, the worker's. What is not installed is left out: the task that needs it says so. New
- * reference. */
-json_t *plugin_finder_places(const struct catalog *catalog, const struct props *worker,
-                             const struct props *config);
+ * by the same rule of names and versions as validation, so what was valid is found; {property:
+ * {error}} where a class is here in other versions only. Where the connector sets no converter, the
+ * worker's. What is not installed is left out: the task that needs it says so. library: the
+ * connector's, NULL none. New reference. */
+json_t *plugin_finder_places(const struct catalog *catalog, const char *library,
+                             const struct props *worker, const struct props *config);
 
 #endif

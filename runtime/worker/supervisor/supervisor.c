@@ -136,13 +136,14 @@ bool supervisor_hosts(const struct supervisor *sup, const char *conn)
     return find_host(sup, conn) != NULL;
 }
 
-static json_t *places_of(const struct supervisor *sup, const struct props *config)
+static json_t *places_of(const struct supervisor *sup, const char *library,
+                         const struct props *config)
 {
     struct props seen;
     json_t *places;
 
     providers_glance_all(sup->providers, config, &seen);
-    places = plugin_finder_places(sup->catalog, sup->worker, &seen);
+    places = plugin_finder_places(sup->catalog, library, sup->worker, &seen);
     props_deinit(&seen);
     return places;
 }
@@ -150,10 +151,10 @@ static json_t *places_of(const struct supervisor *sup, const struct props *confi
 static int send_connector(const struct supervisor *sup, struct tenant *tenant,
                           const struct supervisor_connector *spec, struct mr_error *err)
 {
-    json_t *body =
-        json_pack("{s:s, s:s, s:s, s:o, s:s, s:o}", "conn", spec->conn, "library", spec->library,
-                  "class", spec->class_name, "config", json_from_props(spec->config), "target",
-                  target_state_name(spec->target), "plugins", places_of(sup, spec->config));
+    json_t *body = json_pack(
+        "{s:s, s:s, s:s, s:o, s:s, s:o}", "conn", spec->conn, "library", spec->library, "class",
+        spec->class_name, "config", json_from_props(spec->config), "target",
+        target_state_name(spec->target), "plugins", places_of(sup, spec->library, spec->config));
     int rc;
 
     if (body == NULL)

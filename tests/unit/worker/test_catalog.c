@@ -120,27 +120,6 @@ static void the_highest_version_of_the_best_name_wins(void **state)
     catalog_free(&cat);
 }
 
-static void versions_are_ordered(void **state)
-{
-    static const char *const rising[] = {"0.9",      "1.0-alpha",
-                                         "1.0-beta", "1.0-rc1",
-                                         "1.0-rc2",  "1.0-SNAPSHOT",
-                                         "1.0",      "1.0.1",
-                                         "1.2",      "1.10",
-                                         "2",        "10.0",
-                                         "010.1",    "99999999999999999999999.1"};
-
-    (void)state;
-    for (size_t i = 1; i < sizeof(rising) / sizeof(rising[0]); i++) {
-        assert_true(catalog_compare_versions(rising[i - 1], rising[i]) < 0);
-        assert_true(catalog_compare_versions(rising[i], rising[i - 1]) > 0);
-        assert_int_equal(catalog_compare_versions(rising[i], rising[i]), 0);
-    }
-    assert_int_equal(catalog_compare_versions("1.0", "1.0.0"), 0);
-    assert_int_equal(catalog_compare_versions("", ""), 0);
-    assert_true(catalog_compare_versions("1.0-SNAPSHOT", "1.0") < 0);
-}
-
 static void they_are_listed_as_rest_wants_them(void **state)
 {
     static const char *const expected[] = {
@@ -472,7 +451,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(plugins_are_found_by_all_their_names),
         cmocka_unit_test(other_names_are_not_found),
         cmocka_unit_test(the_highest_version_of_the_best_name_wins),
-        cmocka_unit_test(versions_are_ordered),
         cmocka_unit_test(they_are_listed_as_rest_wants_them),
         cmocka_unit_test(keys_come_whole),
         cmocka_unit_test(wrong_lines_are_refused_with_a_reason),

@@ -16,6 +16,7 @@
 
 #define SOURCE "org.apache.kafka.connect.file.FileStreamSourceConnector"
 #define SINK "org.apache.kafka.connect.file.FileStreamSinkConnector"
+#define POLICY "connector.client.config.override.policy"
 #define CAST "org.apache.kafka.connect.transforms.Cast"
 #define JSON "org.apache.kafka.connect.json.JsonConverter"
 
@@ -54,6 +55,9 @@ static const struct mr_config_key pattern_keys[] = {{"pattern", MR_CFG_STRING,
                                                      MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
                                                      .fallback = NULL, .importance = MR_CFG_MEDIUM},
                                                     {0}};
+
+static const struct mr_config_key one_keys[] = {{"of.one", MR_CFG_INT, .fallback = "1"}, {0}};
+static const struct mr_config_key two_keys[] = {{"of.two", MR_CFG_INT, .fallback = "2"}, {0}};
 
 static const struct catalog_plugin plugins[] = {
     {.name = "FileStreamSink",
@@ -111,6 +115,18 @@ static const struct catalog_plugin plugins[] = {
      .aliases = none,
      .keys = pattern_keys,
      .java_class = "org.x.TopicNameMatches"},
+    {.name = "Twice",
+     .version = "2.0",
+     .kind = MR_PLUGIN_CONVERTER,
+     .aliases = none,
+     .keys = two_keys,
+     .java_class = "Twice"},
+    {.name = "Twice",
+     .version = "1.0",
+     .kind = MR_PLUGIN_CONVERTER,
+     .aliases = none,
+     .keys = one_keys,
+     .java_class = "Twice"},
 };
 
 size_t catalog_count(const struct catalog *cat)
@@ -159,6 +175,11 @@ static int tear_down(void **state)
 static void set(struct fixture *f, const char *key, const char *value)
 {
     assert_int_equal(props_set(&f->config, key, value), 0);
+}
+
+static void set_worker(struct fixture *f, const char *key, const char *value)
+{
+    assert_int_equal(props_set(&f->worker.props, key, value), 0);
 }
 
 static void a_source(struct fixture *f)
@@ -211,6 +232,19 @@ static void expect_no_part(struct fixture *f, const char *text)
 
     assert_null(strstr(got, text));
     free(got);
+}
+
+/* The whole of it, and not single keys. */
+static void expect_refused(struct fixture *f, const char *want)
+{
+    struct validate_input input = {
+        .config = &f->config, .catalog = (const struct catalog *)plugins, .worker = &f->worker};
+    struct validate_result result;
+    struct mr_error err = {0};
+
+    assert_int_equal(validate_connector(&input, &result, &err), MR_ERR_CONFIG);
+    assert_string_equal(err.text, want);
+    validate_deinit(&result);
 }
 
 static void expect(struct fixture *f, size_t count, const char *want)
@@ -379,10 +413,10 @@ static void choices_and_ranges_are_told_in_kafka_s_words(void **state)
 static void versions_are_the_installed_one_or_none(void **state)
 {
     struct fixture *f = *state;
-    static const char *const good[] = {"4.3.1", "[4.3.1]", "latest", "LATEST"};
+    static const char *const good[] = {"4.3.1", "[4.3.1]", "latest", "[4.0,5)", " [4.3.1,] "};
 
     a_source(f);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         set(f, "connector.plugin.version", good[i]);
         expect(f, 0, "");
     }
@@ -393,6 +427,72 @@ static void versions_are_the_installed_one_or_none(void **state)
            "connector.plugin.version: Plugin " SOURCE
            " not found that matches the version range [99.0,99.0], available versions: "
            "[4.3.1]\n");
+}
+
+/* Of a class in two versions the one that is asked for is looked at: its keys are its own. */
+static void versions_are_picked_from_what_is_installed(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "value.converter", "Twice");
+    set(f, "value.converter.of.two", "x");
+    expect(f, 1,
+           "value.converter.of.two: Invalid value x for configuration of.two: Not a number of type "
+           "INT\n");
+    set(f, "value.converter.plugin.version", "[1,2)");
+    set(f, "value.converter.of.one", "x");
+    expect(f, 1,
+           "value.converter.of.one: Invalid value x for configuration of.one: Not a number of type "
+           "INT\n");
+    set(f, "value.converter.plugin.version", "3");
+    expect(
+        f, 2,
+        "value.converter: Plugin Twice not found that matches the version range [3,3], available "
+        "versions: [1.0, 2.0]\n"
+        "value.converter.plugin.version: Plugin Twice not found that matches the version range "
+        "[3,3], available versions: [1.0, 2.0]\n");
+}
+
+static void a_version_that_is_none_is_told_of(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "value.converter.plugin.version", "[1.0");
+    set(f, "transforms", "a");
+    set(f, "transforms.a.type", "Route");
+    set(f, "transforms.a.plugin.version", "(1.0]");
+    expect(f, 3,
+           "value.converter.plugin.version: Unbounded range: [1.0\n"
+           "transforms.a.type: Single version must be surrounded by []: (1.0]\n"
+           "transforms.a.plugin.version: Single version must be surrounded by []: (1.0]\n");
+    set(f, "connector.plugin.version", "[2,1]");
+    expect_refused(f, "Range defies version ordering: [2,1]");
+}
+
+static void without_its_version_a_class_is_not_looked_at(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, "connector.class", SOURCE);
+    set(f, "connector.plugin.version", "[5,)");
+    set(f, "topic", NULL);
+    set(f, "tasks.max", "many");
+    set(f, "value.converter", "nope");
+    set(f, "transforms", "a");
+    set(f, "producer.override.linger.ms", "soon");
+    expect(
+        f, 6,
+        "topic: Null value can not be supplied as the configuration value.\n"
+        "connector.class: Plugin " SOURCE
+        " not found that matches the version range [5,), available versions: [4.3.1]\n"
+        "connector.plugin.version: Plugin " SOURCE
+        " not found that matches the version range [5,), available versions: [4.3.1]\n"
+        "tasks.max: Invalid value many for configuration tasks.max: Not a number of type INT\n"
+        "tasks.max: Invalid value null for configuration tasks.max: Value must be non-null\n"
+        "value.converter: Invalid value nope for configuration value.converter: Class nope could "
+        "not be found.\n");
 }
 
 /* --- converters, transforms ------------------------------------------------------------------- */
@@ -828,32 +928,82 @@ static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
 static void overrides_are_judged_by_the_worker_s_policy(void **state)
 {
     struct fixture *f = *state;
-    char *allowed[] = {strdup("linger.ms"), NULL};
 
     a_source(f);
     set(f, "producer.override.linger.ms", "5");
     set(f, "producer.override.security.protocol", "PLAINTEXT");
     set(f, "consumer.override.max.poll.records", "not a client of a source");
-    f->worker.override_policy = WORKER_OVERRIDE_NONE;
-    expect(f, 2,
-           "producer.override.linger.ms: The 'None' policy does not allow 'linger.ms' to be "
-           "overridden in the connector "
-           "configuration.\n"
+    set_worker(f, POLICY, "None");
+    expect(f, 2, /* in the order of Java's HashMap */
            "producer.override.security.protocol: The 'None' policy does not allow "
-           "'security.protocol' to be overridden in the "
-           "connector configuration.\n");
-    f->worker.override_policy = WORKER_OVERRIDE_PRINCIPAL;
+           "'security.protocol' to be overridden in the connector configuration.\n"
+           "producer.override.linger.ms: The 'None' policy does not allow 'linger.ms' to be "
+           "overridden in the connector configuration.\n");
+    set_worker(f, POLICY, "Principal");
     expect(f, 1,
            "producer.override.linger.ms: The 'Principal' policy does not allow 'linger.ms' to be "
            "overridden in the connector "
            "configuration.\n");
-    f->worker.override_policy = WORKER_OVERRIDE_ALLOWLIST;
-    f->worker.override_allowlist = allowed;
+    set_worker(f, POLICY, "Allowlist");
+    set_worker(f, "connector.client.config.override.allowlist", "linger.ms");
     expect(f, 1,
            "producer.override.security.protocol: The 'Allowlist' policy does not allow "
            "'security.protocol' to be overridden "
            "in the connector configuration.\n");
-    free(allowed[0]);
+}
+
+/* Connect answers 500 to these; the words are its own. */
+static void overrides_are_read_by_the_types_of_the_client_s_settings(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "tasks.max", "many");
+    set(f, "producer.override.linger.ms", "soon");
+    expect_refused(f, "Invalid value soon for configuration linger.ms: Not a number of type LONG");
+    set(f, "producer.override.linger.ms", " 5 ");
+    set(f, "producer.override.enable.idempotence", "yes");
+    expect_refused(f, "Invalid value yes for configuration enable.idempotence: Expected value to "
+                      "be either true or false");
+    props_remove(&f->config, "producer.override.enable.idempotence");
+    props_remove(&f->config, "tasks.max");
+    set(f, "consumer.override.max.poll.records", "not a client of a source");
+    set(f, "producer.override.no.such.setting", "x");
+    set(f, "producer.override.key.serializer", "org.example.Mine");
+    expect(f, 0, "");
+}
+
+/* What no client takes is the task's to tell, as in Connect. */
+static void values_that_no_client_takes_are_left_to_the_task(void **state)
+{
+    struct fixture *f = *state;
+
+    a_source(f);
+    set(f, "producer.override.batch.size", "-2");
+    set(f, "producer.override.compression.type", "brotli");
+    set(f, "producer.override.acks", "7");
+    expect(f, 0, "");
+}
+
+static void a_sink_s_group_is_not_the_workers(void **state)
+{
+    struct fixture *f = *state;
+
+    a_sink(f);
+    f->worker.cluster.group_id = strdup("connect-v");
+    expect(f, 1,
+           "name: Consumer group for sink connector named v conflicts with Connect worker group "
+           "connect-v\n");
+    set(f, "consumer.override.group.id", "connect-v");
+    expect(f, 1,
+           "consumer.override.group.id: Consumer group connect-v conflicts with Connect worker "
+           "group connect-v\n");
+    set(f, "consumer.override.group.id", "mine");
+    expect(f, 0, "");
+    free(f->worker.cluster.group_id);
+    f->worker.cluster.group_id = NULL;
+    props_remove(&f->config, "consumer.override.group.id");
+    expect(f, 0, "");
 }
 
 static const char *const of_its_own =
@@ -871,7 +1021,7 @@ static void an_own_offsets_topic_has_a_consumer_and_an_administrator(void **stat
     a_source(f);
     set(f, "consumer.override.fetch.min.bytes", "5");
     set(f, "admin.override.retries", "5");
-    f->worker.override_policy = WORKER_OVERRIDE_NONE;
+    set_worker(f, POLICY, "None");
     set(f, "offsets.storage.topic", "own");
     expect(f, 0, "");
     f->worker.cluster.group_id = group;
@@ -1005,6 +1155,12 @@ int main(void)
         validate_test(a_required_guarantee_that_cannot_be_given_is_refused),
         validate_test(overrides_are_judged_by_the_worker_s_policy),
         validate_test(an_own_offsets_topic_has_a_consumer_and_an_administrator),
+        validate_test(overrides_are_read_by_the_types_of_the_client_s_settings),
+        validate_test(values_that_no_client_takes_are_left_to_the_task),
+        validate_test(a_sink_s_group_is_not_the_workers),
+        validate_test(versions_are_picked_from_what_is_installed),
+        validate_test(a_version_that_is_none_is_told_of),
+        validate_test(without_its_version_a_class_is_not_looked_at),
         validate_test(security_that_cannot_be_honoured_is_refused),
         validate_test(crowds_of_names_are_bounded),
         validate_test(the_message_is_connect_s),
