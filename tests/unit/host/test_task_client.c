@@ -53,6 +53,34 @@ static void a_producer_has_connects_defaults(void **state)
     assert_null(props_get(&f->java, "security.protocol")); /* not inherited without a prefix */
 }
 
+/* The policy may be younger than what is stored; each kind of client is judged by its own overrides. */
+static void a_stored_override_that_the_policy_forbids_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_error err = {0};
+
+    props_set(&f->worker, "connector.client.config.override.policy", "Principal");
+    props_set(&f->config, "producer.override.linger.ms", "5");
+    props_set(&f->config, "producer.override.ssl.key.password", "hunter2");
+    props_set(&f->config, "consumer.override.security.protocol", "PLAINTEXT");
+    assert_int_equal(task_client_producer(&f->spec, &f->java, &err), MR_ERR_CONFIG);
+    assert_string_equal(
+        err.text,
+        "Client Config Overrides not allowed [[linger.ms,5,[],[The 'Principal' policy does not "
+        "allow 'linger.ms' to be overridden in the connector configuration.],true], "
+        "[ssl.key.password,[hidden],[],[The 'Principal' policy does not allow 'ssl.key.password' "
+        "to be overridden in the connector configuration.],true]]");
+    props_deinit(&f->java);
+    assert_int_equal(task_client_consumer(&f->spec, &f->java, NULL), 0);
+    props_deinit(&f->java);
+    assert_int_equal(task_client_admin(&f->spec, "admin", &f->java, NULL), 0);
+    props_set(&f->config, "admin.override.retries", "5");
+    props_deinit(&f->java);
+    assert_int_equal(task_client_admin(&f->spec, "admin", &f->java, NULL), MR_ERR_CONFIG);
+    props_deinit(&f->java);
+    assert_int_equal(task_client_dead_letters(&f->spec, &f->java, NULL), MR_ERR_CONFIG);
+}
+
 static void idempotence_gives_way_to_what_rules_it_out(void **state)
 {
     static const char *const settings[][3] = {
@@ -254,6 +282,7 @@ int main(void)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_producer_has_connects_defaults),
+        T(a_stored_override_that_the_policy_forbids_is_refused),
         T(the_connector_overrides_the_worker_overrides_the_defaults),
         T(idempotence_gives_way_to_what_rules_it_out),
         T(a_consumer_has_connects_group_and_defaults),

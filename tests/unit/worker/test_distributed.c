@@ -492,6 +492,20 @@ static void a_class_that_is_not_here_is_failed_and_nothing_else_is_written(void 
            "write key of 32 bytes\n");
 }
 
+static void a_class_that_is_here_in_another_version_is_failed(void **state)
+{
+    (void)state;
+    record("connector-c", "{\"properties\":{\"connector.class\":\"Src\","
+                          "\"connector.plugin.version\":\"[2,)\"}}");
+    commit("c", 1);
+    cluster.store.ready(cluster.store_arg, NULL);
+    forget();
+    round_ends(&(struct round){.assigned = "c:-1 c:0", .leads = true});
+    expect("status c -1 FAILED 1 safe\nstatus c 0 FAILED 1 safe\nsettled 1: c:-1 c:0\n"
+           "write key of 32 bytes\n");
+    assert_non_null(strstr(cluster.trace, ".isolation.Versioned")); /* as much as is kept of it */
+}
+
 /* Another worker may have run it meanwhile, and shown that. */
 static void a_class_that_is_not_here_is_failed_whenever_it_comes_here(void **state)
 {
@@ -983,6 +997,7 @@ int main(void)
         test(levels_of_loggers_go_through_the_topic_to_every_worker),
         test(restarts_are_told_as_connect_tells_them),
         test(a_class_that_is_not_here_is_failed_and_nothing_else_is_written),
+        test(a_class_that_is_here_in_another_version_is_failed),
         test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),
         test(a_leader_tidies_states_of_what_is_no_more),
         test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),

@@ -138,7 +138,6 @@ static void kafka_s_sample_file_is_taken_as_it_is(void **state)
     assert_string_equal(f->config.listeners[0].host, "localhost");
     assert_int_equal(f->config.listeners[0].port, 8083);
     assert_non_null(f->config.run_dir);
-    assert_int_equal(f->config.override_policy, WORKER_OVERRIDE_ALL);
 }
 
 static void what_is_required_is_named(void **state)
