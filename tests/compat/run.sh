@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # make compat: the same REST requests, and then the same connectors and records, through the Java standalone worker and
-# through ours; every difference is printed that is in neither list of known ones. run.sh BUILD [rest|records [CASE...]]
+# through ours; every difference is printed that is in neither list of known ones; then clients that people have, unmodified.
+# run.sh BUILD [rest|records|clients [CASE...]]
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 build=$1
@@ -57,8 +58,39 @@ records() { # case...
     python3 tests/compat/record_diff.py "$java" "http://127.0.0.1:$port" "${servers#*=}" "$build/tests/compat/record_topics" "$dir/records" "$@"
 }
 
+# What a client of PyPI prints of both workers must be the same. name, package
+client() {
+    local name=$1 venv=$PWD/$build/clients/$1 who url
+    if [ ! -f "$venv/done" ]; then
+        python3 -m venv "$venv" && "$venv/bin/pip" -q install "$2" && touch "$venv/done" || return 1
+    fi
+    for who in java ours; do
+        url=$([ "$who" = java ] && echo "$java" || echo "http://127.0.0.1:$port")
+        mkdir -p "$dir/$name.$who"
+        timeout 300 "$venv/bin/python" "tests/compat/clients/with_$name.py" "$url" "$dir/$name.$who" \
+            >"$dir/$name.$who.txt" 2>"$dir/$name.$who.log" || { cat "$dir/$name.$who.log"; return 1; }
+    done
+    diff -u "$dir/$name.java.txt" "$dir/$name.ours.txt" && echo "$name: $(wc -l <"$dir/$name.ours.txt") calls, the same"
+}
+
+clients() { # name...
+    local rc=0 name package
+    while read -r name package; do
+        [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+        echo "$package ..."
+        client "$name" "$package" || { echo "$name: FAILED"; rc=1; }
+    done < <(grep -v '^#' tests/compat/clients/packages.txt)
+    return $rc
+}
+
 case $suite in
-rest | records) "$suite" "$@" ;;
-all) rest; rc=$?; records && exit $rc ;;
-*) echo "run.sh: rest or records, not $suite" >&2; exit 2 ;;
+rest | records | clients) "$suite" "$@" ;;
+all)
+    rc=0
+    rest || rc=1
+    records || rc=1
+    clients || rc=1
+    exit $rc
+    ;;
+*) echo "run.sh: rest, records or clients, not $suite" >&2; exit 2 ;;
 esac
