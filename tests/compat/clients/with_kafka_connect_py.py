@@ -4,7 +4,6 @@
 between workers; what belongs to one worker or one moment is left out."""
 import json
 import os
-import re
 import sys
 import time
 
@@ -25,10 +24,9 @@ def tidy(value):
 
 
 def text_of(error):
-    """An exception by its kind; of the answer of a worker, what was said."""
+    """An exception by its kind, and by the status that it came of."""
     response = getattr(error, "response", None)
-    said = "" if response is None else " %d %s" % (response.status_code, re.sub(r"\{.*?\}", "{}", response.text)[:0])
-    return type(error).__name__ + said
+    return type(error).__name__ + ("" if response is None else " %d" % response.status_code)
 
 
 def call(what, fn, *args, **kwargs):
