@@ -140,7 +140,7 @@ void chaos_assert_silent(const struct chaos_source *s, pid_t pid, int64_t since_
 int64_t chaos_boot_ms(void);
 
 /* Print what was measured beside what is promised; above it, and what a busy machine adds
- * (CHAOS_SLACK_MS, 2000), the scenario fails. */
+ * (CHAOS_SLACK_MS, 0), the scenario fails. */
 void chaos_figure(const char *what, int64_t measured_ms, int64_t promised_ms);
 
 /* --- scenarios --- */

@@ -96,7 +96,7 @@ static void a_killed_cluster_is_back_in_three_seconds(void **state)
             wait_until(CHAOS_HEAL_MS, chaos_progress(s, i) > before[i]);
         chaos_figure("first records of all tasks after the start", scratch_since(from), 3000);
         wait_until(CHAOS_HEAL_MS, chaos_sink_last_ms(sink) > from_boot_ms);
-        chaos_figure("first record of the sink after the start", scratch_since(from), 6000);
+        chaos_figure("first record of the sink after the start", scratch_since(from), 3000);
         chaos_await_progress(s, CHAOS_HEAL_MS);
     }
     chaos_judge(s, &(struct chaos_terms){.doubles = -1});

@@ -325,7 +325,7 @@ void chaos_clock_step(const char *file, int64_t seconds)
 void chaos_figure(const char *what, int64_t measured_ms, int64_t promised_ms)
 {
     const char *slack = getenv("CHAOS_SLACK_MS");
-    int64_t allowed_ms = promised_ms + (slack != NULL ? strtol(slack, NULL, 10) : 2000);
+    int64_t allowed_ms = promised_ms + (slack != NULL ? strtol(slack, NULL, 10) : 0);
 
     printf("             %s: %lld ms, promised %lld ms\n", what, (long long)measured_ms,
            (long long)promised_ms);
