@@ -523,9 +523,12 @@ int consumer_commit(struct consumer *c, const struct consumer_partition *parts, 
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(8);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    int64_t until_ms = clock_ms() + timeout_ms;
     int rc;
 
     mr_assert(!c->lent);
+    if (sync) /* librdkafka sends an older one again by itself: behind this one it would undo it */
+        take_answers(c, timeout_ms / 2);
     for (size_t i = 0; i < count; i++)
         if (parts[i].offset >= 0 &&
             consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition) != NULL)
@@ -547,7 +550,7 @@ int consumer_commit(struct consumer *c, const struct consumer_partition *parts, 
     }
     if (!sync)
         return 0;
-    take_answers(c, timeout_ms > 0 ? timeout_ms : 0);
+    take_answers(c, until_ms > clock_ms() ? until_ms - clock_ms() : 0);
     if (c->commit_answered != c->commit_asked)
         return mr_fail(err, MR_ERR_TIMEOUT,
                        "Offsets were not committed within %lld ms: no answer from the coordinator",

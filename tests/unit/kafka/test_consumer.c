@@ -496,6 +496,38 @@ static void an_error_of_a_topic_names_no_offset(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
+/* librdkafka sends a commit again that the broker could not take; it must not undo a later one. */
+static void a_last_commit_is_the_last(void **state)
+{
+    struct ledger_truth truth = {0};
+    struct ledger l = {.kafka = &kafka, .truth = &truth};
+    struct consumer_partition part = {.offset = 5};
+    struct mr_error err = {0};
+    char topic[64];
+
+    if (kafka.cluster == NULL)
+        skip();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 20);
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 20, 60000);
+    part.topic = topic;
+    rd_kafka_mock_push_request_errors(kafka.cluster, 8 /* OffsetCommit */, 1,
+                                      RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+    assert_int_equal(consumer_commit(l.c, &part, 1, false, 0, &err), 0);
+    part.offset = 20;
+    assert_int_equal(consumer_commit(l.c, &part, 1, true, 20000, &err), 0);
+    consumer_close(&l.c, INT64_MAX);
+    ledger_fill(&kafka, topic, 1, 1); /* 0 again */
+    l.assigned = 0;
+    ledger_open(&l, topic, NULL);
+    ledger_subscribe(&l, topic);
+    ledger_poll_until(&l, 21, 60000);
+    assert_int_equal(l.twice, 1);
+    consumer_close(&l.c, INT64_MAX);
+}
+
 static void a_group_that_does_not_answer_is_left_by_the_deadline(void **state)
 {
     struct ledger_truth truth = {0};
@@ -611,6 +643,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_pattern_of_javas_own_finds_what_comes_later),
         cmocka_unit_test(a_lost_broker_is_something_to_poll_on_for),
         cmocka_unit_test(an_error_of_a_topic_names_no_offset),
+        cmocka_unit_test(a_last_commit_is_the_last),
         cmocka_unit_test(a_group_that_does_not_answer_is_left_by_the_deadline),
     };
 
