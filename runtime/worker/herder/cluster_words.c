@@ -27,6 +27,7 @@
 #include <string.h>
 
 #define SAY_MS 10000
+#define TELL_TRIES 6
 #define GOODBYE_MS 1000 /* for the word; leaving does not wait longer for it */
 #define OLD_MS ((int64_t)24 * 60 * 60 * 1000)
 
@@ -245,14 +246,63 @@ void cluster_words_settled(struct distributed *d)
     }
 }
 
+/* A sink task's member of its group, while it is told. */
+struct telling {
+    struct telling *next;
+    struct distributed *d;
+    char *task;
+    char *member;
+    bool stale; /* a later one is on its way */
+    int tries;
+};
+
+static void tell_consumer(struct telling *telling);
+
+static void telling_end(struct telling *telling)
+{
+    struct telling **at = &telling->d->tellings;
+
+    while (*at != telling)
+        at = &(*at)->next;
+    *at = telling->next;
+    free(telling->task);
+    free(telling->member);
+    free(telling);
+}
+
+/* Without the word a lost machine's sink is waited for until its session ends. */
+static void on_consumer_told(void *arg, const struct mr_error *err)
+{
+    struct telling *telling = arg;
+    bool may_pass = err != NULL && (err->code == MR_ERR_TIMEOUT || err->code == MR_ERR_IO);
+
+    if (may_pass && !telling->stale && !telling->d->closing && ++telling->tries < TELL_TRIES)
+        tell_consumer(telling);
+    else
+        telling_end(telling);
+}
+
+static void tell_consumer(struct telling *telling)
+{
+    struct word word = {.kind = WORD_CONSUMER, .member = telling->member, .other = telling->task};
+
+    cluster_store_say(telling->d->store, &word, SAY_MS, on_consumer_told, telling);
+}
+
 void cluster_words_joined(struct distributed *d, const char *task, const char *member)
 {
-    struct word word = {.kind = WORD_CONSUMER,
-                        .member = (char *)(uintptr_t)member,
-                        .other = (char *)(uintptr_t)task};
+    struct telling *telling;
 
-    if (!d->closing && strlen(task) <= WORD_MEMBER_MAX)
-        say(d, &word);
+    if (d->closing || strlen(task) > WORD_MEMBER_MAX)
+        return;
+    for (telling = d->tellings; telling != NULL; telling = telling->next)
+        telling->stale = telling->stale || strcmp(telling->task, task) == 0;
+    telling = calloc(1, sizeof(*telling));
+    mr_assert(telling != NULL);
+    *telling = (struct telling){
+        .next = d->tellings, .d = d, .task = text_dup(task), .member = text_dup(member)};
+    d->tellings = telling;
+    tell_consumer(telling);
 }
 
 void cluster_words_want_round(struct distributed *d)

@@ -40,6 +40,7 @@ struct dist_conn {
 };
 
 struct fence_wait;
+struct telling;
 
 /* Steps of acting on a round. STOPPING: what was revoked still ends, or the config topic is still
  * read. */
@@ -94,6 +95,7 @@ struct distributed {
     bool word_missed; /* a goodbye came after that snapshot */
     bool twins_told;  /* by us as the leader */
     char *twin;       /* who advertises what we do, and was named for it last; "" nobody */
+    struct telling *tellings; /* of sinks' members, under way */
     bool leaving;
     struct loop_timer goodbye_timer;
     struct fence_wait *fence_waits; /* cluster_fence.c */

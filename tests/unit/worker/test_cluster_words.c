@@ -531,6 +531,7 @@ static void a_sink_task_may_make_its_own_predecessors_leave(void **state)
     expect("checked c 1 yes\n"); /* nobody is known */
     world.events.task_member(world.arg, "c", 0, "here-1");
     expect("say consumer-c-0 {\"member\":\"here-1\"}\n");
+    answer(0);
     starts(2);
     answer(0);
     expect("checked c 2 yes [\"here-1\"]\n");
@@ -553,6 +554,37 @@ static void a_sink_task_starts_when_the_words_can_not_be_read(void **state)
     answer(MR_ERR_TIMEOUT);
     expect("checked c 1 yes\n");
     starts(2); /* the worker ends meanwhile */
+}
+
+static void joins_as(const char *member)
+{
+    world.events.task_member(world.arg, "c", 0, member);
+}
+
+static void the_newest_consumer_is_told_until_it_is_heard(void **state)
+{
+    (void)state;
+    sink_runs_here();
+    joins_as("one");
+    expect("say consumer-c-0 {\"member\":\"one\"}\n");
+    answer(MR_ERR_TIMEOUT);
+    expect("say consumer-c-0 {\"member\":\"one\"}\n");
+    joins_as("two");
+    expect("say consumer-c-0 {\"member\":\"two\"}\n");
+    answer(MR_ERR_TIMEOUT); /* the first one: it would come to stand behind */
+    expect("");
+    answer(MR_ERR_TIMEOUT);
+    expect("say consumer-c-0 {\"member\":\"two\"}\n");
+    answer(MR_ERR_UNSUPPORTED); /* no rights: not again */
+    expect("");
+    joins_as("three");
+    for (int i = 0; i < 6; i++) {
+        expect("say consumer-c-0 {\"member\":\"three\"}\n");
+        answer(MR_ERR_TIMEOUT);
+    }
+    expect("");
+    joins_as("four"); /* under way when the worker ends */
+    forget();
 }
 
 static void a_source_task_needs_no_words(void **state)
@@ -597,6 +629,7 @@ int main(void)
         test(a_leader_tells_leavers_from_the_lost),
         test(a_sink_task_may_make_its_own_predecessors_leave),
         test(a_sink_task_starts_when_the_words_can_not_be_read),
+        test(the_newest_consumer_is_told_until_it_is_heard),
         test(a_source_task_needs_no_words),
         test(the_leader_forgets_consumers_of_deleted_connectors),
         test(a_leader_goes_on_when_the_words_can_not_be_read),
