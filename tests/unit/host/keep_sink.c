@@ -155,6 +155,16 @@ bool puts_at_least(struct rig *rig, int64_t n)
     return yes;
 }
 
+bool durable_is(struct rig *rig, int64_t n)
+{
+    bool yes;
+
+    pthread_mutex_lock(&keep_seen.lock);
+    yes = (int64_t)keep_seen.durable == n;
+    pthread_mutex_unlock(&keep_seen.lock);
+    return yes;
+}
+
 bool committed_is(struct rig *rig, int64_t n)
 {
     return rig_committed(rig, GROUP, "in", 0) == n;

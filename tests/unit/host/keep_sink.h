@@ -48,6 +48,7 @@ int keep_teardown(void **state);
 bool accepted_is(struct rig *rig, int64_t n);
 bool accepted_at_least(struct rig *rig, int64_t n);
 bool puts_at_least(struct rig *rig, int64_t n);
+bool durable_is(struct rig *rig, int64_t n);
 bool committed_is(struct rig *rig, int64_t n);
 bool flushes_at_least(struct rig *rig, int64_t n);
 /* Every number of 0..count-1 exactly once, in order within each of the partitions. */

@@ -21,8 +21,8 @@ static void records_arrive_once_in_order_and_are_committed_after_flush(void **st
     rig_start(rig, &keep_plugin, TARGET_STARTED);
     rig_wait_state(rig, STATE_RUNNING);
     rig_wait_true(rig, accepted_is, 3000);
+    rig_wait_true(rig, durable_is, 3000);
     rig_wait_true(rig, committed_is, 1000);
-    assert_int_equal(keep_seen.durable, 3000);
     assert_true(rig_stop(rig) < 5000);
     assert_int_equal(rig_committed(rig, GROUP, "in", 1), 1000);
     assert_int_equal(rig_committed(rig, GROUP, "in", 2), 1000);

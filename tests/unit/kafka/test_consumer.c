@@ -381,8 +381,9 @@ static void a_pattern_subscribes_to_what_matches_as_a_whole(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
-/* Until this topic has given count messages; what other topics give is an error. */
-static void read_only_from(struct consumer *c, const char *topic, size_t count)
+/* Until this topic has given count messages. Others may give theirs again, as nothing is committed,
+ * but never this one. */
+static void read_from(struct consumer *c, const char *topic, size_t count, const char *never)
 {
     int64_t until = clock_ms() + 60000;
     struct consumer_msg msg[10];
@@ -394,11 +395,13 @@ static void read_only_from(struct consumer *c, const char *topic, size_t count)
 
         assert_true(n >= 0 || n == MR_ERR_RETRY);
         err = (struct mr_error){0};
-        for (int i = 0; i < n; i++, seen++)
-            assert_string_equal(msg[i].topic, topic);
+        for (int i = 0; i < n; i++) {
+            assert_string_not_equal(msg[i].topic, never);
+            seen += strcmp(msg[i].topic, topic) == 0;
+        }
         consumer_release(c);
     }
-    assert_int_equal(seen, count);
+    assert_true(seen >= count);
 }
 
 static void ignore_assigned(void *arg, const struct consumer_partition *parts, size_t count)
@@ -414,7 +417,7 @@ static void ignore_revoked(void *arg, const struct consumer_partition *parts, si
 static void a_pattern_of_javas_own_finds_what_comes_later(void **state)
 {
     const struct consumer_events events = {ignore_assigned, ignore_revoked, NULL};
-    char topic[64], name[80], pattern[200];
+    char topic[64], never[80], name[80], pattern[200];
     const char *subscribed[] = {pattern, NULL};
     struct mr_error err = {0};
     struct consumer *c;
@@ -428,14 +431,14 @@ static void a_pattern_of_javas_own_finds_what_comes_later(void **state)
     assert_non_null(c);
     snprintf(pattern, sizeof(pattern), "^(?!%s-private)%s-.*+", topic, topic);
     assert_int_equal(consumer_subscribe(c, subscribed, NULL), 0); /* nothing matches yet */
-    snprintf(name, sizeof(name), "%s-private", topic);
-    ledger_fill(&kafka, name, 1, 10);
+    snprintf(never, sizeof(never), "%s-private", topic);
+    ledger_fill(&kafka, never, 1, 10);
     snprintf(name, sizeof(name), "%s-a", topic);
     ledger_fill(&kafka, name, 1, 10);
-    read_only_from(c, name, 10);
+    read_from(c, name, 10, never);
     snprintf(name, sizeof(name), "%s-b", topic);
     ledger_fill(&kafka, name, 1, 10);
-    read_only_from(c, name, 10);
+    read_from(c, name, 10, never);
     consumer_close(&c, INT64_MAX);
 }
 
