@@ -7,10 +7,9 @@
  *
  * A batch is posted before the answer that depends on it, so at `done` of a write that was read
  * back the state has it. Task configurations become effective with their commit record only, which
- * is written when the whole set is in the topic (promise: nobody sees half a set). Writing with a
- * transaction, as exactly.once.source.support=preparing or enabled asks of a leader, belongs around
- * the steps of a request: one transaction a step. Open requests are bounded; one too many is
- * refused. */
+ * is written when the whole set is in the topic (promise: nobody sees half a set). Where
+ * exactly.once.source.support is preparing or enabled, each step of what a leader writes is a
+ * transaction (fenced_writer.h). Open requests are bounded; one too many is refused. */
 #include "worker/store/cluster_store.h"
 
 #include "worker/store/status_desk.h"
