@@ -66,6 +66,7 @@ struct source_task {
     json_t *own_entries;         /* under way there; then the worker's store gets a copy */
     struct txn txn;              /* with them: sender.txn leads here */
     bool restart;                /* in place: through the whole start sequence */
+    bool torn;                   /* a transaction did not end as it was to: none is committed */
     int64_t graceful_ms;
     bool fell; /* it ends because it failed, and not because it was asked to */
 
@@ -387,9 +388,11 @@ static void end_transaction(struct source_task *s, bool aborts)
     struct mr_error err = {0};
     int rc;
 
+    s->torn = true;
     if (!letters_delivered(s))
         return;
     rc = aborts ? txn_discard(&s->txn, &err) : txn_commit(&s->txn, &err);
+    s->torn = rc != 0;
     if (rc == 0)
         committed(s);
     else if (!task_stopping(s->task) && task_lease_held(s->task)) /* else `rest` begins anew */
@@ -613,7 +616,7 @@ static bool lease_is_back(struct source_task *s)
 
 static bool may_commit(const struct source_task *s)
 {
-    return !s->task->failed && !s->restart && s->sender.broken.code == 0 &&
+    return !s->task->failed && !s->restart && !s->torn && s->sender.broken.code == 0 &&
            task_lease_held(s->task);
 }
 
