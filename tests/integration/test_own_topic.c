@@ -154,6 +154,7 @@ static void a_source_that_gets_a_topic_of_its_own_goes_on_where_it_was(void **st
     scratch_append_text(f.file, "a\n");
     wait_until(FLOW_MS, strcmp(newest(&f, f.all), "{\"position\":2}") == 0);
     put(w, &f);
+    wait_until(FLOW_MS, topic_partitions(f.servers, f.own) > 0); /* by the task that knows of it */
     scratch_append_text(f.file, "b\n");
     await_position(&f, 4);
     expect_lines(&f, "ab");

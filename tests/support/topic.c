@@ -40,6 +40,7 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char 
     } else {
         set(conf, "enable.idempotence", "true");
         set(conf, "linger.ms", "0");
+        set(conf, "partitioner", "murmur2_random"); /* as Java places keys */
     }
     rk = rd_kafka_new(type, conf, text, sizeof(text));
     if (rk == NULL)
