@@ -2,6 +2,7 @@
 /* The output of `millrace scan`: any bytes give an error or plugins that hold what the format
  * promises. */
 #include "link/scan_format.h"
+#include "model/plugin_version.h"
 #include "worker/supervisor/catalog.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ static void check(const struct catalog *cat, const struct catalog_plugin *plugin
 
     mr_assert(plugin->name[0] != '\0' && strlen(plugin->name) <= SCAN_FORMAT_NAME_MAX);
     mr_assert(plugin->kind >= MR_PLUGIN_SOURCE && plugin->kind <= MR_PLUGIN_HEADER_CONVERTER);
-    mr_assert(found != NULL && catalog_compare_versions(found->version, found->version) == 0);
+    mr_assert(found != NULL && plugin_version_compare(found->version, found->version) == 0);
     for (size_t i = 0; plugin->keys[i].name != NULL; i++)
         mr_assert(i < SCAN_FORMAT_KEYS_MAX && plugin->keys[i].type <= MR_CFG_PASSWORD);
 }
