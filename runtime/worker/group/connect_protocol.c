@@ -307,8 +307,12 @@ static void get_entry(struct reader *in, struct work_list *list)
         int32_t task = (int32_t)get(in, 4, "tasks");
 
         if (in->rc == 0 && work_list_push(list, entry, task) != 0)
-            spoil(in, MR_ERR_NOMEM, "tasks", "too many, or out of memory");
+            spoil(in, MR_ERR_NOMEM, "tasks", "out of memory");
+        if (in->rc == 0 && list->items > CONNECT_PROTOCOL_MAX_ITEMS)
+            spoil(in, MR_ERR_PROTOCOL, "tasks", "too many");
     }
+    if (in->rc == 0 && list->count > CONNECT_PROTOCOL_MAX_ITEMS)
+        spoil(in, MR_ERR_PROTOCOL, "connector", "too many");
 }
 
 static void get_list(struct reader *in, bool nullable, struct work_list *list, const char *field)

@@ -12,6 +12,7 @@
 #define CONNECT_PROTOCOL_TYPE "connect"
 /* Of one metadata or assignment, in both directions. */
 #define CONNECT_PROTOCOL_MAX_BYTES (4u << 20)
+#define CONNECT_PROTOCOL_MAX_ITEMS 50000u /* of a list that is read: connectors, and tasks */
 
 /* The sub-protocols. The number is the version in the bytes. */
 enum connect_kind {

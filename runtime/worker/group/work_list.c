@@ -4,6 +4,8 @@
  * member and, through events, by the herder. */
 #include "worker/group/work_list.h"
 
+#include "base/map.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,20 +139,73 @@ bool work_list_remove(struct work_list *list, const char *conn, int32_t task)
     return list->items < before;
 }
 
+/* Lists may be as long as foreign bytes make them, so names are looked up. Of a name that stands in
+ * several entries: the first. */
+static struct map *index_of(const struct work_list *list)
+{
+    struct map *places = map_new(); /* name → index + 1 */
+
+    for (size_t i = 0; i < list->count; i++)
+        if (map_get(places, list->entries[i].conn) == NULL)
+            map_set(places, list->entries[i].conn, (void *)(uintptr_t)(i + 1));
+    return places;
+}
+
+static int merge_entry(struct work_list *to, struct map *places, const struct work_entry *from)
+{
+    size_t place = (size_t)(uintptr_t)map_get(places, from->conn);
+    int rc = 0;
+
+    if (place == 0 && from->count > 0) {
+        if (work_list_open(to, from->conn, strlen(from->conn)) == NULL)
+            return MR_ERR_NOMEM;
+        place = to->count;
+        map_set(places, from->conn, (void *)(uintptr_t)place);
+    }
+    for (size_t t = 0; rc == 0 && t < from->count; t++)
+        if (!entry_has(&to->entries[place - 1], from->tasks[t]))
+            rc = work_list_push(to, &to->entries[place - 1], from->tasks[t]);
+    return rc;
+}
+
 int work_list_merge(struct work_list *to, const struct work_list *from)
 {
-    for (size_t i = 0; i < from->count; i++) {
-        const struct work_entry *entry = &from->entries[i];
+    struct map *places = index_of(to);
+    int rc = 0;
 
-        for (size_t t = 0; t < entry->count; t++) {
-            int rc = work_list_has(to, entry->conn, entry->tasks[t])
-                         ? 0
-                         : work_list_add(to, entry->conn, entry->tasks[t]);
+    for (size_t i = 0; rc == 0 && i < from->count; i++)
+        rc = merge_entry(to, places, &from->entries[i]);
+    map_free(&places, NULL);
+    return rc;
+}
 
-            if (rc != 0)
-                return rc;
+int work_list_subtract(struct work_list *list, const struct work_list *other)
+{
+    struct work_list once = {0}, kept = {0}; /* other, each name in one entry; what is left */
+    int rc = work_list_merge(&once, other);
+    struct map *places = index_of(&once);
+
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        const struct work_entry *entry = &list->entries[i];
+        size_t place = (size_t)(uintptr_t)map_get(places, entry->conn);
+        struct work_entry *left = NULL;
+
+        for (size_t t = 0; rc == 0 && t < entry->count; t++) {
+            if (place > 0 && entry_has(&once.entries[place - 1], entry->tasks[t]))
+                continue;
+            if (left == NULL)
+                left = work_list_open(&kept, entry->conn, strlen(entry->conn));
+            rc = left == NULL ? MR_ERR_NOMEM : work_list_push(&kept, left, entry->tasks[t]);
         }
     }
+    map_free(&places, NULL);
+    work_list_deinit(&once);
+    if (rc != 0) {
+        work_list_deinit(&kept);
+        return rc;
+    }
+    work_list_deinit(list);
+    *list = kept;
     return 0;
 }
 

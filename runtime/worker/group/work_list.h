@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-#define WORK_LIST_CONNECTOR (-1)   /* the task number that means the connector itself */
-#define WORK_LIST_ITEMS_MAX 50000u /* hard cap on items in a list */
+#define WORK_LIST_CONNECTOR (-1)     /* the task number that means the connector itself */
+#define WORK_LIST_ITEMS_MAX 1000000u /* hard cap on items in a list */
 
 struct work_entry {
     char *conn;
@@ -41,6 +41,9 @@ bool work_list_remove(struct work_list *list, const char *conn, int32_t task);
  * not. */
 int work_list_copy(struct work_list *to, const struct work_list *from);
 int work_list_merge(struct work_list *to, const struct work_list *from);
+
+/* Take every item of the other list out. 0 or MR_ERR_NOMEM: then list is as it was. */
+int work_list_subtract(struct work_list *list, const struct work_list *other);
 
 /* The same items, in whatever order and however often. */
 bool work_list_same(const struct work_list *a, const struct work_list *b);

@@ -270,9 +270,7 @@ static void read_on(struct distributed *d)
 
 static void remove_list(struct work_list *from, const struct work_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        for (size_t t = 0; t < list->entries[i].count; t++)
-            work_list_remove(from, list->entries[i].conn, list->entries[i].tasks[t]);
+    mr_assert(work_list_subtract(from, list) == 0);
 }
 
 /* What is not ours any more ends at once; what is new waits for `settle`. The leader counts on what
