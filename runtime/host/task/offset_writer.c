@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From committable offsets to requests to the worker's store.
  *
- * source_task flushes every offset.flush.interval.ms, on pause and at its end. Only one request is
- * out at a time, so an older offset can never be stored over a newer one. What was taken from the
- * window and is refused goes back there. The JSON of an offset is made here, per flush and not per
- * record. Thread: the task's.
+ * source_task flushes every offset.flush.interval.ms and on pause, source_end at its end. Only one
+ * request is out at a time, so an older offset can never be stored over a newer one. What was taken
+ * from the window and is refused goes back there. The JSON of an offset is made here, per flush and
+ * not per record. Thread: the task's.
  * Spec: org.apache.kafka.connect.runtime.SourceTaskOffsetCommitter, storage.OffsetStorageWriter. */
 #include "host/task/offset_writer.h"
 

@@ -7,7 +7,7 @@
  *
  * What is written comes back as records and is the table's then. The worker's topic is not known
  * here: who asks for an offset that is not found, or has written one, turns to the worker next
- * (source_task.c).
+ * (source_commit.c).
  *
  * Invariant: own_offsets_ended says that all went well only when all in-sync replicas have every
  * record (promise 1). */
