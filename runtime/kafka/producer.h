@@ -71,18 +71,20 @@ const char *producer_trouble(struct producer *p, bool *fatal);
  *                  else (init, commit, abort)
  *   MR_ERR_CLOSED  another producer has the id now, or the broker ended the transaction as too old:
  *                  nothing of it shows. This producer is of no use any more
- *   MR_ERR_STATE   the transaction must be aborted
+ *   MR_ERR_STATE   the transaction must be aborted, or can't be: a producer made anew may go on
  *   MR_ERR_FATAL   this producer is of no use any more
  * Reports of all that was sent are walked before a commit. */
 int producer_txn_init(struct producer *p, int64_t timeout_ms, struct mr_error *err);
 int producer_txn_begin(struct producer *p, struct mr_error *err);
 int producer_txn_commit(struct producer *p, int64_t timeout_ms, struct mr_error *err);
-/* Purges what is under way: reports of it come while this is called again. */
+/* Purges what is under way: reports of it come while this is called again. The producer is tainted
+ * unless reports of all that was sent were walked before. */
 int producer_txn_abort(struct producer *p, int64_t timeout_ms, struct mr_error *err);
 /* An end of a transaction may reach the broker once more, and would then end a later one: before
  * that is begun this producer must be replaced by one that is initialised anew. */
 bool producer_txn_tainted(const struct producer *p);
-/* The id was taken over, learnt by any call or report: failures after that are due to it. */
-bool producer_txn_fenced(struct producer *p);
+/* The id was taken over, or the broker and the library no longer agree on what was sent, learnt by
+ * any call or report: failures after that are due to it. A producer made anew may go on. */
+bool producer_txn_over(struct producer *p);
 
 #endif

@@ -8,7 +8,9 @@
  * This librdkafka speaks the transaction protocol without an epoch that moves with each transaction
  * (no KIP-890): an EndTxn whose answer was lost, and which it sent again by itself, may arrive late
  * and end the next transaction. It shows that to nobody, so requests are counted where they leave:
- * unless exactly one EndTxn went out and was answered well, the producer is tainted.
+ * unless exactly one EndTxn went out and was answered well, the producer is tainted. So it is by an
+ * abort of what was still under way: librdkafka sends EndTxn although no partition is added yet,
+ * which the broker takes for an invalid state (tried: one in some hundred).
  *
  * Thread: the owner's; the counters are librdkafka's. Spec: KIP-98, KIP-360, KIP-890; reference
  * exactly-once 15. */
@@ -71,18 +73,38 @@ static bool is_fenced(rd_kafka_resp_err_t code)
            code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
 }
 
-bool producer_txn_fenced(struct producer *p)
+/* What a producer made anew would be told as well. */
+static bool is_refusal(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT ||
+           code == RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION ||
+           code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
+}
+
+static bool is_taken_over(struct producer *p)
 {
     return is_fenced(rd_kafka_fatal_error(p->rk, NULL, 0));
 }
 
+bool producer_txn_over(struct producer *p)
+{
+    rd_kafka_resp_err_t code = rd_kafka_fatal_error(p->rk, NULL, 0);
+
+    return code != RD_KAFKA_RESP_ERR_NO_ERROR && !is_refusal(code);
+}
+
 static int code_of(struct producer *p, const rd_kafka_error_t *error)
 {
-    if (is_fenced(rd_kafka_error_code(error)) || producer_txn_fenced(p))
+    if (is_fenced(rd_kafka_error_code(error)) || is_taken_over(p))
         return MR_ERR_CLOSED;
     if (rd_kafka_error_is_fatal(error))
-        return MR_ERR_FATAL;
-    if (rd_kafka_error_txn_requires_abort(error))
+        return producer_txn_over(p) ? MR_ERR_STATE : MR_ERR_FATAL;
+    if (rd_kafka_error_txn_requires_abort(error) ||
+        rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__STATE)
         return MR_ERR_STATE;
     return rd_kafka_error_is_retriable(error) ||
                    rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__TIMED_OUT
@@ -183,6 +205,8 @@ int producer_txn_commit(struct producer *p, int64_t timeout_ms, struct mr_error 
 
 int producer_txn_abort(struct producer *p, int64_t timeout_ms, struct mr_error *err)
 {
+    if (!p->txn.ending && p->in_flight > 0)
+        p->txn.tainted = true;
     p->txn.records = 0; /* a broker that took none of them is told nothing */
     return end(p, "A transaction can't be aborted", rd_kafka_abort_transaction, timeout_ms, err);
 }

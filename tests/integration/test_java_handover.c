@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define WAIT_MS 120000 /* bounds a fault: two JVMs on a busy machine take their time */
+#define PATIENCE_MS 30000
 #define QUICK \
     "session.timeout.ms=6000\nheartbeat.interval.ms=200\nscheduled.rebalance.max.delay.ms=0\n"
 #define SOURCE "org.apache.kafka.connect.file.FileStreamSourceConnector"
@@ -102,6 +103,22 @@ static void add_request(const struct handover *h, const struct worker_run *w,
                                      strcmp(conn, "r0") == 0 ? "" : "next\n", w->url, conn, body));
 }
 
+/* What the Java worker does not get to run by itself, it does when it is told once more. */
+static void await_running(const struct worker_run *java, const char *conn)
+{
+    int64_t from = scratch_now_ms();
+
+    while (!worker_run_is(java, conn, "RUNNING", 1) && scratch_since(from) < PATIENCE_MS)
+        scratch_pause(20);
+    if (!worker_run_is(java, conn, "RUNNING", 1)) {
+        printf("Java is told again: %s\n",
+               rest_answer_get(java, scratch_text("/connectors/%s/status", conn)));
+        rest_answer_call(java, "POST",
+                         scratch_text("/connectors/%s/restart?includeTasks=true", conn), NULL);
+    }
+    worker_run_await(java, conn, "RUNNING", 1, WAIT_MS);
+}
+
 /* All at once, so that the Java worker makes one round of them and not fifty. */
 static void create_all(const struct handover *h, const struct worker_run *w)
 {
@@ -117,7 +134,7 @@ static void create_all(const struct handover *h, const struct worker_run *w)
         fail_msg("the connectors could not be created: %s", output);
     for (size_t k = 0; k < KINDS; k++)
         for (int i = 0; i < kinds[k].count; i++)
-            worker_run_await(w, member_of(&kinds[k], i), "RUNNING", 1, WAIT_MS);
+            await_running(w, member_of(&kinds[k], i));
 }
 
 static void tell_all(const struct worker_run *w)

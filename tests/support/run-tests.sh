@@ -43,6 +43,18 @@ sweep() { # mark
     return 0
 }
 
+# What failed, where, and the last that its workers said: enough to judge a failure by, for whoever sees only this.
+failures() { # log
+    local name dir log
+    sed -n 's:^\[  FAILED  \] \([^0-9 ][^ ]*\)$:\1:p' "$1" | awk '!seen[$0]++' | head -n 4 | while read -r name; do
+        sed -n "/^\[ RUN      \] $name\$/,/^\[  FAILED  \] $name\$/p" "$1" | grep -v '^\[ RUN\|^\[  FAILED' | tail -n 12
+        dir=$(sed -n "/^\[ RUN      \] $name\$/{n;s/^ *in //p;}" "$1")
+        for log in ${dir:+"$dir"/*.log}; do
+            [ -f "$log" ] && echo "$name: $(basename "$log") ends with" && grep -v ' worker.catalog ' "$log" | tail -n 8
+        done
+    done | cut -c 1-240
+}
+
 run_one() { # seconds test
     local name=${2#*/tests/} out from ms passed failed rc=0 args=() mark=$$-$BASHPID
     out=$logs/$suite/$(basename "$2").log
@@ -57,8 +69,7 @@ run_one() { # seconds test
         [ "$rc" = 124 ] && echo "run-tests.sh: not done after $1 s" >>"$out"
         [ "$failed" -gt 0 ] || failed=1
         printf '  FAIL  %-44s %3d.%02d s  (exit %d; %s)\n' "$name" $((ms / 1000)) $((ms % 1000 / 10)) "$rc" "$out"
-        grep -n -B 12 '^\[  FAILED  \]' "$out" | sed 's/^/        | /' | head -n 60
-        tail -n 15 "$out" | sed 's/^/        | /'
+        { failures "$out"; tail -n 5 "$out"; } | sed 's/^/        | /'
     else
         [[ $(basename "$2") == fuzz_* ]] && passed=1
         printf '  ok    %-44s %3d.%02d s\n' "$name" $((ms / 1000)) $((ms % 1000 / 10))

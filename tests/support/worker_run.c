@@ -203,8 +203,7 @@ const char *worker_run_state(const struct worker_run *worker, const char *conn, 
     return reply.status == 200 ? http_at(reply.json, path) : "";
 }
 
-static bool all_in_state(const struct worker_run *worker, const char *conn, const char *state,
-                         int tasks)
+bool worker_run_is(const struct worker_run *worker, const char *conn, const char *state, int tasks)
 {
     struct http_reply reply =
         worker_run_call(worker, "GET", scratch_text("/connectors/%s/status", conn), NULL);
@@ -224,7 +223,7 @@ void worker_run_await(const struct worker_run *worker, const char *conn, const c
 {
     int64_t from = scratch_now_ms();
 
-    while (!all_in_state(worker, conn, state, tasks)) {
+    while (!worker_run_is(worker, conn, state, tasks)) {
         if (scratch_since(from) > ms)
             fail_msg(
                 "%s is not %s with %d tasks after %d ms: %s", conn, state, tasks, ms,

@@ -61,6 +61,8 @@ void worker_run_put(const struct worker_run *worker, const char *conn, const cha
 
 /* A text of GET /connectors/<conn>/status, such as "tasks.0.state"; "" when there is none. */
 const char *worker_run_state(const struct worker_run *worker, const char *conn, const char *path);
+/* The connector and exactly so many tasks are all in this state. */
+bool worker_run_is(const struct worker_run *worker, const char *conn, const char *state, int tasks);
 /* Wait until the connector and its tasks (exactly that many) are in this state. */
 void worker_run_await(const struct worker_run *worker, const char *conn, const char *state,
                       int tasks, int ms);

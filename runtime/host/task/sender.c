@@ -48,7 +48,7 @@ static bool halted(struct sender *s)
 void sender_fail(struct sender *s, const struct mr_error *err)
 {
     bool breaks = s->txn != NULL && (err->code == MR_ERR_STATE || err->code == MR_ERR_CLOSED ||
-                                     producer_txn_fenced(s->producer));
+                                     producer_txn_over(s->producer));
 
     if (!breaks && s->broken.code == 0)
         task_fail(s->task, err, NULL);

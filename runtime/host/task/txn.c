@@ -11,7 +11,7 @@
  *
  * Invariants: nothing of the next transaction is sent before the end of this one is known; a
  * producer whose transaction may have been ended twice is never used again (kafka/producer_txn.c).
- * The commit call is sliced, since delivery reports are walked by this very thread. */
+ * The commit call is sliced, since stop and lease are looked at by this very thread. */
 #include "host/task/txn.h"
 
 #include "base/clock.h"
@@ -29,6 +29,9 @@
 #include "base/log.h"
 
 #define SLICE_MS 100
+/* Of a commit or abort behind all its reports. A librdkafka that is too busy to begin it within the
+ * slice takes the next call for another phase of it. */
+#define END_MS 500
 #define ABORT_MS 2000
 #define TELL_MS 10000
 #define TEXT_MAX ((size_t)64 << 20) /* keys and values of one portion of offsets */
@@ -323,7 +326,7 @@ static int end_transaction(struct txn *t, struct mr_error *err)
 {
     int rc;
 
-    while ((rc = producer_txn_commit(t->sender->producer, SLICE_MS, err)) == MR_AGAIN) {
+    while ((rc = producer_txn_commit(t->sender->producer, END_MS, err)) == MR_AGAIN) {
         rc = out_of_time(t, err);
         if (rc != 0)
             return rc;
@@ -340,7 +343,7 @@ int txn_commit(struct txn *t, struct mr_error *err)
         rc = send_offsets(t, err);
     if (rc == 0 && t->open)
         rc = end_transaction(t, err);
-    if (rc != 0 && producer_txn_fenced(t->sender->producer))
+    if (rc != 0 && producer_txn_over(t->sender->producer))
         err->code = rc = MR_ERR_CLOSED;
     if (rc == 0)
         t->due_ms = clock_ms() + t->interval_ms;
@@ -355,20 +358,21 @@ json_t *txn_next_copy(struct txn *t)
     return portion;
 }
 
+/* What is under way is waited for: see producer_txn_abort. */
 int txn_discard(struct txn *t, struct mr_error *err)
 {
-    int rc = 0;
+    int rc = drain_records(t, err);
 
     if (!t->open)
         log_warn("the plugin aborts a transaction in which nothing was sent");
     while (t->open && rc == 0) {
-        rc = producer_txn_abort(t->sender->producer, SLICE_MS, err);
+        rc = producer_txn_abort(t->sender->producer, END_MS, err);
         producer_reports(t->sender->producer, 0, ignore, NULL);
         t->open = rc != 0;
         if (rc == MR_AGAIN)
             rc = out_of_time(t, err);
     }
-    if (rc != 0 && producer_txn_fenced(t->sender->producer))
+    if (rc != 0 && producer_txn_over(t->sender->producer))
         err->code = rc = MR_ERR_CLOSED;
     if (rc != 0)
         return rc;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #define ADD_PARTITIONS_TO_TXN 24
+#define END_TXN 26
 
 static void start(struct rig *rig)
 {
@@ -60,6 +61,21 @@ static void a_transaction_that_kafka_gives_up_is_begun_anew(void **state)
     assert_true(rig_topic_end(rig, "offs") > 0);
 }
 
+/* The broker and the library no longer agree on what was sent: the producer is made anew. */
+static void one_whose_end_the_broker_denies_is_begun_anew(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    rd_kafka_mock_push_request_errors(rig->cluster, END_TXN, 1,
+                                      RD_KAFKA_RESP_ERR_INVALID_TXN_STATE);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    assert_false(rig_saw(rig, STATE_FAILED));
+    assert_int_equal(counter_script.started, 2);
+    rig_stop(rig);
+}
+
 static void not_for_ever(void **state)
 {
     struct rig *rig = *state;
@@ -79,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(offsets_go_with_their_records),
         T(a_transaction_that_kafka_gives_up_is_begun_anew),
+        T(one_whose_end_the_broker_denies_is_begun_anew),
         T(not_for_ever),
     };
 
