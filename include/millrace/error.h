@@ -42,7 +42,9 @@ enum mr_code {
     MR_ERR_CLOSED = -12, /* the other side is gone */
     MR_ERR_TIMEOUT = -13,
     MR_ERR_TOO_LARGE = -14,
-    MR_ERR_PROTOCOL = -15 /* foreign bytes broke the rules of their format */
+    MR_ERR_PROTOCOL = -15, /* foreign bytes broke the rules of their format */
+    MR_ERR_STALE = -16     /* put of a sink with stores_offsets: what is stored is not what it last
+                              had, or unknown; it is opened anew, and goes on from there */
 };
 
 /* code            enum mr_code, 0 while nothing failed

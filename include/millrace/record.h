@@ -53,6 +53,8 @@ struct mr_record {
     size_t header_size;
 };
 
+struct mr_partition_list;
+
 /* An ordered set of records, at most as many as fit the framework's budget. */
 struct mr_batch {
     const struct mr_host *host;
@@ -60,6 +62,7 @@ struct mr_batch {
     char *records;      /* the first struct mr_record */
     size_t record_size; /* bytes from one record to the next */
     size_t count;
+    const struct mr_partition_list *offsets;
 };
 
 static inline size_t mr_batch_count(const struct mr_batch *batch)
@@ -291,6 +294,15 @@ static inline void mr_reject(struct mr_batch *in, size_t i, const char *fmt, ...
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     in->host->batch_reject(in, i, text);
+}
+
+/* In put of a sink with stores_offsets: what is to be stored with these records, in one act. Each
+ * partition's `stored` becomes `offset`; where it is not `stored` that the system has, another task
+ * was there, and nothing may be changed (MR_ERR_STALE). Of records that were left out before put
+ * the offsets are there too, so there may be offsets without records. */
+static inline const struct mr_partition_list *mr_batch_offsets(const struct mr_batch *in)
+{
+    return in->offsets;
 }
 
 /* --- for sources and transforms --------------------------------------------------------------- */

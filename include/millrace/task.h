@@ -146,18 +146,26 @@ static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, u
 /* --- for sinks -------------------------------------------------------------------------------- */
 
 /* A partition of a consumed topic, in the coordinates of what was read, whatever transforms make of
- * its records. offset: the next to read, -1 unknown. Lives as long as the call it came with. */
+ * its records.
+ * offset  the next to read, -1 unknown
+ * stored  of a sink with stores_offsets: the offset that it has stored, -1 none. In open it says so
+ *         here; in put this is what it stored last
+ * Lives as long as the call it came with. */
 struct mr_partition {
     const char *topic;
     int32_t partition;
     int64_t offset;
+    int64_t stored;
 };
 
+/* all: in alter_offsets, the connector's offsets are forgotten altogether, also of partitions that
+ * are not in the list. */
 struct mr_partition_list {
     const struct mr_host *host;
     char *parts;      /* the first struct mr_partition */
     size_t part_size; /* bytes from one to the next */
     size_t count;
+    bool all;
 };
 
 /* Partition i of 0 to count - 1. */

@@ -45,8 +45,9 @@ void err_clear(struct mr_error *err)
 const char *err_code_name(int code)
 {
     static const char *const names[] = {
-        "OK",    "RETRY", "DATA", "CONFIG", "FATAL",  "UNSUPPORTED", "NOT_FOUND", "EXISTS",
-        "STATE", "NOMEM", "IO",   "FULL",   "CLOSED", "TIMEOUT",     "TOO_LARGE", "PROTOCOL",
+        "OK",        "RETRY",   "DATA",      "CONFIG",   "FATAL", "UNSUPPORTED",
+        "NOT_FOUND", "EXISTS",  "STATE",     "NOMEM",    "IO",    "FULL",
+        "CLOSED",    "TIMEOUT", "TOO_LARGE", "PROTOCOL", "STALE",
     };
 
     if (code == MR_AGAIN)

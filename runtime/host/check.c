@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "host/check_offsets.h"
 #include "host/check_own.h"
+#include "host/host_references.h"
 #include "host/task/plugin_stage.h"
 #include "link/check_format.h"
 #include "link/printable.h"
@@ -74,6 +75,8 @@ struct question {
     int64_t kind;
     const json_t *keys;
     const json_t *offsets; /* of a connector */
+    const json_t *worker;  /* NULL: config is resolved by nothing */
+    bool all;
     struct props config;
 };
 
@@ -82,6 +85,8 @@ static bool read_question(const json_t *from, size_t stage, struct question *q)
     q->stage = stage;
     q->keys = json_object_get(from, "keys");
     q->offsets = json_object_get(from, "offsets");
+    q->worker = json_object_get(from, "worker");
+    q->all = json_is_true(json_object_get(from, "all"));
     return json_get_text(from, "library", &q->library) &&
            json_get_text(from, "class", &q->class_name) &&
            json_get_int(from, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_PREDICATE, &q->kind) &&
@@ -113,8 +118,29 @@ static void ask_offsets(int fd, const struct question *q, struct instance *inst)
 {
     struct mr_error err = {0};
 
-    if (check_offsets(inst, q->offsets, &err) != MR_OK)
+    if (check_offsets(inst, q->offsets, q->all, &err) != MR_OK)
         tell_refusal(fd, q->stage, json_string_value(json_array_get(q->keys, 0)), &err);
+}
+
+/* A connector may need its passwords. */
+static int resolve(struct question *q, struct mr_error *err)
+{
+    struct props worker = {0}, resolved = {0};
+    struct providers *providers = NULL;
+    int rc = q->worker != NULL ? json_to_props(q->worker, &worker, err) : MR_OK;
+
+    if (rc == MR_OK && q->worker != NULL) {
+        providers = providers_new(&worker, false, NULL, err);
+        rc = providers != NULL ? host_references_resolve(providers, &q->config, &resolved, err)
+                               : MR_ERR_CONFIG;
+    }
+    if (rc == MR_OK && q->worker != NULL) {
+        props_deinit(&q->config);
+        q->config = resolved;
+    }
+    providers_free(&providers);
+    props_deinit(&worker);
+    return rc;
 }
 
 static void ask(int fd, const json_t *from, size_t stage)
@@ -128,7 +154,8 @@ static void ask(int fd, const json_t *from, size_t stage)
         _exit(EXIT_USAGE);
     tell_begin(fd, stage, json_string_value(json_array_get(q.keys, 0)));
     plugin = plugin_load_find(q.library, (uint32_t)q.kind, q.class_name, &err);
-    if (plugin == NULL || instance_init_loose(&inst, plugin, &q.config, &err) != MR_OK) {
+    if (plugin == NULL || resolve(&q, &err) != MR_OK ||
+        instance_init_loose(&inst, plugin, &q.config, &err) != MR_OK) {
         tell_error(fd, stage, json_string_value(json_array_get(q.keys, 0)), &err);
     } else {
         if (q.kind <= MR_PLUGIN_SINK)

@@ -76,14 +76,16 @@ static int source_offsets(struct instance *inst, const json_t *offsets, struct m
     return inst->plugin->source.alter_offsets(&inst->pub, &list, err);
 }
 
-static int sink_offsets(struct instance *inst, const json_t *offsets, struct mr_error *err)
+static int sink_offsets(struct instance *inst, const json_t *offsets, bool all,
+                        struct mr_error *err)
 {
     size_t count = json_array_size(offsets);
     struct mr_partition *parts = allocate(count, sizeof(*parts));
     struct mr_partition_list list = {.host = inst->pub.host,
                                      .parts = (char *)parts,
                                      .part_size = sizeof(*parts),
-                                     .count = count};
+                                     .count = count,
+                                     .all = all};
     size_t i;
     const json_t *entry;
 
@@ -93,14 +95,15 @@ static int sink_offsets(struct instance *inst, const json_t *offsets, struct mr_
 
         parts[i] = (struct mr_partition){.topic = json_string_value(json_array_get(entry, 0)),
                                          .partition = (int32_t)json_integer_value(partition),
-                                         .offset = json_integer_value(json_array_get(entry, 2))};
+                                         .offset = json_integer_value(json_array_get(entry, 2)),
+                                         .stored = -1};
         if (parts[i].topic == NULL || json_integer_value(partition) > INT32_MAX)
             return wrong(err);
     }
     return inst->plugin->sink.alter_offsets(&inst->pub, &list, err);
 }
 
-int check_offsets(struct instance *inst, const json_t *offsets, struct mr_error *err)
+int check_offsets(struct instance *inst, const json_t *offsets, bool all, struct mr_error *err)
 {
     bool source = inst->plugin->kind == MR_PLUGIN_SOURCE;
     int rc;
@@ -110,7 +113,7 @@ int check_offsets(struct instance *inst, const json_t *offsets, struct mr_error 
     if (source ? inst->plugin->source.alter_offsets == NULL
                : inst->plugin->sink.alter_offsets == NULL)
         return mr_fail(err, MR_ERR_NOT_FOUND, "it has no alter_offsets");
-    rc = source ? source_offsets(inst, offsets, err) : sink_offsets(inst, offsets, err);
+    rc = source ? source_offsets(inst, offsets, err) : sink_offsets(inst, offsets, all, err);
     if (inst->misuse.code != 0) {
         *err = inst->misuse;
         return err->code = MR_ERR_FATAL;

@@ -373,6 +373,15 @@ static int check_slots(struct reader *r, const struct kind *kind, const char *co
     return 0;
 }
 
+/* One whose offsets nobody could read or change would be at odds with REST. */
+static int check_sink(struct reader *r, const struct mr_sink *sink)
+{
+    if (!sink->stores_offsets || (sink->open != NULL && sink->alter_offsets != NULL))
+        return 0;
+    return mr_fail(r->err, MR_ERR_PROTOCOL,
+                   "%s: a sink with stores_offsets needs open and alter_offsets", r->who);
+}
+
 static int read_plugin(struct reader *r, const struct kind *kind, const void *from, uint32_t size,
                        struct plugin *plugin)
 {
@@ -394,6 +403,8 @@ static int read_plugin(struct reader *r, const struct kind *kind, const void *fr
             return rc;
         plugin->source.exactly_once = plugin->exactly_once;
     }
+    if (kind->kind == MR_PLUGIN_SINK && check_sink(r, &plugin->sink) != 0)
+        return MR_ERR_PROTOCOL;
     return check_slots(r, kind, copy);
 }
 

@@ -69,6 +69,13 @@ static void place_of(const rd_kafka_message_t *msg, const char *topic, char *out
                  (long long)msg->offset);
 }
 
+static bool is_strict(const struct consumer *c)
+{
+    const char *said = c->events.out_of_range;
+
+    return said != NULL && strcmp(said, "earliest") != 0 && strcmp(said, "latest") != 0;
+}
+
 /* Errors that come in the place of a message. */
 static void note_message(struct consumer *c, const rd_kafka_message_t *msg)
 {
@@ -80,6 +87,10 @@ static void note_message(struct consumer *c, const rd_kafka_message_t *msg)
         return;
     if (topic == NULL) {
         snprintf(line, sizeof(line), "%s", text);
+    } else if (msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && is_strict(c)) {
+        snprintf(line, sizeof(line),
+                 "Partition %s-%d has no offset %lld, at which reading was to go on%s", topic,
+                 (int)msg->partition, (long long)msg->offset, c->events.out_of_range);
     } else if (msg->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
         snprintf(
             line, sizeof(line),
@@ -140,6 +151,9 @@ static int64_t reset_policy(const struct props *java)
 
 static int open_client(struct consumer *c, rd_kafka_conf_t **conf, struct mr_error *err)
 {
+    if (c->events.out_of_range != NULL)
+        rd_kafka_conf_set(*conf, "auto.offset.reset",
+                          is_strict(c) ? "error" : c->events.out_of_range, NULL, 0);
     rd_kafka_conf_set_opaque(*conf, c);
     rd_kafka_conf_set_error_cb(*conf, on_error);
     rd_kafka_conf_set_rebalance_cb(*conf, consumer_group_on_rebalance);

@@ -48,11 +48,16 @@ struct consumer_partition {
  * group gave them away already, do not commit. Topic names are those of messages: valid for the
  * consumer's life. moved (in consumer_poll, may be NULL): the log of a partition ended before the
  * offset that was asked for; messages of this batch begin at part->offset, which is lower. It must
- * not call the consumer. */
+ * not call the consumer.
+ * out_of_range: what becomes of a position that the log does not have. NULL: auto.offset.reset
+ * says; "earliest", "latest": reading goes on there; else the poll fails (MR_ERR_FATAL), and this
+ * is the end of its text: the remedy. auto.offset.reset is then for partitions alone that have no
+ * committed offset. */
 struct consumer_events {
     void (*assigned)(void *arg, const struct consumer_partition *parts, size_t count);
     void (*revoked)(void *arg, const struct consumer_partition *parts, size_t count, bool lost);
     void (*moved)(void *arg, const struct consumer_partition *part);
+    const char *out_of_range; /* static text */
 };
 
 struct consumer *consumer_new(const struct props *java, const struct consumer_events *events,
@@ -92,6 +97,12 @@ int consumer_seek(struct consumer *c, const struct consumer_partition *parts, si
  * MR_ERR_NOT_FOUND: it is not ours. */
 int consumer_hold(struct consumer *c, const struct consumer_partition *part, bool hold,
                   struct mr_error *err);
+
+/* Where these partitions begin and end now, for this consumer: begins[i] to ends[i] - 1 can be read.
+ * Asks the brokers, at most limit_ms for each of the two: MR_ERR_RETRY no answer. May be called
+ * inside `assigned`. */
+int consumer_bounds(struct consumer *c, const struct consumer_partition *parts, size_t count,
+                    int64_t *begins, int64_t *ends, int limit_ms, struct mr_error *err);
 
 /* End a consumer_poll that waits now, or the next one. Any thread. */
 void consumer_wake(struct consumer *c);

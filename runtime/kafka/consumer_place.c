@@ -5,8 +5,8 @@
  * librdkafka could look both up itself, but before it knows the answer a seek is not safe (2.0.2):
  * an answer that comes late is asked for again, and then moves a partition that was sought
  * elsewhere in between, back to the beginning or on to the end. So partitions are assigned at plain
- * offsets only, found here before. Called by consumer_group.c; waits for brokers, at most as long
- * as it is told. */
+ * offsets only, found here before. Called by consumer_group.c and by owners that have places of
+ * their own; waits for brokers, at most as long as it is told. */
 #include "kafka/kafka_private.h"
 
 /* Tries to find beginnings before reading starts without: a partition that no broker leads must not
@@ -78,4 +78,37 @@ int consumer_place_find(struct consumer *c, rd_kafka_topic_partition_list_t *lis
         return 0;
     return mr_fail(err, kafka_error_consume(code, ""), "The %s of a partition can't be found: %s",
                    c->reset == RD_KAFKA_OFFSET_END ? "end" : "beginning", rd_kafka_err2str(code));
+}
+
+static int look_up(struct consumer *c, rd_kafka_topic_partition_list_t *list, int64_t what,
+                   int64_t *out, int limit_ms)
+{
+    rd_kafka_resp_err_t code;
+
+    for (int i = 0; i < list->cnt; i++)
+        list->elems[i].offset = what;
+    code = rd_kafka_offsets_for_times(c->rk, list, limit_ms);
+    for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++) {
+        code = list->elems[i].err;
+        out[i] = list->elems[i].offset;
+    }
+    return (int)code;
+}
+
+int consumer_bounds(struct consumer *c, const struct consumer_partition *parts, size_t count,
+                    int64_t *begins, int64_t *ends, int limit_ms, struct mr_error *err)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)count);
+    int code;
+
+    for (size_t i = 0; i < count; i++)
+        rd_kafka_topic_partition_list_add(list, parts[i].topic, parts[i].partition);
+    code = look_up(c, list, RD_KAFKA_OFFSET_BEGINNING, begins, limit_ms);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = look_up(c, list, RD_KAFKA_OFFSET_END, ends, limit_ms);
+    rd_kafka_topic_partition_list_destroy(list);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return mr_fail(err, MR_ERR_RETRY, "The ends of partitions can't be found: %s",
+                       rd_kafka_err2str((rd_kafka_resp_err_t)code));
+    return 0;
 }

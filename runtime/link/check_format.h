@@ -10,7 +10,8 @@
  *
  * For a connector there is one key, which is only a name, and "offsets": [[partition, offset or
  * null], …] of a source (objects, a partition may be null), [[topic, partition, offset or -1], …]
- * of a sink.
+ * of a sink, where "all": true says that its offsets are forgotten altogether. "worker": {KEY:
+ * TEXT, …} has the settings of config providers, which config is resolved by.
  *
  * About the offsets topic that a source has for itself no class is asked, and "own" stands in place
  * of library, class and kind: {"own": "read" or "write", "conn": NAME, "worker": {KEY: TEXT, …},

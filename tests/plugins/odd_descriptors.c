@@ -183,10 +183,29 @@ static void set_too_short(void)
     plugin.source.size = offsetof(struct mr_source, poll);
 }
 
+static int put_nothing(void *self, struct mr_batch *in, struct mr_error *err)
+{
+    return MR_OK;
+}
+
+/* Where its offsets stand nobody can ask. */
+static void set_storing(void)
+{
+    static const struct mr_sink sink = {.size = sizeof(sink),
+                                        .kind = MR_PLUGIN_SINK,
+                                        .name = "Odd",
+                                        .version = "1.0",
+                                        .put = put_nothing,
+                                        .stores_offsets = true};
+
+    plugins[0] = (const struct mr_plugin *)&sink;
+}
+
 static const struct {
     const char *name;
     void (*set)(void);
 } odds[] = {
+    {"storing", set_storing},
     {"size-zero", set_size_zero},
     {"size-huge", set_size_huge},
     {"module-size", set_module_size},

@@ -101,8 +101,8 @@ static int sink_alter(struct mr_task *connector, const struct mr_partition_list 
 
     if (strcmp(mr_config_str(connector, "mood"), "tell") != 0 || offsets->count == 0)
         return judge_mood(mr_config_str(connector, "mood"), "mood", err);
-    return mr_fail(err, MR_ERR_DATA, "%zu, the first %s-%d=%lld", offsets->count, part->topic,
-                   (int)part->partition, (long long)part->offset);
+    return mr_fail(err, MR_ERR_DATA, "%zu, the first %s-%d=%lld%s", offsets->count, part->topic,
+                   (int)part->partition, (long long)part->offset, offsets->all ? ", all" : "");
 }
 
 static int picky_poll(void *self, struct mr_batch *out, struct mr_error *err)

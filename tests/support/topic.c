@@ -166,6 +166,43 @@ void topic_produce_lines(const char *servers, const char *topic, const char *con
     finish(rk, topic);
 }
 
+void topic_produce_numbers(const char *servers, const char *topic, int partitions, int from,
+                           int count)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+    char value[32];
+
+    for (int i = from; i < from + count; i++) {
+        snprintf(value, sizeof(value), "\"%d\"", i);
+        produce(rk, topic, i % partitions, NULL, value);
+    }
+    finish(rk, topic);
+}
+
+void topic_delete_before(const char *servers, const char *topic, int partition, int64_t offset)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_DeleteRecords_t *request;
+    const rd_kafka_topic_partition_list_t *done;
+    rd_kafka_event_t *event;
+
+    rd_kafka_topic_partition_list_add(list, topic, partition)->offset = offset;
+    request = rd_kafka_DeleteRecords_new(list);
+    rd_kafka_DeleteRecords(rk, &request, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, CALL_MS * 3);
+    assert_non_null(event);
+    assert_int_equal(rd_kafka_event_error(event), 0);
+    done = rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
+    assert_int_equal(done->elems[0].err, 0);
+    rd_kafka_event_destroy(event);
+    rd_kafka_DeleteRecords_destroy(request);
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(rk);
+}
+
 /* How many partitions; 0 when there is no such topic. */
 static int partitions_of(rd_kafka_t *rk, const char *topic)
 {

@@ -37,6 +37,12 @@ void topic_produce(const char *servers, const char *topic, int partition, const 
 void topic_produce_lines(const char *servers, const char *topic, const char *const *values,
                          size_t count);
 
+/* The texts "0" … count - 1 in JSON, number n to partition n % partitions. */
+void topic_produce_numbers(const char *servers, const char *topic, int partitions, int from,
+                           int count);
+/* As retention would: what a partition has below this offset is gone. */
+void topic_delete_before(const char *servers, const char *topic, int partition, int64_t offset);
+
 /* All records now in the topic, partition after partition; waits up to ms until there are at least
  * want. Live until the test ends. */
 struct topic_records topic_read(const char *servers, const char *topic, size_t want, int ms);

@@ -19,6 +19,7 @@ struct entry {
     int64_t start; /* where reading began, while next is unknown: the first message that was seen */
     int64_t staged; /* LEDGER_UNKNOWN: nothing */
     int64_t committed;
+    int64_t stored; /* by the plugin; LEDGER_UNKNOWN: nothing */
 };
 
 struct topic {
@@ -146,7 +147,8 @@ static int assign_one(struct ledger *l, const struct consumer_partition *part, s
                             .next = part->offset,
                             .start = LEDGER_UNKNOWN,
                             .staged = LEDGER_UNKNOWN,
-                            .committed = part->offset};
+                            .committed = part->offset,
+                            .stored = LEDGER_UNKNOWN};
     return MR_OK;
 }
 
@@ -240,6 +242,40 @@ void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t
     entry->staged = LEDGER_UNKNOWN;
 }
 
+void ledger_place(struct ledger *l, const struct consumer_partition *part, int64_t next,
+                  int64_t stored)
+{
+    struct entry *entry = entry_find(l, part->topic, part->partition);
+
+    if (entry == NULL)
+        return;
+    entry->stored = stored;
+    entry->staged = LEDGER_UNKNOWN;
+    if (entry->next == next)
+        return;
+    entry->next = next;
+    if (entry->committed != next)
+        entry->committed = LEDGER_UNKNOWN;
+}
+
+int64_t ledger_stored(const struct ledger *l, const char *topic, int32_t partition)
+{
+    return entry_find(l, topic, partition)->stored;
+}
+
+void ledger_store(struct ledger *l, const struct mr_partition *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = entry_find(l, parts[i].topic, parts[i].partition);
+
+        if (entry == NULL)
+            continue;
+        entry->stored = parts[i].offset;
+        if (entry->next < entry->stored)
+            entry->next = entry->stored;
+    }
+}
+
 typedef void (*entry_fn)(void *arg, const struct topic *topic, int32_t partition,
                          struct entry *entry);
 
@@ -295,6 +331,32 @@ size_t ledger_positions(const struct ledger *l, struct consumer_partition *out)
     struct listing list = {out, 0};
 
     each(l, list_one, &list);
+    return list.count;
+}
+
+struct store_listing {
+    struct mr_partition *out;
+    size_t count;
+};
+
+static void list_unstored(void *arg, const struct topic *topic, int32_t partition,
+                          struct entry *entry)
+{
+    struct store_listing *list = arg;
+    int64_t offset = entry->staged != LEDGER_UNKNOWN ? entry->staged : entry->next;
+
+    if (offset != LEDGER_UNKNOWN && offset != entry->stored)
+        list->out[list->count++] = (struct mr_partition){.topic = topic->name,
+                                                         .partition = partition,
+                                                         .offset = offset,
+                                                         .stored = entry->stored};
+}
+
+size_t ledger_unstored(const struct ledger *l, struct mr_partition *out)
+{
+    struct store_listing list = {out, 0};
+
+    each(l, list_unstored, &list);
     return list.count;
 }
 

@@ -7,11 +7,13 @@
  *   next       behind what put accepted: where reading goes on, and what may be committed once
  *              flush returned MR_OK
  *   committed  what the group has, as far as known
- */
+ * and, of a plugin that stores offsets, what it has stored. */
 #ifndef HOST_LEDGER_H
 #define HOST_LEDGER_H
 
 #include "kafka/consumer.h"
+
+#include <millrace/task.h>
 
 #define LEDGER_UNKNOWN (-1) /* no offset yet: reading starts where auto.offset.reset says */
 
@@ -40,6 +42,17 @@ bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_
 /* The log of a partition ended before the position, and reading goes on at `next`, below it. The
  * group's offset counts as that, so that what is put from here on is committed over it. */
 void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t next);
+/* Of a plugin that stores offsets: it has `stored` (LEDGER_UNKNOWN: none), and reading goes on at
+ * `next`. The group's offset is to follow. What was staged is not any more. */
+void ledger_place(struct ledger *l, const struct consumer_partition *part, int64_t next,
+                  int64_t stored);
+int64_t ledger_stored(const struct ledger *l, const char *topic, int32_t partition); /* of ours */
+/* What the plugin is to store with the batch in hand: where it would stand then, and what it has
+ * now, of all partitions where these differ. out: room for ledger_count. */
+size_t ledger_unstored(const struct ledger *l, struct mr_partition *out);
+/* It has stored these: put took what is in front of them, whatever becomes of the rest of the
+ * batch. */
+void ledger_store(struct ledger *l, const struct mr_partition *parts, size_t count);
 void ledger_accept(struct ledger *l); /* put took the batch */
 void ledger_reject(struct ledger *l); /* it will be read again */
 

@@ -86,6 +86,8 @@ static size_t flush(struct sink_task *s, struct consumer_partition *parts, size_
 
     if (s->broken)
         return 0;
+    if (s->places.stores)
+        return count;
     if (sink->pre_commit == NULL && (!s->unflushed || sink->flush == NULL))
         return count;
     if (offer)
@@ -141,6 +143,8 @@ void sink_commit_begin(struct sink_task *s)
     struct mr_error err = {0};
     size_t count;
 
+    if (s->places.stores)
+        sink_places_follow(s);
     if (s->sent_count > 0 || ledger_count(s->ledger) == 0)
         return;
     if (!grow(&s->sent, &s->sent_cap, ledger_count(s->ledger)))

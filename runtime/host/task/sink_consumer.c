@@ -79,7 +79,8 @@ void sink_consumer_take_back(struct sink_task *s)
 
 void sink_consumer_settle(struct sink_task *s)
 {
-    bool stop = s->held != NULL || task_paused(s->task) || !task_lease_held(s->task);
+    bool stop = s->held != NULL || task_paused(s->task) || !task_lease_held(s->task) ||
+                sink_places_unsaid(s);
     struct mr_error err = {0};
     size_t count;
 
@@ -268,8 +269,10 @@ static int read_settings(struct sink_task *s, const struct props *java, struct m
 
 int sink_consumer_open(struct sink_task *s, struct mr_error *err)
 {
-    static const struct consumer_events events = {
-        .assigned = on_assigned, .revoked = on_revoked, .moved = on_moved};
+    const struct consumer_events events = {.assigned = on_assigned,
+                                           .revoked = on_revoked,
+                                           .moved = on_moved,
+                                           .out_of_range = sink_places_out_of_range(s)};
     const struct task_client_spec spec = {s->task->connector, s->task->number, s->task->worker,
                                           &s->task->connector_config};
     char own_id[512];

@@ -97,7 +97,7 @@ static void hold(struct sink_task *s, const struct sink_wish *w)
 }
 
 /* What lies behind a batch in hand is read again, too: of the partitions that were not meant. */
-static void seek_all(struct sink_task *s)
+void sink_control_seek_all(struct sink_task *s)
 {
     struct mr_error err = {0};
     size_t count;
@@ -137,7 +137,7 @@ bool sink_control_apply(struct sink_task *s)
     s->wish_count = 0;
     if (kept == 0)
         return false;
-    seek_all(s);
+    sink_control_seek_all(s);
     for (size_t i = 0; i < kept; i++)
         if (!s->wishes[i].seek)
             hold(s, &s->wishes[i]);
@@ -153,8 +153,10 @@ static struct mr_partition_list list_of(const struct consumer_partition *parts, 
 
     mr_assert(own != NULL);
     for (size_t i = 0; i < count; i++)
-        own[i] = (struct mr_partition){
-            .topic = parts[i].topic, .partition = parts[i].partition, .offset = parts[i].offset};
+        own[i] = (struct mr_partition){.topic = parts[i].topic,
+                                       .partition = parts[i].partition,
+                                       .offset = parts[i].offset,
+                                       .stored = -1};
     return (struct mr_partition_list){
         .host = &host_api_table, .parts = (char *)own, .part_size = sizeof(*own), .count = count};
 }
@@ -177,10 +179,15 @@ static void add_all(struct sink_task *s, struct sink_parts *list,
 static void call_open(struct sink_task *s, const struct consumer_partition *parts, size_t count)
 {
     const struct mr_sink *sink = &s->task->plugin->sink;
-    struct mr_partition_list list = list_of(parts, count);
+    struct mr_partition_list list;
     struct mr_error err = {0};
     int rc;
 
+    if (s->places.stores) {
+        sink_places_open(s, parts, count);
+        return;
+    }
+    list = list_of(parts, count);
     task_enter(s->task, "open", false);
     rc = sink->open(s->task->inst.self, &list, &err);
     rc = task_leave(s->task, "open", rc, &err);

@@ -6,6 +6,7 @@
  *             │  paused, put again later
  *             ├► MR_ERR_DATA of a put without effects, and dead letters are set: halves, until the
  *             │  guilty record stands alone
+ *             ├► MR_ERR_STALE of a plugin that stores offsets: read again from where it stands
  *             └► all else: the task fails, the ledger accepts nothing
  *
  * Invariant (promise 1): a record is accepted when put took it, or when its dead letter is
@@ -170,12 +171,16 @@ static int put_part(struct sink_task *s, struct batch *batch, size_t from, size_
                     struct mr_error *err)
 {
     struct mr_batch whole = batch->pub;
-    int rc;
+    int rc = s->places.stores ? sink_places_give(s, batch, from, count, err) : MR_OK;
 
+    if (rc != MR_OK || (count == 0 && !s->empty_put && s->places.list.count == 0))
+        return rc;
     batch->pub.records += from * batch->pub.record_size;
     batch->pub.count = count;
     batch_clear_rejects(batch);
     rc = call_put(s, batch, err);
+    if (rc >= 0 && s->places.stores)
+        sink_places_took(s);
     if (rc >= 0) {
         rc = take_rejects(s, batch, err);
         s->cut = rc == MR_ERR_CLOSED;
@@ -198,16 +203,27 @@ static int put_parts(struct sink_task *s, struct batch *batch, size_t from, size
         rc = put_parts(s, batch, from, half, done, err);
         return rc < 0 ? rc : put_parts(s, batch, from + half, count - half, done, err);
     }
-    if (rc == MR_ERR_DATA && s->bisects) {
+    if (rc == MR_ERR_DATA && s->bisects && count == 1) {
         struct mr_error why = *err;
 
         err_clear(err);
         rc = pipeline_reject(s->pipeline, batch_at(batch, from), why.text, err);
         s->cut = rc == MR_ERR_CLOSED;
+        s->places.skipped = true;
     }
     if (rc >= 0)
         *done = from + count;
     return rc;
+}
+
+/* Of a plugin that stores offsets: those behind the last dead letter, too, or it would be written
+ * again. */
+static int put_rest(struct sink_task *s, struct batch *batch, struct mr_error *err)
+{
+    bool skipped = s->places.stores && s->places.skipped;
+
+    s->places.skipped = false;
+    return skipped ? put_part(s, batch, batch->pub.count, 0, err) : MR_OK;
 }
 
 /* The plugin has it, or the dead-letter topic. */
@@ -219,6 +235,8 @@ static int put_all(struct sink_task *s, struct batch *batch, struct mr_error *er
     if (batch->pub.count > 0 || s->empty_put) {
         s->put_due_ms = INT64_MAX;
         rc = put_parts(s, batch, 0, batch->pub.count, &done, err);
+        if (rc >= 0)
+            rc = put_rest(s, batch, err);
         s->unflushed = true; /* also what a failed put took: flush covers it, the ledger does not */
     }
     if (rc == MR_ERR_RETRY)
@@ -233,7 +251,7 @@ static int put_all(struct sink_task *s, struct batch *batch, struct mr_error *er
 bool sink_task_put(struct sink_task *s, struct batch *batch)
 {
     struct mr_error err = {0};
-    bool lent, moved;
+    bool lent, moved, stale;
     int rc;
 
     s->cut = false;
@@ -251,8 +269,11 @@ bool sink_task_put(struct sink_task *s, struct batch *batch)
     }
     if (rc < 0)
         ledger_reject(s->ledger);
-    s->read_again = s->read_again || s->cut;
-    if (rc < 0 && !s->cut)
+    stale = rc == MR_ERR_STALE && s->places.stores;
+    if (stale)
+        sink_places_stale(s, &err);
+    s->read_again = s->read_again || s->cut || stale;
+    if (rc < 0 && !s->cut && !stale)
         sink_task_fail(s, &err, s->task->where);
     sink_task_batch_done(s, batch);
     return rc >= 0 && !lent && !moved;

@@ -10,7 +10,7 @@
  * partitions are paused, and the loop goes on polling (which gives nothing) to keep its place in
  * the group until the batch is put again.
  *
- * What is committed and when is sink_commit.c; the group, and who serves the consumer during a call
+ * What is committed and when is sink_commit.c; plugins that store offsets sink_places.c; the group, and who serves the consumer during a call
  * that takes long, sink_consumer.c.
  *
  * Invariant (promise 1): records of partitions that went are dropped from a batch in hand.
@@ -141,6 +141,8 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
         until = s->put_again_ms;
     if (s->held == NULL && !task_paused(s->task) && s->put_due_ms < until)
         until = s->put_due_ms;
+    if (s->places.ask_ms < until)
+        until = s->places.ask_ms;
     if (s->sent_count > 0 && now_ms + 100 < until)
         until = now_ms + 100; /* the answer to a commit is asked for, it wakes nobody */
     if ((sink_ghosts_pending(&s->ghosts) || s->member[0] == '\0') && now_ms + GHOSTS_MS < until)
@@ -172,7 +174,7 @@ static void poll_consumer(struct sink_task *s, int64_t timeout_ms)
         batch_pool_trim(s->pool); /* a quiet topic: cached memory goes back */
     else
         trouble_is_over(s);
-    if (n > 0 && (!task_lease_act(s->task) || s->unopened.count > 0))
+    if (n > 0 && (!task_lease_act(s->task) || s->unopened.count > 0 || sink_places_unsaid(s)))
         pass_over(s, (size_t)n);
     else if (n > 0 && !ending(s))
         deliver(s, (size_t)n);
@@ -208,8 +210,7 @@ static bool join_again(struct sink_task *s)
     return false;
 }
 
-/* As mr_sink_put_in asks for it. */
-static void put_nothing(struct sink_task *s)
+void sink_task_put_nothing(struct sink_task *s)
 {
     struct batch *batch = batch_pool_take(s->pool);
 
@@ -231,6 +232,8 @@ static void turn(struct sink_task *s)
     if (s->consumer == NULL && !join_again(s))
         return;
     sink_control_catch_up(s);
+    if (now_ms >= s->places.ask_ms)
+        sink_places_ask(s);
     if (s->member[0] == '\0')
         sink_consumer_note_member(s);
     if (sink_ghosts_pending(&s->ghosts))
@@ -242,8 +245,9 @@ static void turn(struct sink_task *s)
     }
     if (s->held != NULL && now_ms >= s->put_again_ms && !task_paused(s->task))
         sink_task_put(s, s->held);
-    else if (now_ms >= s->put_due_ms && s->held == NULL && !task_paused(s->task))
-        put_nothing(s);
+    else if (now_ms >= s->put_due_ms && s->held == NULL && !task_paused(s->task) &&
+             !sink_places_unsaid(s))
+        sink_task_put_nothing(s);
     sink_consumer_settle(s);
     if (s->task->failed)
         return;
@@ -282,16 +286,18 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
     task_left(task);
     if (s->pipeline == NULL)
         return err->code;
-    s->bisects = task->plugin->sink.put_atomic && pipeline_tolerance(s->pipeline)->all &&
-                 pipeline_writes_dead_letters(s->pipeline);
+    s->bisects = (task->plugin->sink.put_atomic || s->places.stores) &&
+                 pipeline_tolerance(s->pipeline)->all && pipeline_writes_dead_letters(s->pipeline);
     return MR_OK;
 }
 
 static bool open_all(struct sink_task *s)
 {
     struct mr_error err = {0};
-    int rc = open_pipeline(s, &err);
+    int rc = sink_places_init(s, &err);
 
+    if (rc == MR_OK)
+        rc = open_pipeline(s, &err);
     if (rc == MR_OK)
         rc = sink_consumer_open(s, &err);
     if (rc == MR_OK) {
@@ -312,6 +318,7 @@ static void close_all(struct sink_task *s)
     ledger_free(&s->ledger);
     pipeline_free(&s->pipeline);
     sink_control_deinit(s);
+    sink_places_deinit(s);
     free(s->msgs);
     free(s->parts);
     free(s->sent);

@@ -26,6 +26,21 @@ struct sink_parts {
     size_t count;
 };
 
+/* Of a plugin that stores offsets: see sink_places.c. */
+struct sink_places {
+    bool stores;
+    const char *out_of_range;   /* "fail", "earliest" or "latest" */
+    struct mr_partition *items; /* of list; scratch, as many as the ledger holds */
+    int64_t *bounds;            /* scratch, twice as many */
+    size_t cap;
+    struct mr_partition_list list; /* what the put in hand stores */
+    int64_t ask_ms; /* it is to be asked anew then; INT64_MAX: it has said where it stands */
+    bool told;      /* that it can't say */
+    bool blind;     /* Kafka did not say what it has */
+    bool stale;     /* since the last put that went well */
+    bool skipped;   /* a dead letter stands behind what the batch's parts have stored */
+};
+
 struct sink_task {
     struct task *task;
     struct pipeline *pipeline;
@@ -46,6 +61,7 @@ struct sink_task {
     int64_t put_due_ms; /* with whatever there is by then; INT64_MAX: no such wish */
     struct sink_wish *wishes;
     size_t wish_count;
+    struct sink_places places;
     struct sink_parts unclosed; /* went while the lease was lost */
     struct sink_parts unopened; /* came while it was */
     int64_t commit_due_ms;
@@ -72,6 +88,7 @@ struct sink_task {
 /* --- sink_task.c ------------------------------------------------------------------------------ */
 
 void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char *where);
+void sink_task_put_nothing(struct sink_task *s); /* put is called without records */
 
 /* --- sink_put.c ------------------------------------------------------------------------------- */
 
@@ -88,7 +105,8 @@ extern const struct instance_sink sink_control_table;
 /* After a slot has returned, when the consumer is ours. true: reading goes on elsewhere, what was
  * polled is stale. */
 bool sink_control_apply(struct sink_task *s);
-void sink_control_move(struct sink_task *s); /* its seeks alone, and in the ledger alone */
+void sink_control_move(struct sink_task *s);     /* its seeks alone, and in the ledger alone */
+void sink_control_seek_all(struct sink_task *s); /* to the ledger's positions */
 void sink_control_open(struct sink_task *s, const struct consumer_partition *parts, size_t count);
 void sink_control_close(struct sink_task *s, const struct consumer_partition *parts, size_t count,
                         bool lost);
@@ -97,6 +115,24 @@ void sink_control_deinit(struct sink_task *s);
 /* The plugin's pre_commit, inside task_enter. parts, *count: what it allows. */
 int sink_control_pre_commit(struct sink_task *s, struct consumer_partition *parts, size_t *count,
                             struct mr_error *err);
+
+/* --- sink_places.c ---------------------------------------------------------------------------- */
+
+int sink_places_init(struct sink_task *s, struct mr_error *err);
+void sink_places_deinit(struct sink_task *s);
+const char *sink_places_out_of_range(const struct sink_task *s); /* for struct consumer_events */
+/* The plugin's open, in place of the plain one. */
+void sink_places_open(struct sink_task *s, const struct consumer_partition *parts, size_t count);
+bool sink_places_unsaid(const struct sink_task *s); /* it has to be asked, nothing is put before */
+void sink_places_ask(struct sink_task *s);          /* for all partitions; between two polls */
+void sink_places_stale(struct sink_task *s, const struct mr_error *err); /* put said so */
+/* Before a put of these records of the batch, which is staged: what they are stored with. Dead
+ * letters that wait are delivered first, else as pipeline_settle. */
+int sink_places_give(struct sink_task *s, struct batch *batch, size_t from, size_t count,
+                     struct mr_error *err);
+void sink_places_took(struct sink_task *s); /* put went well */
+/* Offsets of what was never put, since it was left out before, are stored by a put of their own. */
+void sink_places_follow(struct sink_task *s);
 
 /* --- sink_commit.c ---------------------------------------------------------------------------- */
 

@@ -471,7 +471,7 @@ int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err
     }
     if (rc >= 0)
         return rc;
-    if (rc < MR_ERR_PROTOCOL)
+    if (rc < MR_ERR_STALE)
         rc = MR_ERR_FATAL; /* a code that this host does not know */
     mr_fail(err, rc, "%s failed with %s and no text", slot, err_code_name(rc));
     err->code = rc;

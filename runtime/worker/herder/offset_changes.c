@@ -471,10 +471,11 @@ static void ask_plugin(struct errand *errand)
 
     if (!find_stopped(errand, &conn))
         return;
-    question = json_pack("[{s:s, s:s, s:i, s:o, s:[s], s:o}]", "library", conn.plugin->library,
-                         "class", conn.plugin->name, "kind", (int)conn.plugin->kind, "config",
-                         json_from_props(conn.config), "keys", "offsets", "offsets",
-                         asked_offsets(errand));
+    question = json_pack(
+        "[{s:s, s:s, s:i, s:o, s:o, s:[s], s:o, s:b}]", "library", conn.plugin->library, "class",
+        conn.plugin->name, "kind", (int)conn.plugin->kind, "worker",
+        json_from_props(&errand->oc->config->props), "config", json_from_props(conn.config), "keys",
+        "offsets", "offsets", asked_offsets(errand), "all", errand->reset);
     if (question == NULL)
         refuse(errand, MR_ERR_NOMEM, "out of memory");
     else

@@ -142,6 +142,29 @@ static void a_connector_has_its_say_in_offsets(void **state)
     expect(OFFSETS("PickySource", "1", "crash", ""), BEGIN("offsets"), SIGSEGV);
 }
 
+static void a_reset_says_that_it_is_one(void **state)
+{
+    (void)state;
+    expect("[{\"library\":\"" PICKY "\",\"class\":\"PickySink\",\"kind\":2,"
+           "\"config\":{\"mood\":\"tell\"},\"keys\":[\"offsets\"],"
+           "\"offsets\":[[\"t\",3,-1]],\"all\":true}]",
+           REFUSED("1, the first t-3=-1, all", "-2"), 0);
+}
+
+#define MOOD_FROM(worker) \
+    "[{\"library\":\"" PICKY "\",\"class\":\"PickySink\",\"kind\":2,\"worker\":{" worker \
+    "},\"config\":{\"mood\":\"${env:MOOD}\"},\"keys\":[\"offsets\"],\"offsets\":[[\"t\",3,9]]}]"
+
+static void a_connector_gets_what_config_providers_have(void **state)
+{
+    (void)state;
+    setenv("MOOD", "tell", 1);
+    expect(MOOD_FROM("\"config.providers\":\"env\",\"config.providers.env.class\":"
+                     "\"org.apache.kafka.common.config.provider.EnvVarConfigProvider\""),
+           REFUSED("1, the first t-3=9", "-2"), 0);
+    expect(MOOD_FROM(""), BEGIN("offsets") END, 0); /* a mood that it does not know */
+}
+
 static void offsets_of_another_form_reach_no_connector(void **state)
 {
     static const char *const bad[] = {"7", "[1,null]", "[null,[]]"};
@@ -177,6 +200,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_plugin_code_does_is_laid_at_its_key_s_door),
         cmocka_unit_test(a_library_that_is_not_there_is_told),
         cmocka_unit_test(a_connector_has_its_say_in_offsets),
+        cmocka_unit_test(a_reset_says_that_it_is_one),
+        cmocka_unit_test(a_connector_gets_what_config_providers_have),
         cmocka_unit_test(offsets_of_another_form_reach_no_connector),
         cmocka_unit_test(questions_that_are_none_are_usage),
     };

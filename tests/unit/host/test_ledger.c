@@ -219,6 +219,51 @@ static void partition_numbers_from_outside_are_checked(void **state)
     assert_false(ledger_stage(l, "nowhere", 0, 0));
 }
 
+static size_t unstored(struct ledger *l, struct mr_partition *out)
+{
+    size_t n = ledger_unstored(l, out);
+
+    assert_true(n <= 4);
+    return n;
+}
+
+static void what_a_plugin_has_stored_is_the_condition_of_what_it_stores_next(void **state)
+{
+    struct ledger *l = *state;
+    const struct consumer_partition t = {"t", 0, 5};
+    struct mr_partition out[4];
+
+    assign(l, "t", 0, 5);
+    ledger_place(l, &t, 9, 9);
+    assert_int_equal(uncommitted(l, "t", 0), 9); /* the group follows */
+    assert_int_equal(unstored(l, out), 0);
+    assert_false(ledger_stage(l, "t", 0, 8));
+    assert_true(ledger_stage(l, "t", 0, 11));
+    assert_int_equal(unstored(l, out), 1);
+    assert_int_equal(out[0].stored, 9);
+    assert_int_equal(out[0].offset, 12);
+    out[0].offset = 10; /* a part of the batch */
+    ledger_store(l, out, 1);
+    ledger_reject(l); /* the rest fails: the part is not read again */
+    assert_int_equal(ledger_position(l, "t", 0), 10);
+    assert_int_equal(ledger_stored(l, "t", 0), 10);
+}
+
+static void a_group_that_is_ahead_of_the_plugin_is_taken_back(void **state)
+{
+    struct ledger *l = *state;
+    const struct consumer_partition t = {"t", 0, 50};
+    struct mr_partition out[4];
+
+    assign(l, "t", 0, 50);
+    ledger_place(l, &t, 20, 20);
+    assert_int_equal(uncommitted(l, "t", 0), 20);
+    ledger_place(l, &t, 20, LEDGER_UNKNOWN);
+    assert_int_equal(unstored(l, out), 1); /* where it begins is stored, too */
+    assert_int_equal(out[0].stored, LEDGER_UNKNOWN);
+    assert_int_equal(out[0].offset, 20);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -233,6 +278,8 @@ int main(void)
         T(a_log_that_was_truncated_is_followed_down),
         T(a_subset_can_be_asked_for),
         T(names_of_another_consumer_are_told_apart),
+        T(what_a_plugin_has_stored_is_the_condition_of_what_it_stores_next),
+        T(a_group_that_is_ahead_of_the_plugin_is_taken_back),
         T(partition_numbers_from_outside_are_checked),
     };
 

@@ -82,7 +82,8 @@ void ledger_moved(void *arg, const struct consumer_partition *part)
     l->moved++;
 }
 
-const struct consumer_events ledger_events = {ledger_assigned, ledger_revoked, ledger_moved};
+const struct consumer_events ledger_events = {
+    .assigned = ledger_assigned, .revoked = ledger_revoked, .moved = ledger_moved};
 
 void ledger_open(struct ledger *l, const char *group, const char *key, ...)
 {

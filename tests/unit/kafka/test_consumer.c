@@ -321,7 +321,8 @@ static void assigned_and_seek(void *arg, const struct consumer_partition *parts,
 
 static void seeking_in_assigned_decides_where_to_start(void **state)
 {
-    static const struct consumer_events seeking = {assigned_and_seek, ledger_revoked, NULL};
+    static const struct consumer_events seeking = {.assigned = assigned_and_seek,
+                                                   .revoked = ledger_revoked};
     struct ledger_truth truth = {0};
     struct ledger l = {.kafka = &kafka, .truth = &truth};
     struct mr_error err = {0};
@@ -416,7 +417,7 @@ static void ignore_revoked(void *arg, const struct consumer_partition *parts, si
 /* One that librdkafka can't match: topics that come later are found all the same. */
 static void a_pattern_of_javas_own_finds_what_comes_later(void **state)
 {
-    const struct consumer_events events = {ignore_assigned, ignore_revoked, NULL};
+    const struct consumer_events events = {.assigned = ignore_assigned, .revoked = ignore_revoked};
     char topic[64], never[80], name[80], pattern[200];
     const char *subscribed[] = {pattern, NULL};
     struct mr_error err = {0};
