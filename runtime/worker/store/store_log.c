@@ -24,8 +24,10 @@
 
 #define BYTES_MAX ((size_t)64 << 20) /* appended and not confirmed, a topic */
 #define VALUE_MAX ((size_t)64 << 20)
-#define ASK_MS 2000   /* one question about the end */
-#define AGAIN_MS 300  /* until the next one after a failure */
+/* One question about the end. The other topics wait meanwhile, so it gets twice what the last one
+ * took; after a failure it gets twice as much as it had, and as long a rest. */
+#define ASK_MIN_MS 250
+#define ASK_MAX_MS 2000
 #define TICK_MS 200   /* deadlines are looked at */
 #define IDLE_MS 2000  /* the client is served */
 #define SLICE_MS 5000 /* of the first replay, between two lines in the log */
@@ -345,23 +347,35 @@ static void give_mark(struct store_job *job, const int64_t *ends)
     job->state = FOLLOWING;
 }
 
-/* One question for all that wait for an end. */
+static int64_t ask_time(int64_t ms)
+{
+    return ms < ASK_MIN_MS ? ASK_MIN_MS : ms > ASK_MAX_MS ? ASK_MAX_MS : ms;
+}
+
+/* One question for all that wait for an end; who is at the end already hears nothing more. */
 static void ask_ends(struct store_log *log)
 {
+    int64_t from_ms = clock_ms();
     struct mr_error err = {0};
     int64_t *ends;
     int rc;
 
     if (!has_marking(log))
         return;
+    if (from_ms < log->rest_until_ms) {
+        soon(log, log->rest_until_ms - from_ms);
+        return;
+    }
     ends = calloc((size_t)log->partitions, sizeof(*ends));
     mr_assert(ends != NULL);
-    rc = topic_log_mark(log->log, ASK_MS, ends, &err);
+    rc = topic_log_mark(log->log, log->ask_ms, ends, &err);
     for (struct store_job *job = log->first; rc == 0 && job != NULL; job = job->next)
         if (job->req != NULL && job->state == MARKING)
             give_mark(job, ends);
     free(ends);
-    soon(log, rc == 0 ? 0 : AGAIN_MS); /* who is at the end already hears nothing more */
+    log->rest_until_ms = rc == 0 ? 0 : clock_ms() + log->ask_ms;
+    soon(log, rc == 0 ? 0 : log->ask_ms);
+    log->ask_ms = ask_time(2 * (rc == 0 ? clock_ms() - from_ms : log->ask_ms));
 }
 
 /* Make every move that can be made. A job may be freed by its move, and others not. */
@@ -542,6 +556,7 @@ int store_log_open(struct store_log *log, int64_t give_up_ms, struct mr_error *e
     log->log = topic_log_open(&options, err);
     if (log->log == NULL)
         return MR_ERR_CONFIG;
+    log->ask_ms = ASK_MIN_MS;
     rc = replay(log, err);
     if (rc == 0)
         log_debug("topic %s: read to its end in %lld ms", log->topic->name,

@@ -145,6 +145,8 @@ struct store_log {
     struct loop_timer round; /* jobs are looked at soon */
     struct loop_timer later; /* and now and then */
     int64_t said_ms;         /* about trouble */
+    int64_t ask_ms;          /* for the next question about the end */
+    int64_t rest_until_ms;   /* none before */
     bool moved;
     bool full; /* the client took no more in this look: what comes behind must not overtake */
     bool ending;
