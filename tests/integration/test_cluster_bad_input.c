@@ -304,6 +304,27 @@ static void a_group_that_consumers_use_is_refused_by_name(void **state)
     assert_true(scratch_contains(w->log, group));
 }
 
+/* --- topics of another cluster ---------------------------------------------------------------- */
+
+/* The leader of either sees states of a worker that it does not know. */
+static void two_clusters_on_the_same_topics_are_named(void **state)
+{
+    const char *group = scratch_name("shared");
+    struct worker_run *w = worker(group), *other;
+
+    (void)state;
+    scratch_write_text(scratch_path("in"), "1\n");
+    other = worker_run_start(&(struct worker_run_options){
+        .name = "other",
+        .group = scratch_name("guest"),
+        .props = scratch_text("config.storage.topic=%s-configs\noffset.storage.topic=%s-offsets\n"
+                              "status.storage.topic=%s-status\n",
+                              group, group, group)});
+    worker_run_put(w, "a", config_for(scratch_name("lines")));
+    wait_until(WAIT_MS, scratch_contains(w->log, "another cluster uses the same topics") ||
+                            scratch_contains(other->log, "another cluster uses the same topics"));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +332,7 @@ int main(int argc, char **argv)
         scratch_test(a_signature_must_be_the_clusters),
         scratch_test(a_config_topic_deleted_in_the_run_is_named_and_what_runs_goes_on),
         scratch_test(a_group_that_consumers_use_is_refused_by_name),
+        scratch_test(two_clusters_on_the_same_topics_are_named),
     };
 
     if (argc > 1)

@@ -4,6 +4,7 @@
  * and the records, read by a client of its own. */
 #include "support/kafka_run.h"
 #include "support/process.h"
+#include "support/rest_answer.h"
 #include "support/scratch.h"
 #include "support/topic.h"
 #include "support/worker_run.h"
@@ -364,6 +365,38 @@ static int exit_code_with(const char *group, const char *props, const char *word
     return code;
 }
 
+/* All of config/distributed.properties but what the test's own brokers, ports and topics are. */
+static const char *sample(void)
+{
+    static const char *const ours[] = {"bootstrap.servers",
+                                       "group.id",
+                                       "listeners",
+                                       "config.storage.topic",
+                                       "offset.storage.topic",
+                                       "status.storage.topic"};
+    const char *text = scratch_read("config/distributed.properties", NULL);
+
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        text = rest_answer_replaced(text, scratch_text("\n%s=", ours[i]),
+                                    scratch_text("\n#%s=", ours[i]));
+    return text;
+}
+
+static void the_sample_configuration_runs_a_worker(void **state)
+{
+    const char *topic = scratch_name("lines");
+    struct worker_run *w = worker_run_start(
+        &(struct worker_run_options){.group = scratch_name("sample"), .props = sample()});
+
+    (void)state;
+    scratch_write_text(scratch_path("in"), "1\n");
+    worker_run_put(w, "a", source_config(scratch_path("in"), topic));
+    assert_string_equal(topic_read(w->servers, topic, 1, FLOW_MS).records[0].value,
+                        "{\"schema\":{\"type\":\"string\",\"optional\":false},\"payload\":\"1\"}");
+    assert_false(scratch_contains(w->log, "WARN  worker.config"));
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 static void a_worker_that_cannot_serve_ends_with_a_reason(void **state)
 {
     const char *group = scratch_name("bad"), *topic = scratch_text("%s-wide", group);
@@ -396,6 +429,7 @@ int main(void)
         scratch_test(work_of_a_killed_worker_goes_on_elsewhere),
         scratch_test(work_of_a_stopped_worker_goes_on_elsewhere_from_where_it_was),
         scratch_test(a_worker_that_cannot_serve_ends_with_a_reason),
+        scratch_test(the_sample_configuration_runs_a_worker),
     };
 
     return cmocka_run_group_tests_name("cluster", tests, NULL, NULL);
