@@ -58,28 +58,43 @@ records() { # case...
     python3 tests/compat/record_diff.py "$java" "http://127.0.0.1:$port" "${servers#*=}" "$build/tests/compat/record_topics" "$dir/records" "$@"
 }
 
-# What a client of PyPI prints of both workers must be the same. name, package
-client() {
-    local name=$1 venv=$PWD/$build/clients/$1 who url
+# The command that runs a client of a registry, in the array `use`; fetched once.
+fetch_pypi() { # name package
+    local venv=$PWD/$build/clients/$1
     if [ ! -f "$venv/done" ]; then
         python3 -m venv "$venv" && "$venv/bin/pip" -q install "$2" && touch "$venv/done" || return 1
     fi
+    use=("$venv/bin/python" "tests/compat/clients/with_$1.py")
+}
+
+fetch_maven() { # name class
+    local libs=$PWD/$build/clients/$1
+    if [ ! -f "$libs/done" ]; then
+        mvn -q -B -f tests/compat/clients/pom.xml dependency:copy-dependencies -DoutputDirectory="$libs" && touch "$libs/done" || return 1
+    fi
+    use=(java -cp "$libs/*" "tests/compat/clients/$2.java")
+}
+
+# What a client prints of both workers must be the same.
+client() { # name registry what
+    local name=$1 use who url
+    "fetch_$2" "$1" "$3" || return 1
     for who in java ours; do
         url=$([ "$who" = java ] && echo "$java" || echo "http://127.0.0.1:$port")
         mkdir -p "$dir/$name.$who"
-        timeout 300 "$venv/bin/python" "tests/compat/clients/with_$name.py" "$url" "$dir/$name.$who" \
-            >"$dir/$name.$who.txt" 2>"$dir/$name.$who.log" || { cat "$dir/$name.$who.log"; return 1; }
+        timeout 300 "${use[@]}" "$url" "$dir/$name.$who" >"$dir/$name.$who.txt" 2>"$dir/$name.$who.log" </dev/null ||
+            { cat "$dir/$name.$who.log"; return 1; }
     done
     diff -u "$dir/$name.java.txt" "$dir/$name.ours.txt" && echo "$name: $(wc -l <"$dir/$name.ours.txt") calls, the same"
 }
 
 clients() { # name...
-    local rc=0 name package
-    while read -r name package; do
+    local rc=0 name registry what
+    while read -r name registry what; do
         [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
-        echo "$package ..."
-        client "$name" "$package" || { echo "$name: FAILED"; rc=1; }
-    done < <(grep -v '^#' tests/compat/clients/packages.txt)
+        echo "$name ..."
+        client "$name" "$registry" "$what" || { echo "$name: FAILED"; rc=1; }
+    done < <(grep -v '^#' tests/compat/clients/list.txt)
     return $rc
 }
 
