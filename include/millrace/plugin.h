@@ -126,8 +126,9 @@ struct mr_source {
  * alter_offsets
  *            as for sources; offsets as they are to be committed, -1: forgotten
  * stores_offsets
- *            it keeps its offsets in its own system, with the data: exactly once. Then open must
- *            say what is stored for each partition, and reading goes on there; a put stores its
+ *            it keeps its offsets in its own system, with the data: exactly once. NULL = no; "" =
+ *            yes; else the name of the BOOLEAN key that must be true for that. Then open must say
+ *            what is stored for each partition, and reading goes on there; a put stores its
  *            records and mr_batch_offsets in one act, or has no effect (put_atomic goes without
  *            saying). After MR_ERR_STALE, and after an open that gave MR_ERR_RETRY, open comes
  *            again, for all partitions. alter_offsets must change what is stored. flush and
@@ -151,7 +152,7 @@ struct mr_sink {
     int (*pre_commit)(void *self, struct mr_partition_list *offsets, struct mr_error *err);
     int (*alter_offsets)(struct mr_task *connector, const struct mr_partition_list *offsets,
                          struct mr_error *err);
-    bool stores_offsets;
+    const char *stores_offsets;
 };
 
 /* A converter between values and the bytes in a topic; one instance per task and role. Kind

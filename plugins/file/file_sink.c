@@ -11,8 +11,14 @@
  *
  * A process that is killed while it writes leaves half a line. Only a file that we ended with a
  * whole line ourselves can be cut back then without harm to what others wrote: an extended
- * attribute says that it is one. */
+ * attribute says that it is one.
+ *
+ * With millrace.file.exactly.once the offsets are kept beside the file (file_offsets.c): a put
+ * appends its lines, syncs them, and puts the new offsets with the new size of the file in place,
+ * all under the lock; what the file has behind the committed size is cut off before anything
+ * else. */
 #include "file_sink.h"
+#include "file_offsets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +35,7 @@
 #define LARGE (BUFFER / 4) /* a text of this size is written by itself */
 #define WHOLE_LINES "user.millrace.whole-lines"
 #define WAIT_MS 1000
+#define EXACTLY_ONCE "millrace.file.exactly.once"
 
 struct file_sink {
     struct mr_task *task;
@@ -40,6 +47,8 @@ struct file_sink {
     bool created;    /* its name may not be on the disk yet */
     int64_t begin;   /* where this put began; -1: unknown, or no regular file */
     int64_t written; /* bytes of this put so far */
+    bool once;       /* offsets are kept beside the file */
+    struct file_offsets offsets;
     size_t len;
     char buffer[BUFFER];
 };
@@ -48,6 +57,11 @@ static const struct mr_config_key sink_keys[] = {
     {.name = "file",
      .doc = "Destination filename. If not specified, the standard output will be used.",
      .importance = MR_CFG_HIGH},
+    {.name = EXACTLY_ONCE,
+     .type = MR_CFG_BOOLEAN,
+     .flags = MR_CFG_INTERNAL,
+     .fallback = "false",
+     .doc = "Keep the offsets beside the file, so that each line is there exactly once."},
     {0},
 };
 
@@ -77,11 +91,15 @@ static void unlock(const struct file_sink *s)
 static int lock(const struct file_sink *s, struct mr_error *err)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool locked = false;
 
-    while (s->regular && fcntl(s->fd, F_OFD_SETLKW, &whole) != 0 && errno == EINTR)
+    while (s->regular && !(locked = fcntl(s->fd, F_OFD_SETLKW, &whole) == 0) && errno == EINTR)
         if (stopping(s))
             return mr_fail(err, MR_ERR_RETRY, "Stopped while another holds the lock of %s",
                            s->path);
+    if (s->once && !locked)
+        return mr_fail(err, MR_ERR_FATAL, "Can't lock %s, as " EXACTLY_ONCE " needs it: %s",
+                       s->path, strerror(errno));
     return MR_OK;
 }
 
@@ -148,6 +166,60 @@ static int check_end(struct file_sink *s, struct mr_error *err)
     return rc;
 }
 
+/* Offsets are kept from here on; what the file has by now counts as committed. */
+static int begin_once(struct file_sink *s, struct mr_error *err)
+{
+    struct stat st;
+    int rc = check_end(s, err);
+
+    if (rc == MR_OK && (fdatasync(s->fd) != 0 || fstat(s->fd, &st) != 0))
+        rc = mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path, strerror(errno));
+    if (rc != MR_OK)
+        return rc;
+    s->offsets.size = st.st_size;
+    return file_offsets_write(&s->offsets, err);
+}
+
+static int cut_uncommitted(struct file_sink *s, int64_t size, struct mr_error *err)
+{
+    if (size == s->offsets.size)
+        return MR_OK;
+    if (size < s->offsets.size)
+        return mr_fail(err, MR_ERR_FATAL,
+                       "%s has %" PRId64 " bytes, of which %" PRId64
+                       " are committed as %s says: it was cut, or another file has its name. Bring "
+                       "it back, or move %s away, too",
+                       s->path, size, s->offsets.size, s->offsets.path, s->offsets.path);
+    if (ftruncate(s->fd, s->offsets.size) != 0)
+        return mr_fail(err, MR_ERR_FATAL, "Can't cut what was not committed off %s: %s", s->path,
+                       strerror(errno));
+    mr_log(s->task, MR_LOG_WARN,
+           "Cut %" PRId64 " bytes off %s that were not committed: their records come again",
+           size - s->offsets.size, s->path);
+    return MR_OK;
+}
+
+/* With the lock held: what is committed, and nothing behind it in the file. */
+static int settle(struct file_sink *s, struct mr_error *err)
+{
+    struct stat st;
+    int rc = file_offsets_read(&s->offsets, err);
+
+    if (rc == MR_ERR_NOT_FOUND)
+        return begin_once(s, err);
+    if (rc == MR_OK && fstat(s->fd, &st) != 0)
+        rc = mr_fail(err, MR_ERR_FATAL, "Can't look at %s: %s", s->path, strerror(errno));
+    return rc == MR_OK ? cut_uncommitted(s, st.st_size, err) : rc;
+}
+
+static int check_once(const struct file_sink *s, struct mr_error *err)
+{
+    if (s->path == NULL || (s->fd >= 0 && !s->regular))
+        return mr_fail(err, MR_ERR_CONFIG, EXACTLY_ONCE " needs a regular file: %s is none",
+                       name_of(s));
+    return MR_OK;
+}
+
 static int open_file(struct file_sink *s, struct mr_error *err)
 {
     int rc = MR_OK;
@@ -161,11 +233,13 @@ static int open_file(struct file_sink *s, struct mr_error *err)
                        "Couldn't find or create file '%s' for FileStreamSinkTask: %s", s->path,
                        strerror(errno));
     s->regular = S_ISREG(s->id.st_mode);
-    if (!s->regular)
-        return MR_OK;
+    if (s->once)
+        rc = check_once(s, err);
+    if (!s->regular || rc != MR_OK)
+        return rc;
     rc = lock(s, err);
     if (rc == MR_OK)
-        rc = check_end(s, err);
+        rc = s->once ? settle(s, err) : check_end(s, err);
     unlock(s);
     return rc;
 }
@@ -185,6 +259,11 @@ static int follow_name(struct file_sink *s, struct mr_error *err)
     if (!s->regular ||
         (stat(s->path, &st) == 0 && st.st_dev == s->id.st_dev && st.st_ino == s->id.st_ino))
         return MR_OK;
+    if (s->once)
+        return mr_fail(err, MR_ERR_FATAL,
+                       "%s was renamed or removed: with " EXACTLY_ONCE " it must stay while the "
+                       "connector runs. Bring it back, or move %s away, too",
+                       s->path, s->offsets.path);
     mr_log(s->task, MR_LOG_INFO, "%s was renamed or removed: opening it anew", s->path);
     if (s->dirty && fdatasync(s->fd) != 0)
         return mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path,
@@ -316,43 +395,91 @@ static int put_lines(struct file_sink *s, struct mr_batch *in, struct mr_error *
     return rc;
 }
 
+/* Another task of the connector may have been at it, or one in our place. */
+static int check_stored(const struct file_sink *s, const struct mr_partition_list *offsets,
+                        struct mr_error *err)
+{
+    for (size_t i = 0; i < offsets->count; i++) {
+        const struct mr_partition *part = mr_partition_at(offsets, i);
+        int64_t stored = file_offsets_get(&s->offsets, part->topic, part->partition);
+
+        if (stored != part->stored)
+            return mr_fail(
+                err, MR_ERR_STALE,
+                "%s has offset %" PRId64 " for %s-%d, not %" PRId64 ": another task was there",
+                s->offsets.path, stored, part->topic, (int)part->partition, part->stored);
+    }
+    return MR_OK;
+}
+
+static int commit(struct file_sink *s, const struct mr_partition_list *offsets,
+                  struct mr_error *err)
+{
+    int rc = MR_OK;
+
+    if (s->written > 0 && fdatasync(s->fd) != 0)
+        rc = mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path, strerror(errno));
+    s->offsets.size = s->begin + s->written;
+    for (size_t i = 0; i < offsets->count && rc == MR_OK; i++) {
+        const struct mr_partition *part = mr_partition_at(offsets, i);
+
+        rc = file_offsets_set(&s->offsets, part, part->offset, err);
+    }
+    return rc == MR_OK ? file_offsets_write(&s->offsets, err) : rc;
+}
+
+static int put_once(struct file_sink *s, struct mr_batch *in, struct mr_error *err)
+{
+    const struct mr_partition_list *offsets = mr_batch_offsets(in);
+    int rc = settle(s, err);
+
+    if (rc == MR_OK)
+        rc = check_stored(s, offsets, err);
+    if (rc == MR_OK)
+        rc = put_lines(s, in, err);
+    if (rc != MR_OK)
+        return rc;
+    rc = commit(s, offsets, err);
+    if (rc == MR_ERR_FATAL)
+        cut_back(s);
+    return rc;
+}
+
 static int put(void *self, struct mr_batch *in, struct mr_error *err)
 {
     struct file_sink *s = (struct file_sink *)self;
     int rc;
 
-    if (mr_batch_count(in) == 0)
+    if (mr_batch_count(in) == 0 && !s->once)
         return MR_OK;
     rc = follow_name(s, err);
     if (rc == MR_OK)
         rc = lock(s, err);
     if (rc != MR_OK)
         return rc;
-    rc = put_lines(s, in, err);
+    rc = s->once ? put_once(s, in, err) : put_lines(s, in, err);
     unlock(s);
     return rc;
 }
 
-/* --- on the disk ------------------------------------------------------------------------------ */
-
-/* A new file is only there after a crash when its folder is on the disk too. */
-static int sync_folder(struct file_sink *s, struct mr_error *err)
+static int open_partitions(void *self, const struct mr_partition_list *parts, struct mr_error *err)
 {
-    const char *slash = strrchr(s->path, '/');
-    size_t len = slash == NULL ? 0 : slash == s->path ? 1 : (size_t)(slash - s->path);
-    char *folder = len == 0 ? strdup(".") : strndup(s->path, len);
-    int fd = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = MR_OK;
+    struct file_sink *s = (struct file_sink *)self;
+    int rc = s->once ? lock(s, err) : MR_OK;
 
-    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL)
-        rc = mr_fail(err, MR_ERR_FATAL, "Can't bring the folder %s to the disk: %s", folder,
-                     strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    s->created = rc != MR_OK;
+    if (!s->once || rc != MR_OK)
+        return rc;
+    rc = settle(s, err);
+    unlock(s);
+    for (size_t i = 0; i < parts->count && rc == MR_OK; i++) {
+        struct mr_partition *part = mr_partition_at(parts, i);
+
+        part->stored = file_offsets_get(&s->offsets, part->topic, part->partition);
+    }
     return rc;
 }
+
+/* --- on the disk ------------------------------------------------------------------------------ */
 
 /* Offsets are committed only after this: what put took is on the disk then. */
 static int flush(void *self, struct mr_error *err)
@@ -365,20 +492,33 @@ static int flush(void *self, struct mr_error *err)
         return mr_fail(err, MR_ERR_FATAL, "Can't bring %s to the disk: %s", s->path,
                        strerror(errno));
     s->dirty = false;
-    return s->created ? sync_folder(s, err) : MR_OK;
+    if (s->created && file_offsets_sync_folder(s->path, err) != MR_OK)
+        return MR_ERR_FATAL;
+    s->created = false;
+    return MR_OK;
 }
 
-static int start(void *self, struct mr_task *task, struct mr_error *err)
+static int open_sink(struct file_sink *s, struct mr_task *task, struct mr_error *err)
 {
-    struct file_sink *s = (struct file_sink *)self;
+    int rc = MR_OK;
 
     s->fd = -1;
     s->task = task;
     s->path = mr_config_str(task, "file");
-    if (s->path != NULL)
+    s->once = mr_config_bool(task, EXACTLY_ONCE);
+    if (s->once)
+        rc = check_once(s, err);
+    if (s->once && rc == MR_OK)
+        rc = file_offsets_init(&s->offsets, s->path, err);
+    if (rc == MR_OK && s->path != NULL)
         return open_file(s, err);
-    s->fd = STDOUT_FILENO;
-    return MR_OK;
+    s->fd = rc == MR_OK ? STDOUT_FILENO : -1;
+    return rc;
+}
+
+static int start(void *self, struct mr_task *task, struct mr_error *err)
+{
+    return open_sink((struct file_sink *)self, task, err);
 }
 
 static void stop(void *self)
@@ -387,22 +527,53 @@ static void stop(void *self)
 
     if (s->task != NULL)
         close_file(s);
+    file_offsets_deinit(&s->offsets);
 }
 
 static const char *const sink_aliases[] = {"org.apache.kafka.connect.file.FileStreamSinkConnector",
                                            NULL};
 
-/* Nothing is kept but what Connect has: where in the file a record went is not known. */
+static int alter_kept(struct file_sink *s, const struct mr_partition_list *offsets,
+                      struct mr_error *err)
+{
+    int rc = lock(s, err);
+
+    if (rc == MR_OK)
+        rc = settle(s, err);
+    if (rc == MR_OK && offsets->all)
+        file_offsets_clear(&s->offsets);
+    for (size_t i = 0; i < offsets->count && rc == MR_OK; i++) {
+        const struct mr_partition *part = mr_partition_at(offsets, i);
+
+        rc = file_offsets_set(&s->offsets, part, part->offset, err);
+    }
+    if (rc == MR_OK)
+        rc = file_offsets_write(&s->offsets, err);
+    return rc;
+}
+
+/* Without offsets beside the file nothing is kept but what Connect has. */
 static int alter_offsets(struct mr_task *connector, const struct mr_partition_list *offsets,
                          struct mr_error *err)
 {
-    (void)connector;
-    (void)offsets;
-    (void)err;
-    return MR_OK;
+    struct file_sink *s;
+    int rc;
+
+    if (!mr_config_bool(connector, EXACTLY_ONCE))
+        return MR_OK;
+    s = (struct file_sink *)calloc(1, sizeof(*s));
+    if (s == NULL)
+        return mr_fail(err, MR_ERR_FATAL, "Out of memory for %zu offsets", offsets->count);
+    rc = open_sink(s, connector, err);
+    if (rc == MR_OK)
+        rc = alter_kept(s, offsets, err);
+    stop(s);
+    free(s);
+    return rc;
 }
 
 const struct mr_sink file_sink_plugin = MR_DESCRIPTOR(
     mr_sink, MR_PLUGIN_SINK, "FileStreamSink", "4.3.1", .aliases = sink_aliases, .keys = sink_keys,
     .doc = "The text of each record as a line of a file", .state_size = sizeof(struct file_sink),
-    .start = start, .put = put, .flush = flush, .stop = stop, .alter_offsets = alter_offsets);
+    .start = start, .put = put, .flush = flush, .stop = stop, .open = open_partitions,
+    .alter_offsets = alter_offsets, .stores_offsets = EXACTLY_ONCE);

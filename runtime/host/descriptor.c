@@ -373,13 +373,24 @@ static int check_slots(struct reader *r, const struct kind *kind, const char *co
     return 0;
 }
 
-/* One whose offsets nobody could read or change would be at odds with REST. */
-static int check_sink(struct reader *r, const struct mr_sink *sink)
+/* How it is to be asked where it stands, and by whom its offsets are changed, must be known. */
+static int read_stores_offsets(struct reader *r, struct plugin *plugin)
 {
-    if (!sink->stores_offsets || (sink->open != NULL && sink->alter_offsets != NULL))
+    struct mr_sink *sink = &plugin->sink;
+    int rc = read_text(r, sink->stores_offsets, SCAN_FORMAT_NAME_MAX - 1, "stores_offsets",
+                       &sink->stores_offsets);
+
+    if (rc != 0 || sink->stores_offsets == NULL)
+        return rc;
+    if (sink->open == NULL || sink->alter_offsets == NULL)
+        return bad(r, "a sink with stores_offsets needs open and alter_offsets");
+    if (sink->stores_offsets[0] == '\0')
         return 0;
-    return mr_fail(r->err, MR_ERR_PROTOCOL,
-                   "%s: a sink with stores_offsets needs open and alter_offsets", r->who);
+    for (size_t i = 0; i < plugin->key_count; i++)
+        if (strcmp(plugin->keys[i].name, sink->stores_offsets) == 0 &&
+            plugin->keys[i].type == MR_CFG_BOOLEAN)
+            return 0;
+    return bad(r, "its stores_offsets is the name of no BOOLEAN key");
 }
 
 static int read_plugin(struct reader *r, const struct kind *kind, const void *from, uint32_t size,
@@ -403,8 +414,9 @@ static int read_plugin(struct reader *r, const struct kind *kind, const void *fr
             return rc;
         plugin->source.exactly_once = plugin->exactly_once;
     }
-    if (kind->kind == MR_PLUGIN_SINK && check_sink(r, &plugin->sink) != 0)
-        return MR_ERR_PROTOCOL;
+    rc = kind->kind == MR_PLUGIN_SINK ? read_stores_offsets(r, plugin) : 0;
+    if (rc != 0)
+        return rc;
     return check_slots(r, kind, copy);
 }
 

@@ -131,6 +131,87 @@ static void a_host_that_is_killed_in_a_commit_loses_and_doubles_nothing(void **s
     }
 }
 
+#define FILES 4
+#define ROUNDS 2
+#define LINES 20000
+
+static void put_file(const struct worker_run *w, const char *conn, const char *topic)
+{
+    worker_run_put(w, conn,
+                   scratch_text("\"connector.class\": \"FileStreamSink\", \"tasks.max\": \"2\", "
+                                "\"topics\": \"%s\", \"file\": \"%s\", "
+                                "\"millrace.file.exactly.once\": \"true\", "
+                                "\"consumer.override.max.poll.records\": \"20\", "
+                                "\"consumer.override.session.timeout.ms\": \"6000\"",
+                                topic, scratch_path(conn)));
+}
+
+static size_t size_of(const char *file)
+{
+    size_t len = 0;
+
+    return scratch_read(file, &len) == NULL ? 0 : len;
+}
+
+/* In the middle of whatever it does: none of these moments is chosen, and its file has grown since
+ * the last. One that is through is left alone. */
+static bool kill_host(const struct worker_run *w, const char *conn, size_t *size, size_t whole,
+                      unsigned *chance)
+{
+    pid_t host;
+
+    wait_until(FLOW_MS, size_of(scratch_path(conn)) > *size);
+    scratch_pause((int)(rand_r(chance) % 100));
+    *size = size_of(scratch_path(conn));
+    if (*size >= whole)
+        return false;
+    wait_until(FLOW_MS, (host = worker_run_host(w, conn)) != 0);
+    return kill(host, SIGKILL) == 0;
+}
+
+static void assert_each_line_once(const char *file)
+{
+    char *text = scratch_read(file, NULL), *save = NULL;
+    bool *there = scratch_keep(calloc(LINES, sizeof(bool)));
+    int count = 0;
+
+    assert_true(text[strlen(text) - 1] == '\n');
+    for (char *line = strtok_r(text, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        int number = atoi(line + 1); /* behind a quotation mark */
+
+        if (number < 0 || number >= LINES || there[number])
+            fail_msg("%s: %s is there twice, or never was", file, line);
+        there[number] = true;
+        count++;
+    }
+    assert_int_equal(count, LINES);
+}
+
+static void a_file_has_each_line_once_whenever_its_host_is_killed(void **state)
+{
+    static const char *const conns[FILES] = {"f0", "f1", "f2", "f3"};
+    struct worker_run *w = start_worker("w");
+    const char *topic = filled_topic(w, "lines", LINES / 2), *names[FILES];
+    unsigned chance = (unsigned)scratch_now_ms();
+    size_t sizes[FILES] = {0}, whole = 0, kills = 0;
+
+    (void)state;
+    for (int i = 0; i < LINES; i++)
+        whole += (size_t)snprintf(NULL, 0, "\"%d\"\n", i);
+    print_message("             seed %u\n", chance);
+    for (size_t i = 0; i < FILES; i++)
+        put_file(w, names[i] = scratch_name(conns[i]), topic);
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < FILES; i++)
+            kills += sizes[i] < whole && kill_host(w, names[i], &sizes[i], whole, &chance);
+    assert_true(kills > 0);
+    for (size_t i = 0; i < FILES; i++) {
+        wait_until(FLOW_MS, size_of(scratch_path(names[i])) >= whole);
+        assert_each_line_once(scratch_path(names[i]));
+    }
+}
+
 /* --- a zombie --------------------------------------------------------------------------------- */
 
 static void freeze(struct worker_run *w, pid_t host, int signal)
@@ -253,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(a_host_that_is_killed_in_a_commit_loses_and_doubles_nothing),
+        scratch_test(a_file_has_each_line_once_whenever_its_host_is_killed),
         scratch_test(a_task_that_wakes_up_behind_another_changes_nothing),
         scratch_test(it_is_the_plugin_that_a_user_changes),
         scratch_test(what_retention_took_fails_the_task_until_the_user_decides),

@@ -196,7 +196,34 @@ static void set_storing(void)
                                         .name = "Odd",
                                         .version = "1.0",
                                         .put = put_nothing,
-                                        .stores_offsets = true};
+                                        .stores_offsets = ""};
+
+    plugins[0] = (const struct mr_plugin *)&sink;
+}
+
+static int open_all(void *self, const struct mr_partition_list *parts, struct mr_error *err)
+{
+    return MR_OK;
+}
+
+static int alter_all(struct mr_task *connector, const struct mr_partition_list *offsets,
+                     struct mr_error *err)
+{
+    return MR_OK;
+}
+
+static void set_storing_key(void)
+{
+    static const struct mr_sink sink = {.size = sizeof(sink),
+                                        .kind = MR_PLUGIN_SINK,
+                                        .name = "Odd",
+                                        .version = "1.0",
+                                        .key_size = sizeof(struct mr_config_key),
+                                        .keys = good_keys,
+                                        .put = put_nothing,
+                                        .open = open_all,
+                                        .alter_offsets = alter_all,
+                                        .stores_offsets = "topic"};
 
     plugins[0] = (const struct mr_plugin *)&sink;
 }
@@ -205,6 +232,7 @@ static const struct {
     const char *name;
     void (*set)(void);
 } odds[] = {
+    {"storing-key", set_storing_key},
     {"storing", set_storing},
     {"size-zero", set_size_zero},
     {"size-huge", set_size_huge},

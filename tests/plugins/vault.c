@@ -272,4 +272,4 @@ static int alter_offsets(struct mr_task *connector, const struct mr_partition_li
 
 MR_SINK(Vault, "1.0", .keys = vault_keys, .state_size = sizeof(struct vault), .start = start,
         .put = put, .stop = stop, .open = on_open, .alter_offsets = alter_offsets,
-        .stores_offsets = true)
+        .stores_offsets = "")

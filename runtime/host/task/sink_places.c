@@ -29,12 +29,19 @@
 
 /* --- settings --------------------------------------------------------------------------------- */
 
+static bool stores(const struct task *task)
+{
+    const char *key = task->plugin->sink.stores_offsets;
+
+    return key != NULL && (key[0] == '\0' || mr_config_bool(&task->inst.pub, key));
+}
+
 int sink_places_init(struct sink_task *s, struct mr_error *err)
 {
     const char *said = props_get(&s->task->connector_config, OUT_OF_RANGE);
 
     s->places.ask_ms = INT64_MAX;
-    s->places.stores = s->task->plugin->sink.stores_offsets;
+    s->places.stores = stores(s->task);
     s->places.out_of_range = said == NULL ? "fail" : said;
     if (said != NULL && strcmp(said, "fail") != 0 && strcmp(said, "earliest") != 0 &&
         strcmp(said, "latest") != 0)

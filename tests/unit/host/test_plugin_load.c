@@ -133,6 +133,7 @@ static void odd_descriptors_are_refused_with_a_sentence(void **state)
         {"aliases", "plugin Odd: its aliases have no NULL"},
         {"version", "plugin Odd: its version is not UTF-8"},
         {"double", "plugin Odd: is there twice"},
+        {"storing-key", "plugin Odd: its stores_offsets is the name of no BOOLEAN key"},
         {"storing", "plugin Odd: a sink with stores_offsets needs open and alter_offsets"},
     };
 

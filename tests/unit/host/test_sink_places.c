@@ -140,7 +140,7 @@ static const struct plugin vault_plugin = {
     .library = "test",
     .aliases = aliases,
     .keys = keys,
-    .sink = {.put = on_put, .open = on_open, .flush = no_flush, .stores_offsets = true}};
+    .sink = {.put = on_put, .open = on_open, .flush = no_flush, .stores_offsets = ""}};
 
 static int setup(void **state)
 {
