@@ -62,7 +62,8 @@ records() { # case...
 fetch_pypi() { # name package
     local venv=$PWD/$build/clients/$1
     if [ ! -f "$venv/done" ]; then
-        python3 -m venv "$venv" && "$venv/bin/pip" -q install "$2" && touch "$venv/done" || return 1
+        python3 -m venv "$venv" && "$venv/bin/pip" -q install uv && "$venv/bin/uv" pip install -q --python "$venv/bin/python" "$2" &&
+            touch "$venv/done" || return 1
     fi
     use=("$venv/bin/python" "tests/compat/clients/with_$1.py")
 }
@@ -85,7 +86,7 @@ client() { # name registry what
         timeout 300 "${use[@]}" "$url" "$dir/$name.$who" >"$dir/$name.$who.txt" 2>"$dir/$name.$who.log" </dev/null ||
             { cat "$dir/$name.$who.log"; return 1; }
     done
-    diff -u "$dir/$name.java.txt" "$dir/$name.ours.txt" && echo "$name: $(wc -l <"$dir/$name.ours.txt") calls, the same"
+    diff -u "$dir/$name.java.txt" "$dir/$name.ours.txt" && echo "$name: $(wc -l <"$dir/$name.ours.txt") lines, the same"
 }
 
 clients() { # name...
