@@ -122,7 +122,7 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
 
     (void)opaque;
     if (code != 0)
-        mr_fail(&w->failure, code, "%s", text);
+        mr_fail(&w->failure, code == MR_ERR_NOT_FOUND ? MR_ERR_RETRY : code, "%s", text);
 }
 
 static int send_one(void *arg, const void *key, size_t key_len, const void *value, size_t value_len,
@@ -138,8 +138,8 @@ static int send_one(void *arg, const void *key, size_t key_len, const void *valu
                                         .value_len = value_len};
     int rc;
 
-    while ((rc = producer_send(w->producer, &rec, err)) == MR_ERR_FULL) {
-        err_clear(err);
+    while ((rc = producer_send(w->producer, &rec, err)) == MR_ERR_FULL || rc == MR_ERR_NOT_FOUND) {
+        err_clear(err); /* the topic was there a moment ago: a broker is behind */
         producer_reports(w->producer, SLICE_MS, on_report, w);
     }
     return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* librdkafka's error codes in the words of this runtime, in one table.
  *
- * For a produced record: is it too large, given up for now, dropped by us, or hopeless. For a
- * consumer: does polling on help. What librdkafka skips when it goes on (a batch with a bad
+ * For a produced record: is it too large, given up for now, dropped by us, its topic away, or
+ * hopeless. For a consumer: does polling on help. What librdkafka skips when it goes on (a batch with a bad
  * checksum, an unreadable compression) is hopeless, since going on would lose records. Codes that
  * are not listed are hopeless for a record and retried by a consumer. Pure. */
 #include "kafka/kafka_private.h"
@@ -24,7 +24,9 @@ static const struct {
     {RD_KAFKA_RESP_ERR__QUEUE_FULL, MR_ERR_FULL, MR_ERR_RETRY},
     {RD_KAFKA_RESP_ERR__PURGE_QUEUE, MR_ERR_CLOSED, MR_ERR_RETRY},
     {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, MR_ERR_CLOSED, MR_ERR_RETRY},
-    {RD_KAFKA_RESP_ERR__DESTROY, MR_ERR_CLOSED, MR_ERR_CLOSED},
+    {RD_KAFKA_RESP_ERR__DESTROY, MR_ERR_NOT_FOUND, MR_ERR_CLOSED}, /* with its partition */
+    {RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, MR_ERR_NOT_FOUND, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, MR_ERR_NOT_FOUND, MR_ERR_RETRY},
     {RD_KAFKA_RESP_ERR__FATAL, MR_ERR_FATAL, MR_ERR_FATAL},
     {RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, MR_ERR_FATAL, MR_ERR_FATAL},
     {RD_KAFKA_RESP_ERR__BAD_MSG, MR_ERR_FATAL, MR_ERR_FATAL},
@@ -34,6 +36,7 @@ static const struct {
     {RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, MR_ERR_FATAL, MR_ERR_FATAL},
     /* from brokers: passing */
     {RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, MR_ERR_RETRY, MR_ERR_RETRY},
+    {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, MR_ERR_NOT_FOUND, MR_ERR_RETRY},
     {RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION, MR_ERR_RETRY, MR_ERR_RETRY},
     {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, MR_ERR_RETRY, MR_ERR_RETRY},
     {RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, MR_ERR_RETRY, MR_ERR_RETRY},

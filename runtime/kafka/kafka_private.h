@@ -149,6 +149,8 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
 
 struct producer_topic {
     rd_kafka_topic_t *rkt;
+    int32_t partitions; /* the most that brokers ever told of; 0: none yet */
+    int64_t asked_ms;   /* when they were asked last; 0: never */
 };
 
 /* A transaction as the broker saw it; see producer_txn.c. */

@@ -28,6 +28,7 @@
  * second. */
 #define ASK_MS 200
 #define ASK_MAX 60
+#define ASK_AGAIN_MS 1000 /* between two questions for a partition that seems not to be there */
 
 /* --- life ------------------------------------------------------------------------------------- */
 
@@ -103,16 +104,20 @@ void producer_free(struct producer **p)
 /* --- topics ----------------------------------------------------------------------------------- */
 
 /* One question to the brokers. true: asking again is of no use. */
-static bool asked_enough(struct producer *p, rd_kafka_topic_t *rkt, int64_t timeout_ms)
+static bool asked_enough(struct producer *p, struct producer_topic *topic, int64_t timeout_ms)
 {
     const struct rd_kafka_metadata *metadata = NULL;
     bool enough = true;
 
-    if (rd_kafka_metadata(p->rk, 0, rkt, &metadata, (int)timeout_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
+    if (rd_kafka_metadata(p->rk, 0, topic->rkt, &metadata, (int)timeout_ms) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR)
         return true; /* no broker answers: sending waits for one */
     if (metadata->topic_cnt == 1) {
         rd_kafka_resp_err_t code = metadata->topics[0].err;
+        int32_t count = metadata->topics[0].partition_cnt;
 
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR && count > topic->partitions)
+            topic->partitions = count;
         enough = code != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART &&
                  code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
     }
@@ -120,16 +125,26 @@ static bool asked_enough(struct producer *p, rd_kafka_topic_t *rkt, int64_t time
     return enough;
 }
 
-static void ask_for(struct producer *p, rd_kafka_topic_t *rkt)
+static void ask_for(struct producer *p, struct producer_topic *topic)
 {
     int64_t until = clock_ms() + ASK_MS;
 
     for (int i = 0; i < ASK_MAX; i++) {
         int64_t left = until - clock_ms();
 
-        if (left <= 0 || asked_enough(p, rkt, left))
-            return;
+        if (left <= 0 || asked_enough(p, topic, left))
+            break;
     }
+    topic->asked_ms = clock_ms();
+}
+
+/* A partition that librdkafka doesn't find: false when the brokers say so, too. While they know
+ * nothing of the topic one of them may be behind; what one of them ever told of is there. */
+static bool may_be_there(struct producer *p, struct producer_topic *topic, int32_t partition)
+{
+    if (partition >= topic->partitions && clock_ms() - topic->asked_ms >= ASK_AGAIN_MS)
+        ask_for(p, topic);
+    return topic->partitions == 0 || partition < topic->partitions;
 }
 
 /* Kafka's own rule; librdkafka would ask the brokers. */
@@ -172,7 +187,7 @@ struct producer_topic *producer_topic(struct producer *p, const char *name, stru
         return NULL;
     }
     map_set(p->topics, name, topic);
-    ask_for(p, topic->rkt);
+    ask_for(p, topic);
     return topic;
 }
 
@@ -185,6 +200,14 @@ static void unknown_topic_text(char *out, size_t size, const char *topic)
              "auto.create.topics.enable=true on the "
              "brokers",
              topic);
+}
+
+static void no_partition_text(char *out, size_t size, const char *topic, int32_t partition)
+{
+    if (partition >= 0)
+        snprintf(out, size, "Topic %s has no partition %d", topic, (int)partition);
+    else
+        snprintf(out, size, "Topic %s has no partitions", topic);
 }
 
 static int refused(struct producer *p, const struct producer_record *rec, rd_kafka_resp_err_t code,
@@ -204,12 +227,14 @@ static int refused(struct producer *p, const struct producer_record *rec, rd_kaf
                        topic, rec->key != NULL ? rec->key_len : 0,
                        rec->value != NULL ? rec->value_len : 0, p->max_bytes);
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-        return mr_fail(err, MR_ERR_FATAL, "Topic %s has no partition %d", topic,
-                       (int)rec->partition);
+        no_partition_text(text, sizeof(text), topic, rec->partition);
+        return mr_fail(
+            err, may_be_there(p, rec->topic, rec->partition) ? MR_ERR_NOT_FOUND : MR_ERR_FATAL,
+            "%s", text);
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
         unknown_topic_text(text, sizeof(text), topic);
-        return mr_fail(err, MR_ERR_FATAL, "%s", text);
+        return mr_fail(err, MR_ERR_NOT_FOUND, "%s", text);
     case RD_KAFKA_RESP_ERR__FATAL:
         rd_kafka_fatal_error(p->rk, text, sizeof(text));
         return mr_fail(err, MR_ERR_FATAL, "The producer can't go on: %s", text);
@@ -295,7 +320,8 @@ static void report_text(struct producer *p, const rd_kafka_message_t *msg, char 
         unknown_topic_text(out, size, topic);
         break;
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-        snprintf(out, size, "Topic %s has no partition %d", topic, (int)msg->partition);
+    case RD_KAFKA_RESP_ERR__DESTROY: /* in flight when the partition went */
+        no_partition_text(out, size, topic, msg->partition);
         break;
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
     case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
@@ -319,10 +345,22 @@ static void report_text(struct producer *p, const rd_kafka_message_t *msg, char 
     }
 }
 
+/* librdkafka fails what is queued as soon as one broker does not know its topic. */
+static int code_of(struct producer *p, const rd_kafka_message_t *msg)
+{
+    struct producer_topic *topic =
+        msg->rkt != NULL ? map_get(p->topics, rd_kafka_topic_name(msg->rkt)) : NULL;
+
+    if (msg->err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && topic != NULL &&
+        !may_be_there(p, topic, msg->partition))
+        return MR_ERR_FATAL;
+    return kafka_error_produce(msg->err);
+}
+
 static void report_failure(struct producer *p, const rd_kafka_message_t *msg, producer_report_fn fn,
                            void *arg)
 {
-    int code = kafka_error_produce(msg->err);
+    int code = code_of(p, msg);
     char text[1024];
 
     if (code == MR_ERR_CLOSED) { /* a purge reports thousands */

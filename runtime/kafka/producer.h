@@ -41,14 +41,17 @@ struct producer_topic *producer_topic(struct producer *p, const char *name, stru
 
 /* Hand over one record. 0, MR_ERR_FULL (walk reports or wait for producer_fd, then again),
  * MR_ERR_TOO_LARGE (the record is above max.request.size), MR_ERR_DATA (timestamp below -1),
- * MR_ERR_FATAL (no such topic or partition, or the client is finished), MR_ERR_STATE and
- * MR_ERR_CLOSED as below. A timestamp of 0 is sent as 1: librdkafka takes 0 for "now". */
+ * MR_ERR_NOT_FOUND (the brokers know no such topic; or of no partitions of it, or not any more of
+ * this one: one of them may be behind, so the same call may succeed a moment later), MR_ERR_FATAL
+ * (the brokers say that the topic has no such partition, or the client is finished), MR_ERR_STATE
+ * and MR_ERR_CLOSED as below. A timestamp of 0 is sent as 1: librdkafka takes 0 for "now". */
 int producer_send(struct producer *p, const struct producer_record *rec, struct mr_error *err);
 
 /* Walk reports that have arrived, waiting at most timeout_ms for the first. fn gets each record's
  * opaque and code 0, or an error: MR_ERR_TOO_LARGE (the broker refuses it; librdkafka then fails
  * every record of the batch it was sent in), MR_ERR_RETRY (given up by delivery.timeout.ms),
- * MR_ERR_CLOSED (purged), MR_ERR_FATAL, with its text. Gives the number walked. fn must not call
+ * MR_ERR_CLOSED (purged), MR_ERR_NOT_FOUND (as above: of what is queued for a topic everything
+ * comes back so), MR_ERR_FATAL, with its text. Gives the number walked. fn must not call
  * producer_free or producer_reports. */
 typedef void (*producer_report_fn)(void *arg, void *opaque, int code, const char *text);
 size_t producer_reports(struct producer *p, int64_t timeout_ms, producer_report_fn fn, void *arg);

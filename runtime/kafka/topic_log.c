@@ -260,7 +260,8 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
     (void)arg;
     log->waiting--;
     log->waiting_bytes -= append->bytes;
-    append->done(append->arg, code, refusal(log, text, own, sizeof(own)));
+    append->done(append->arg, code == MR_ERR_NOT_FOUND ? MR_ERR_RETRY : code,
+                 refusal(log, text, own, sizeof(own)));
     free(append);
 }
 
@@ -316,7 +317,8 @@ int topic_log_append(struct topic_log *log, const struct topic_log_append *rec,
                        &sent);
     if (rc != 0) {
         free(append);
-        return mr_fail(err, rc, "%s", refusal(log, sent.text, own, sizeof(own)));
+        return mr_fail(err, rc == MR_ERR_NOT_FOUND ? MR_ERR_RETRY : rc, "%s",
+                       refusal(log, sent.text, own, sizeof(own)));
     }
     log->waiting++;
     log->waiting_bytes += bytes;

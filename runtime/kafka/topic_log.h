@@ -74,9 +74,10 @@ int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_
 int topic_log_prove(struct topic_log *log, int64_t deadline_ms, struct mr_error *err);
 /* Append one record, by murmur2 of its key as Java does; key and value (NULL: tombstone) are
  * copied. done runs inside serve, in the order of the partition: code 0 when all in-sync replicas
- * have it; MR_ERR_RETRY given up after delivery.timeout.ms; MR_ERR_TOO_LARGE, MR_ERR_CLOSED,
- * MR_ERR_FATAL (no such topic, no right). Gives 0, or MR_ERR_FULL (max_bytes wait),
- * MR_ERR_TOO_LARGE, MR_ERR_FATAL: not taken, done does not run. */
+ * have it; MR_ERR_RETRY given up after delivery.timeout.ms, or the brokers know no such topic for
+ * now (whether it is gone topic_log_serve tells); MR_ERR_TOO_LARGE, MR_ERR_CLOSED, MR_ERR_FATAL (no
+ * right). Gives 0, or MR_ERR_FULL (max_bytes wait), MR_ERR_RETRY (as above), MR_ERR_TOO_LARGE,
+ * MR_ERR_FATAL: not taken, done does not run. */
 typedef void (*topic_log_done)(void *arg, int code, const char *text);
 struct topic_log_append {
     const void *key;

@@ -6,7 +6,9 @@
  *   source: key, value and headers as text
  *   then, with context: __connect.errors.* headers, behind the record's own
  *
- * A letter is copied and freed by its delivery report: this path is for the few. Promise 1: a
+ * A letter is copied and freed by its delivery report: this path is for the few. One that comes
+ * back, since a broker that is behind does not know the topic, is sent again until
+ * delivery.timeout.ms has passed; letters keep no order. Promise 1: a
  * record that went here is done only when its letter is delivered, so a topic that can't take it
  * fails the task. */
 #include "host/task/dead_letters.h"
@@ -29,10 +31,11 @@
 #define ASK_MS 2000    /* one request for the topic */
 #define ENDING_MS 1000 /* what letters get while the task ends */
 #define CONTEXT_MAX 10
+#define AWAY_MS 500 /* until what came back is sent again */
 
 struct letter {
     struct letter *next, *prev;
-    bool held; /* taken back, to be sent again */
+    bool held; /* taken back, or came back: to be sent again */
     struct producer_record rec;
     char bytes[];
 };
@@ -44,6 +47,9 @@ struct dead_letters {
     struct producer_topic *topic;
     struct letter out; /* head of those that are under way or held, newest first */
     bool taking_back;
+    int64_t timeout_ms;   /* delivery.timeout.ms */
+    int64_t away_ms;      /* since when the topic is not known; 0: it is */
+    int64_t again_ms;     /* when what came back is sent again; 0: nothing did */
     struct mr_error lost; /* the first that could not be delivered */
 };
 
@@ -108,6 +114,7 @@ static int open_producer(struct dead_letters *d, struct mr_error *err)
 
     if (rc == MR_OK)
         d->producer = producer_new(&java, NULL, NULL, err);
+    d->timeout_ms = task_client_number(&java, "delivery.timeout.ms", INT32_MAX, 0, INT64_MAX);
     props_deinit(&java);
     if (d->producer == NULL)
         return err->code;
@@ -298,6 +305,25 @@ static struct letter *letter_new(struct dead_letters *d, const struct producer_r
 
 /* --- on their way ----------------------------------------------------------------------------- */
 
+/* false: for too long. text: what the brokers say. */
+static bool wait_for_topic(struct dead_letters *d, const char *text)
+{
+    int64_t now_ms = clock_ms();
+
+    if (d->away_ms == 0) {
+        d->away_ms = now_ms;
+        log_warn("%s: dead letters wait until it is there", text);
+    }
+    return now_ms - d->away_ms < d->timeout_ms;
+}
+
+static void come_back(struct dead_letters *d, struct letter *letter)
+{
+    letter->held = true;
+    if (d->again_ms == 0)
+        d->again_ms = clock_ms() + AWAY_MS;
+}
+
 static void on_report(void *arg, void *opaque, int code, const char *text)
 {
     struct dead_letters *d = arg;
@@ -306,6 +332,12 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
         ((struct letter *)opaque)->held = true;
         return;
     }
+    if (code == MR_ERR_NOT_FOUND && wait_for_topic(d, text)) {
+        come_back(d, opaque);
+        return;
+    }
+    if (code == MR_OK)
+        d->away_ms = 0;
     if (code != MR_OK && d->lost.code == 0)
         mr_fail(&d->lost, MR_ERR_FATAL, "Could not write to the dead-letter topic %s: %s",
                 d->topic_name, text);
@@ -330,13 +362,17 @@ static int push(struct dead_letters *d, const struct producer_record *rec, struc
 {
     int rc;
 
-    while ((rc = producer_send(d->producer, rec, err)) == MR_ERR_FULL) {
+    while ((rc = producer_send(d->producer, rec, err)) == MR_ERR_FULL || rc == MR_ERR_NOT_FOUND) {
+        bool full = rc == MR_ERR_FULL;
+
+        if (!full && !wait_for_topic(d, err->text))
+            return err->code = MR_ERR_FATAL;
         err_clear(err);
-        if (producer_in_flight(d->producer) == 0) /* waiting would be for ever */
+        if (full && producer_in_flight(d->producer) == 0) /* waiting would be for ever */
             return mr_fail(err, MR_ERR_TOO_LARGE, "it is larger than buffer.memory");
-        if (!d->spec.wait(d->spec.arg, 0))
+        if (!d->spec.wait(d->spec.arg, full ? 0 : SLICE_MS))
             return mr_fail(err, MR_ERR_CLOSED, "the task ends before a dead letter was written");
-        producer_reports(d->producer, SLICE_MS, on_report, d);
+        producer_reports(d->producer, full ? SLICE_MS : 0, on_report, d);
     }
     return rc;
 }
@@ -406,6 +442,15 @@ void dead_letters_send_again(struct dead_letters *d)
     }
 }
 
+/* What came back, when it is time. */
+static void return_letters(struct dead_letters *d)
+{
+    if (d->again_ms == 0 || clock_ms() < d->again_ms)
+        return;
+    d->again_ms = 0;
+    dead_letters_send_again(d);
+}
+
 /* What has not left yet must not: their records are read again, perhaps by a successor. */
 static int give_up(struct dead_letters *d, struct mr_error *err)
 {
@@ -426,6 +471,8 @@ int dead_letters_settle(struct dead_letters *d, struct mr_error *err)
             return err->code;
         if (end_ms == INT64_MAX && !d->spec.wait(d->spec.arg, 0))
             end_ms = clock_ms() + ENDING_MS;
+        if (end_ms == INT64_MAX)
+            return_letters(d);
         if (clock_ms() >= end_ms)
             return give_up(d, err);
     }

@@ -9,13 +9,13 @@
  * Invariants (promise 1): a batch enters the window before its first record is sent; a record that
  * failed under errors.tolerance=none is never settled, and nothing behind it is sent.
  *
- * A record that the topic can't take (MR_ERR_TOO_LARGE by report): the broker refuses whole
- * requests, so innocent records fail with it, and what was queued behind may have been written
- * before we hear of it. So everything from the first unsettled record on is sent again, in order
- * and in ever smaller groups (isolate), until the guilty record stands alone. */
-#include "host/task/sender.h"
-
+ * A topic that is away (MR_ERR_NOT_FOUND): a broker that is behind does not know one that was just
+ * made, and librdkafka then fails what is queued for it. Java's producer waits until the topic is
+ * there. So do we: what is refused when it is sent is tried again, AWAY_MS later; what comes back
+ * is sent again in order (sender_again.c); until delivery.timeout.ms has passed. In a transaction
+ * what comes back breaks it. */
 #include "base/clock.h"
+#include "host/task/sender_priv.h"
 #include "host/task/task_client.h"
 #include "host/task/txn.h"
 #include "host/trace.h"
@@ -27,21 +27,20 @@
 #include "base/log.h"
 
 #define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */
-#define SMALL_BATCH 16384       /* Java's default batch.size */
-#define GROUP_MAX 1024
+#define AWAY_MS 500
+#define AWAY_OVER_MS 10000 /* not heard of for so long, a topic is no longer away */
 
 static bool ending(struct sender *s)
 {
     return s->task->failed || s->broken.code != 0 || task_stopping(s->task);
 }
 
-/* Nothing more may be sent, for now or for good. */
-static bool halted(struct sender *s)
+bool sender_halted(struct sender *s)
 {
     return ending(s) || !task_lease_held(s->task);
 }
 
-/* --- delivery reports ------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 /* What fails because another producer has our transactional id, or Kafka gave the transaction up,
  * is no failure of the task's. */
@@ -56,8 +55,7 @@ void sender_fail(struct sender *s, const struct mr_error *err)
         s->broken = *err;
 }
 
-/* Nothing behind this record may be sent any more. */
-static void lose(struct sender *s, const struct mr_error *err)
+void sender_lose(struct sender *s, const struct mr_error *err)
 {
     s->lost = true;
     sender_fail(s, err);
@@ -71,11 +69,10 @@ static void not_delivered(struct sender *s, int code, const char *text)
     mr_fail(&err, MR_ERR_FATAL,
             "Unrecoverable exception from producer send callback\nCaused by: %s: %s",
             trace_class(code), text);
-    lose(s, &err);
+    sender_lose(s, &err);
 }
 
-/* A record was not delivered and never will be. */
-static void record_lost(struct sender *s, struct record *rec, int code, const char *text)
+void sender_record_lost(struct sender *s, struct record *rec, int code, const char *text)
 {
     const struct failure failure = {"KAFKA_PRODUCE", PRODUCER_CLASS, rec};
     struct mr_error err = {0};
@@ -90,10 +87,77 @@ static void record_lost(struct sender *s, struct record *rec, int code, const ch
         ack_window_settle(rec); /* counts as done: its offset is stored in its turn */
         return;
     }
-    lose(s, &err);
+    sender_lose(s, &err);
 }
 
-static void on_report(void *arg, void *opaque, int code, const char *text)
+/* --- a topic that is away --------------------------------------------------------------------- */
+
+static void begin_away(struct sender *s, const char *topic, int64_t now_ms)
+{
+    s->away.since_ms = now_ms;
+    s->away.told_ms = 0;
+    snprintf(s->away.topic, sizeof(s->away.topic), "%s", topic);
+}
+
+/* false: it has been away for too long. text: what the brokers say. */
+static bool wait_for_topic(struct sender *s, const char *topic, const char *text)
+{
+    int64_t now_ms = clock_ms();
+
+    if (s->away.since_ms == 0 || now_ms - s->away.newest_ms > AWAY_OVER_MS)
+        begin_away(s, topic, now_ms);
+    s->away.newest_ms = now_ms;
+    if (now_ms - s->away.since_ms >= s->timeout_ms)
+        return false;
+    if (s->away.again_ms == 0)
+        s->away.again_ms = now_ms + AWAY_MS;
+    if (s->away.told_ms == 0 || now_ms - s->away.told_ms >= TROUBLE_AGAIN_MS) {
+        s->away.told_ms = now_ms;
+        log_warn("%s: its records wait until it is there", text);
+    }
+    return true;
+}
+
+/* A record was delivered that was sent after the wait. */
+static void end_away(struct sender *s, const char *topic)
+{
+    if (s->came_back || strcmp(s->away.topic, topic) != 0)
+        return;
+    log_info("topic %s takes records again", topic);
+    s->away.since_ms = 0;
+}
+
+bool sender_held_up(struct sender *s)
+{
+    if (s->away.again_ms != 0 && clock_ms() >= s->away.again_ms)
+        s->away.again_ms = 0;
+    return s->away.again_ms != 0;
+}
+
+int64_t sender_due_ms(const struct sender *s)
+{
+    if (s->came_back && producer_in_flight(s->producer) > 0)
+        return INT64_MAX;
+    return s->away.again_ms != 0 ? s->away.again_ms : INT64_MAX;
+}
+
+void sender_come_back(struct sender *s, struct record *rec, const char *text)
+{
+    struct mr_error err = {0};
+
+    if (!wait_for_topic(s, rec->pub.topic, text)) {
+        sender_record_lost(s, rec, MR_ERR_FATAL, text);
+    } else if (s->txn == NULL) {
+        s->came_back = true;
+    } else {
+        mr_fail(&err, MR_ERR_STATE, "%s", text);
+        sender_lose(s, &err);
+    }
+}
+
+/* --- delivery reports ------------------------------------------------------------------------- */
+
+void sender_on_report(void *arg, void *opaque, int code, const char *text)
 {
     struct sender *s = arg;
     struct record *rec = opaque;
@@ -101,10 +165,14 @@ static void on_report(void *arg, void *opaque, int code, const char *text)
     if (code == MR_OK) {
         task_topics_use(s->task, rec->pub.topic);
         ack_window_settle(rec);
+        if (s->away.since_ms != 0 && s->away.again_ms == 0)
+            end_away(s, rec->pub.topic);
+    } else if (code == MR_ERR_NOT_FOUND) {
+        sender_come_back(s, rec, text);
     } else if (code == MR_ERR_TOO_LARGE && s->txn == NULL) {
         s->too_large++;                 /* judged by isolate, which may find another one guilty */
     } else if (code != MR_ERR_CLOSED) { /* purged: it stays unsettled */
-        record_lost(s, rec, code, text);
+        sender_record_lost(s, rec, code, text);
     }
 }
 
@@ -112,7 +180,7 @@ void sender_walk_reports(struct sender *s)
 {
     struct mr_error err = {0};
 
-    producer_reports(s->producer, 0, on_report, s);
+    producer_reports(s->producer, 0, sender_on_report, s);
     if (ack_window_advance(s->window, &err) != MR_OK)
         task_fail(s->task, &err, NULL);
 }
@@ -177,16 +245,12 @@ static int above_memory(const struct sender *s, const struct record *rec, struct
                    limit != NULL ? limit : "33554432");
 }
 
-/* A failure of this record alone, which tolerance may skip: too large, or for a topic that can't
- * be. */
-static bool is_record_s(int rc)
+bool sender_is_record_s(int rc)
 {
     return rc == MR_ERR_TOO_LARGE || rc == MR_ERR_NOT_FOUND;
 }
 
-/* MR_ERR_FULL only while reports are awaited; MR_ERR_TOO_LARGE for what is above max.request.size
- * or buffer.memory. */
-static int send_record(struct sender *s, struct record *rec, struct mr_error *err)
+int sender_send_record(struct sender *s, struct record *rec, struct mr_error *err)
 {
     int rc = find_topic(s, rec, err);
     struct producer_record out = {
@@ -207,6 +271,8 @@ static int send_record(struct sender *s, struct record *rec, struct mr_error *er
     if (rc != MR_OK)
         return rc;
     rc = producer_send(s->producer, &out, err);
+    if (rc == MR_ERR_NOT_FOUND)
+        return MR_AGAIN;
     return rc == MR_ERR_FULL && producer_in_flight(s->producer) == 0 ? above_memory(s, rec, err)
                                                                      : rc;
 }
@@ -234,21 +300,21 @@ int sender_go_on(struct sender *s)
     struct batch *batch = s->sending;
     struct mr_error err = {0};
 
-    if (!task_lease_held(s->task))
+    if (!task_lease_held(s->task) || s->came_back || sender_held_up(s))
         return MR_ERR_FULL;
     for (; s->at < batch->pub.count && !s->lost && s->end == BATCH_GOES_ON; s->at++) {
         struct record *rec = batch_at(batch, s->at);
         int rc = MR_OK;
 
         if (!rec->settled)
-            rc = out_of_time(s, rec) ? MR_ERR_FULL : send_record(s, rec, &err);
-        if (rc == MR_ERR_FULL)
-            return rc;
-        if (is_record_s(rc)) {
-            record_lost(s, rec, err.code, err.text);
+            rc = out_of_time(s, rec) ? MR_ERR_FULL : sender_send_record(s, rec, &err);
+        if (rc == MR_ERR_FULL || (rc == MR_AGAIN && wait_for_topic(s, rec->pub.topic, err.text)))
+            return MR_ERR_FULL;
+        if (sender_is_record_s(rc) || rc == MR_AGAIN) {
+            sender_record_lost(s, rec, rc == MR_AGAIN ? MR_ERR_FATAL : err.code, err.text);
             err_clear(&err);
         } else if (rc < 0) {
-            lose(s, &err);
+            sender_lose(s, &err);
         }
         s->end = end_behind(s, rec);
     }
@@ -272,161 +338,12 @@ void sender_begin(struct sender *s, struct batch *batch)
     sender_go_on(s);
 }
 
-/* --- a record too large for its topic --------------------------------------------------------- */
-
-static void sender_wait(struct sender *s, int64_t deadline_ms)
-{
-    struct pollfd fd = {.fd = producer_fd(s->producer), .events = POLLIN};
-
-    task_wait(s->task, &fd, 1, deadline_ms);
-}
-
-static bool drain_producer(struct sender *s)
-{
-    while (producer_in_flight(s->producer) > 0) {
-        if (halted(s))
-            return false;
-        sender_wait(s, INT64_MAX);
-        producer_reports(s->producer, 0, on_report, s);
-    }
-    return !halted(s);
-}
-
-/* Behind the last record that was sent. */
-static bool was_sent(const struct sender *s, const struct ack_cursor *at)
-{
-    return at->batch != NULL && !(at->batch == s->sending && at->i >= s->at);
-}
-
-/* Send up to max records from *from on, also settled ones, so that the order in the topic stays.
- * Gives how many, *next is behind them; when one can't be sent, and tolerance does not help, the
- * task fails. */
-static size_t send_group(struct sender *s, const struct ack_cursor *from, size_t max,
-                         struct ack_cursor *next)
-{
-    size_t sent = 0;
-    struct mr_error err = {0};
-
-    for (*next = *from; sent < max && was_sent(s, next) && !halted(s); ack_cursor_next(next)) {
-        struct record *rec = ack_cursor_record(next);
-        int rc;
-
-        if (rec->dropped)
-            continue;
-        if (rec->settled) {
-            rec->settled = false;
-            rec->batch->unsettled++;
-        }
-        s->topic_name = NULL; /* names of another batch may stand at the same address */
-        while ((rc = send_record(s, rec, &err)) == MR_ERR_FULL && drain_producer(s))
-            err_clear(&err);
-        if (rc == MR_OK)
-            sent++;
-        else if (is_record_s(rc))
-            record_lost(s, rec, err.code, err.text);
-        else if (rc != MR_ERR_FULL) /* full: halted */
-            lose(s, &err);
-        if (s->lost || rc == MR_ERR_FULL)
-            break;
-        err_clear(&err);
-    }
-    return sent;
-}
-
-static struct ack_cursor first_unsettled(const struct sender *s, const struct ack_cursor *from)
-{
-    struct ack_cursor at = *from;
-
-    while (was_sent(s, &at) && ack_cursor_record(&at)->settled)
-        ack_cursor_next(&at);
-    return at;
-}
-
-/* Smaller requests from now on: the topic takes the records, but not as many in one request. */
-static void shrink_requests(struct sender *s)
-{
-    struct mr_error err = {0};
-    struct producer *smaller;
-    char size[16];
-
-    if (task_client_number(&s->java, "batch.size", INT64_MAX, 0, INT64_MAX) <= SMALL_BATCH)
-        return;
-    snprintf(size, sizeof(size), "%d", SMALL_BATCH);
-    if (props_set(&s->java, "batch.size", size) != 0)
-        return;
-    smaller = producer_new(&s->java, NULL, NULL, &err);
-    if (smaller == NULL) {
-        task_fail(s->task, &err, NULL);
-        return;
-    }
-    producer_free(&s->producer);
-    s->producer = smaller;
-    log_warn("the topic's max.message.bytes is below the producer's batch.size; going on with "
-             "batch.size=%d",
-             SMALL_BATCH);
-}
-
-/* One guilty record, alone in its request. */
-static void judge(struct sender *s, struct record *rec)
-{
-    char text[400];
-
-    snprintf(
-        text, sizeof(text),
-        "A record for topic %.249s with a key of %zu and a value of %zu bytes is larger than the "
-        "topic's max.message.bytes",
-        rec->pub.topic, rec->key_len, rec->value_len);
-    record_lost(s, rec, MR_ERR_TOO_LARGE, text);
-}
-
-void sender_isolate(struct sender *s)
-{
-    struct ack_cursor at;
-    size_t group = 64;
-    bool guilty = false;
-
-    log_warn("the broker refuses a request as too large; looking for the record");
-    s->gap = true;
-    producer_purge(s->producer);
-    if (!drain_producer(s))
-        return;
-    at = ack_window_first(s->window);
-    at = first_unsettled(s, &at);
-    while (was_sent(s, &at) && !halted(s)) {
-        struct ack_cursor next;
-        struct ack_cursor back;
-        size_t sent;
-
-        s->too_large = 0;
-        sent = send_group(s, &at, group, &next);
-        if (!drain_producer(s))
-            break;
-        back = first_unsettled(s, &at);
-        if (s->too_large == 0) {
-            at = next;
-            group = group * 2 < GROUP_MAX ? group * 2 : GROUP_MAX;
-        } else if (sent == 1) {
-            guilty = true;
-            judge(s, ack_cursor_record(&back));
-            at = next;
-        } else {
-            at = back;
-            group = sent < 8 ? 1 : sent / 8;
-        }
-    }
-    s->too_large = 0;
-    s->gap = was_sent(s, &at);
-    s->topic_name = NULL;
-    if (!guilty && !halted(s))
-        shrink_requests(s);
-}
-
 void sender_settle_sent(struct sender *s)
 {
     struct ack_cursor at = ack_window_first(s->window);
     struct mr_error err = {0};
 
-    for (; was_sent(s, &at); ack_cursor_next(&at))
+    for (; sender_was_sent(s, &at); ack_cursor_next(&at))
         ack_window_settle(ack_cursor_record(&at));
     if (ack_window_advance(s->window, &err) != MR_OK)
         task_fail(s->task, &err, NULL);
@@ -436,41 +353,8 @@ void sender_settle_sent(struct sender *s)
  * order). */
 bool sender_may_go_on(const struct sender *s)
 {
-    return s->sending != NULL && s->end == BATCH_GOES_ON && s->too_large == 0 && !s->gap;
-}
-
-/* --- without a lease -------------------------------------------------------------------------- */
-
-/* A producer that is gone can send nothing, whatever its state was; the next one is another to the
- * brokers. */
-void sender_take_back(struct sender *s)
-{
-    sender_walk_reports(s);
-    producer_free(&s->producer);
-    s->topic = NULL;
-    s->topic_name = NULL;
-    s->too_large = 0;
-}
-
-void sender_send_again(struct sender *s)
-{
-    struct mr_error err = {0};
-    struct ack_cursor at = ack_window_first(s->window);
-
-    s->producer = producer_new(&s->java, NULL, NULL, &err);
-    if (s->producer == NULL) {
-        task_fail(s->task, &err, NULL);
-        return;
-    }
-    at = first_unsettled(s, &at);
-    while (was_sent(s, &at) && !halted(s)) {
-        struct ack_cursor next;
-
-        send_group(s, &at, GROUP_MAX, &next);
-        at = next;
-    }
-    s->gap = was_sent(s, &at);
-    s->topic_name = NULL;
+    return s->sending != NULL && s->end == BATCH_GOES_ON && s->too_large == 0 && !s->gap &&
+           !s->came_back;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -486,6 +370,7 @@ void sender_open(struct sender *s, struct tolerance *tolerance)
 {
     s->tolerance = tolerance;
     s->window = ack_window_new();
+    s->timeout_ms = task_client_number(&s->java, "delivery.timeout.ms", INT32_MAX, 0, INT64_MAX);
 }
 
 void sender_drop(struct sender *s)
@@ -499,5 +384,6 @@ void sender_close(struct sender *s)
     sender_drop(s);
     topic_create_close(&s->topics);
     ack_window_free(&s->window);
+    map_free(&s->behind, NULL);
     props_deinit(&s->java);
 }

@@ -29,8 +29,18 @@ struct sender {
 
     enum batch_end end; /* the plugin's word behind what was sent last: done before more is sent */
     size_t too_large;   /* records that came back so since the last look */
-    bool gap;  /* records behind the first unsettled one were taken back from the producer */
-    bool lost; /* a record failed for good: nothing behind it is sent any more */
+    bool gap;       /* records behind the first unsettled one were taken back from the producer */
+    bool came_back; /* records, since their topic is away: they are to be sent again */
+    struct map *behind; /* topics that records were sent again to; NULL: that is through */
+    struct {
+        char topic[250];
+        int64_t since_ms; /* 0: none is away */
+        int64_t newest_ms;
+        int64_t told_ms;
+        int64_t again_ms; /* nothing is sent before; 0: at once */
+    } away;               /* a topic that the brokers don't know for now */
+    int64_t timeout_ms;   /* so long: delivery.timeout.ms */
+    bool lost;            /* a record failed for good: nothing behind it is sent any more */
     /* Why the transaction can't be committed any more, though no record is to blame: nothing is
      * sent any more, the task begins anew. code 0: it can. */
     struct mr_error broken;
@@ -52,9 +62,11 @@ void sender_fail(struct sender *s, const struct mr_error *err);
 /* Hand a converted batch (taken) to the window and begin to send. Before that `sending` is NULL. */
 void sender_begin(struct sender *s, struct batch *batch);
 /* Send on until the batch is through (then `sending` is NULL), a record fails (so does the task),
- * the plugin's transaction is to end, the producer is full, the task ends or the lease is lost:
- * MR_ERR_FULL. */
+ * the plugin's transaction is to end, the producer is full, a topic is away, the task ends or the
+ * lease is lost: MR_ERR_FULL. */
 int sender_go_on(struct sender *s);
+/* When it is worth another try, whatever reports come; INT64_MAX: not before one does. */
+int64_t sender_due_ms(const struct sender *s);
 /* false: what follows belongs behind records that the next start sends again. */
 bool sender_may_go_on(const struct sender *s);
 
@@ -62,15 +74,20 @@ bool sender_may_go_on(const struct sender *s);
 void sender_settle_sent(struct sender *s);
 /* Take in the delivery reports that have arrived. */
 void sender_walk_reports(struct sender *s);
-/* With too_large > 0: find the record that the topic can't take. */
-void sender_isolate(struct sender *s);
-/* The lease is lost: nothing that was handed over leaves any more. What was not delivered stays in
- * the window. */
-void sender_take_back(struct sender *s);
-/* It is renewed: everything from the first undelivered record on is sent again, in order. After
- * that, `sending` goes on. */
-void sender_send_again(struct sender *s);
 /* Failures of the client as such: told in the log, now and then; fatal ones end the task. */
 void sender_look_for_trouble(struct sender *s, int64_t now_ms);
+
+/* --- sender_again.c --------------------------------------------------------------------------- */
+
+/* With too_large > 0: find the record that the topic can't take. */
+void sender_again_isolate(struct sender *s);
+/* With came_back: send that again, once it is due and no report is awaited. false: not yet. */
+bool sender_again_return(struct sender *s);
+/* The lease is lost: nothing that was handed over leaves any more. What was not delivered stays in
+ * the window. */
+void sender_again_take_back(struct sender *s);
+/* It is renewed: everything from the first undelivered record on is sent again, in order. After
+ * that, `sending` goes on. */
+void sender_again_all(struct sender *s);
 
 #endif

@@ -36,13 +36,17 @@ static int64_t bounded(struct source_task *s, int64_t deadline_ms, int64_t tenth
 static void finish_sending(struct source_task *s, int64_t deadline_ms)
 {
     for (;;) {
+        int64_t due_ms;
+
         s->sender.send_until_ms = bounded(s, deadline_ms, 6);
         if (sender_may_go_on(&s->sender))
             sender_go_on(&s->sender);
         if ((!sender_may_go_on(&s->sender) && producer_in_flight(s->sender.producer) == 0) ||
             clock_ms() >= s->sender.send_until_ms || !task_lease_held(s->task))
             break;
-        source_task_wait(s, false, s->sender.send_until_ms);
+        due_ms = sender_due_ms(&s->sender);
+        source_task_wait(s, false,
+                         due_ms < s->sender.send_until_ms ? due_ms : s->sender.send_until_ms);
         sender_walk_reports(&s->sender);
         source_commit_take_answers(s);
     }
@@ -162,7 +166,7 @@ void source_end(struct source_task *s)
     if (!task_lease_held(s->task) && s->own != NULL)
         own_offsets_purge(s->own);
     if (s->sender.producer != NULL && !task_lease_held(s->task))
-        sender_take_back(&s->sender);
+        sender_again_take_back(&s->sender);
     if (!lease_is_back(s))
         return;
     pipeline_send_letters_again(s->pipeline);

@@ -207,7 +207,7 @@ static void turn(struct source_task *s)
         return;
     if (s->sender.sending != NULL) {
         if (sender_go_on(&s->sender) == MR_ERR_FULL && task_lease_held(s->task))
-            source_task_wait(s, false, INT64_MAX);
+            source_task_wait(s, false, sender_due_ms(&s->sender));
         return;
     }
     if (source_commit_when_due(s, now_ms))
@@ -230,6 +230,13 @@ static void turn(struct source_task *s)
         no_memory(s);
 }
 
+/* Records came back, since their topic is away. */
+static void turn_back(struct source_task *s)
+{
+    if (!sender_again_return(&s->sender) && task_lease_held(s->task))
+        source_task_wait(s, false, sender_due_ms(&s->sender));
+}
+
 static void serve(struct source_task *s)
 {
     sender_walk_reports(&s->sender);
@@ -247,7 +254,7 @@ static void rest(struct source_task *s)
     bool renewed;
 
     s->restart = source_task_exactly_once(s);
-    sender_take_back(&s->sender);
+    sender_again_take_back(&s->sender);
     if (s->own != NULL)
         own_offsets_purge(s->own);
     pipeline_take_letters_back(s->pipeline);
@@ -257,7 +264,7 @@ static void rest(struct source_task *s)
     if (!renewed || ending(s))
         return;
     pipeline_send_letters_again(s->pipeline);
-    sender_send_again(&s->sender);
+    sender_again_all(&s->sender);
 }
 
 static void loop(struct source_task *s)
@@ -271,7 +278,9 @@ static void loop(struct source_task *s)
         if (ending(s))
             break;
         if (s->sender.too_large > 0)
-            sender_isolate(&s->sender);
+            sender_again_isolate(&s->sender);
+        else if (s->sender.came_back)
+            turn_back(s);
         else if (!s->task->failed)
             turn(s);
     }

@@ -250,6 +250,8 @@ static int send_portion(struct txn *t, size_t count, struct mr_error *err)
 
         rc = producer_send(t->sender->producer, &rec, err);
     }
+    if (rc == MR_ERR_NOT_FOUND) /* its topic is away: begun anew, as with records */
+        err->code = rc = MR_ERR_STATE;
     free(spans);
     return rc;
 }
@@ -260,7 +262,8 @@ static void on_offset(void *arg, void *opaque, int code, const char *text)
 
     (void)opaque;
     if (code != 0 && t->refused.code == 0)
-        mr_fail(&t->refused, code == MR_ERR_CLOSED ? MR_ERR_STATE : MR_ERR_FATAL,
+        mr_fail(&t->refused,
+                code == MR_ERR_CLOSED || code == MR_ERR_NOT_FOUND ? MR_ERR_STATE : MR_ERR_FATAL,
                 "source offsets could not be written: %s", text);
 }
 

@@ -93,13 +93,20 @@ static int out_of_time(const struct fenced_writer *w, int64_t deadline_ms, struc
     return 0;
 }
 
+/* A failure that the next write need not share: it is too large, or a broker that is behind does not
+ * know the topic. */
+static bool is_write_s(int code)
+{
+    return code == MR_ERR_TOO_LARGE || code == MR_ERR_NOT_FOUND;
+}
+
 static void on_report(void *arg, void *opaque, int code, const char *text)
 {
     struct fenced_writer *w = arg;
 
     (void)opaque;
     if (code != 0 && w->lost.code == 0)
-        mr_fail(&w->lost, code == MR_ERR_TOO_LARGE ? code : MR_ERR_FATAL, "%s", text);
+        mr_fail(&w->lost, is_write_s(code) ? code : MR_ERR_FATAL, "%s", text);
 }
 
 typedef int (*txn_step)(struct producer *p, int64_t timeout_ms, struct mr_error *err);
@@ -173,13 +180,24 @@ static int write_set(struct fenced_writer *w, const struct job *job, struct mr_e
     rc = send_all(w, job, err);
     if (rc == 0)
         return insist(w, producer_txn_commit, job->deadline_ms, err);
-    if (rc == MR_ERR_TOO_LARGE) { /* the only failure that the next write need not share */
+    if (is_write_s(rc)) {
         struct mr_error own = {0};
 
         if (insist(w, producer_txn_abort, clock_ms() + SLICE_MS * 20, &own) != 0)
             unclaim(w);
     }
     return rc;
+}
+
+/* Written again while the topic is not known, a moment later. */
+static bool goes_again(struct fenced_writer *w, struct job *job, int rc)
+{
+    if (rc != MR_ERR_NOT_FOUND || w->producer == NULL || producer_txn_tainted(w->producer) ||
+        out_of_time(w, job->deadline_ms, NULL) != 0)
+        return false;
+    producer_reports(w->producer, SLICE_MS, on_report, w);
+    err_clear(&job->err);
+    return true;
 }
 
 static void carry_out(struct fenced_writer *w, struct job *job)
@@ -191,11 +209,14 @@ static void carry_out(struct fenced_writer *w, struct job *job)
                 "this worker is not sure to lead its cluster: another may have taken over");
         return;
     }
-    rc = write_set(w, job, &job->err);
+    do
+        rc = write_set(w, job, &job->err);
+    while (goes_again(w, job, rc));
+    if (rc == MR_ERR_NOT_FOUND)
+        job->err.code = MR_ERR_TIMEOUT;
     if (rc == MR_ERR_CLOSED && !atomic_load(&w->ending))
         job->err.code = MR_ERR_STATE;
-    if (w->producer != NULL &&
-        ((rc != 0 && rc != MR_ERR_TOO_LARGE) || producer_txn_tainted(w->producer)))
+    if (w->producer != NULL && ((rc != 0 && !is_write_s(rc)) || producer_txn_tainted(w->producer)))
         unclaim(w);
 }
 

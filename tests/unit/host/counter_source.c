@@ -90,6 +90,7 @@ static void give(struct counter *c, struct mr_batch *out, int64_t n)
     if (counter_script.many_topics)
         snprintf(topic, sizeof(topic), "numbers-%lld", (long long)n);
     rec = mr_batch_add(out, topic);
+    rec->partition = counter_script.partition;
     if (n == counter_script.bad_at)
         mr_record_value(rec, mr_str("bad"));
     else if (n == counter_script.large_at)
@@ -171,6 +172,7 @@ int counter_setup(void **state)
     counter_script.per_poll = 100;
     counter_script.bad_at = counter_script.large_at = counter_script.fail_at = counter_script.fd =
         -1;
+    counter_script.partition = -1;
     counter_script.large_bytes = 2000000; /* above max.request.size */
     counter_script.again_ms = 10000;
     *state = rig;
@@ -213,4 +215,21 @@ void check_topic(struct rig *rig, int from, int to)
 bool delivered_some(struct rig *rig, int64_t n)
 {
     return rig_stored(rig, PART, "next") > n;
+}
+
+size_t check_no_gap(struct rig *rig, int n)
+{
+    json_t *values = rig_read_topic(rig, "numbers", (size_t)n);
+    size_t count = json_array_size(values);
+    int highest = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        int value = (int)strtol(json_string_value(json_array_get(values, i)), NULL, 10);
+
+        assert_true(value <= highest + 1);
+        highest = value > highest ? value : highest;
+    }
+    assert_true(highest >= n - 1);
+    json_decref(values);
+    return count;
 }

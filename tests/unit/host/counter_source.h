@@ -24,6 +24,7 @@ struct counter_script {
     atomic_int fd;       /* wait for it instead; -1 none */
     atomic_int start_code;
     atomic_int many_topics; /* each record has its own */
+    atomic_int partition;   /* -1: the producer's choice */
     atomic_int slow_stop_ms;
     atomic_int slow_poll_ms; /* each poll takes so long, whatever interrupts it */
     _Atomic(struct mr_task *) handle;
@@ -56,5 +57,8 @@ bool delivered_some(struct rig *rig, int64_t n); /* more than n are stored */
 bool polls_are(struct rig *rig, int64_t n);      /* at least */
 /* The topic holds exactly from..to-1 in order. */
 void check_topic(struct rig *rig, int from, int to);
+/* Everything from 0 to n - 1 is there; what comes twice follows what it was sent after. Gives how many
+ * there are in all. */
+size_t check_no_gap(struct rig *rig, int n);
 
 #endif

@@ -372,6 +372,49 @@ static void a_letter_that_can_not_be_written_fails_the_task_and_is_not_passed(vo
     assert_true(rig_committed(rig, GROUP, "in", 0) <= 7);
 }
 
+static atomic_int away; /* how often the log said that letters wait for their topic */
+
+static void witness(const char *line, size_t len)
+{
+    (void)len;
+    if (strstr(line, "dead letters wait until it is there") != NULL)
+        away++;
+}
+
+static bool is_away(struct rig *rig, int64_t n)
+{
+    (void)rig;
+    return away >= n;
+}
+
+static bool dead_are(struct rig *rig, int64_t n)
+{
+    return rig_topic_end(rig, "dead") >= n;
+}
+
+/* A broker that is behind knows no such topic: what is queued comes back, what follows is refused.
+ */
+static void letters_wait_for_a_topic_that_is_away(void **state)
+{
+    struct rig *rig = *state;
+
+    picky.refuses = 7;
+    rig_init(rig, 2, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    rd_kafka_mock_partition_set_leader(rig->cluster, "dead", 0, 1);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, dead_are, 1);
+    rd_kafka_mock_topic_set_error(rig->cluster, "dead", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    rd_kafka_mock_partition_set_leader(rig->cluster, "dead", 0, 2);
+    rig_write_topic(rig, "in", 1, 100, 200);
+    rig_wait_true(rig, is_away, 1);
+    rd_kafka_mock_topic_set_error(rig->cluster, "dead", RD_KAFKA_RESP_ERR_NO_ERROR);
+    rig_wait_true(rig, dead_are, 3);
+    rig_wait_true(rig, taken_is, 9 + 198);
+    assert_false(rig_saw(rig, STATE_FAILED));
+}
+
 /* Waiting for room that never comes would be for ever. */
 static void a_letter_above_buffer_memory_fails_the_task(void **state)
 {
@@ -586,6 +629,7 @@ int main(int argc, char **argv)
         T(a_letter_has_all_that_was_read_and_what_went_wrong),
         T(a_letter_from_a_batch_that_waited_says_the_same),
         T(a_letter_that_can_not_be_written_fails_the_task_and_is_not_passed),
+        T(letters_wait_for_a_topic_that_is_away),
         T(a_bad_record_of_the_last_poll_is_told),
         T(a_letter_above_buffer_memory_fails_the_task),
         T(a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back),
@@ -594,6 +638,7 @@ int main(int argc, char **argv)
         T(a_sources_bad_record_becomes_a_dead_letter_where_the_user_asks_for_it),
     };
 
+    log_witness(witness);
     return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
                             NULL, NULL);
 }

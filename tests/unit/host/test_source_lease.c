@@ -12,25 +12,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* Everything from 0 to n - 1 is there; what comes twice follows what it was sent after. Gives how
- * many there are in all. */
-static size_t check_no_gap(struct rig *rig, int n)
-{
-    json_t *values = rig_read_topic(rig, "numbers", (size_t)n);
-    size_t count = json_array_size(values);
-    int highest = -1;
-
-    for (size_t i = 0; i < count; i++) {
-        int value = (int)strtol(json_string_value(json_array_get(values, i)), NULL, 10);
-
-        assert_true(value <= highest + 1);
-        highest = value > highest ? value : highest;
-    }
-    assert_true(highest >= n - 1);
-    json_decref(values);
-    return count;
-}
-
 static bool topic_has(struct rig *rig, int64_t n)
 {
     return rig_topic_end(rig, "numbers") >= n;

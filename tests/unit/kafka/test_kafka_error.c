@@ -74,6 +74,10 @@ static void a_record_is_given_up_too_large_dropped_or_hopeless(void **state)
     assert_int_equal(kafka_error_produce(RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE),
                      MR_ERR_TOO_LARGE);
     assert_int_equal(kafka_error_produce(RD_KAFKA_RESP_ERR__PURGE_INFLIGHT), MR_ERR_CLOSED);
+    assert_int_equal(kafka_error_produce(RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION), MR_ERR_NOT_FOUND);
+    assert_int_equal(kafka_error_produce(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART),
+                     MR_ERR_NOT_FOUND);
+    assert_int_equal(kafka_error_produce(RD_KAFKA_RESP_ERR__DESTROY), MR_ERR_NOT_FOUND);
     assert_int_equal(kafka_error_produce(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED),
                      MR_ERR_FATAL);
     assert_int_equal(kafka_error_produce(RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID), MR_ERR_FATAL);

@@ -258,6 +258,50 @@ static void a_partition_or_topic_that_is_not_there_is_named(void **state)
     producer_free(&p);
 }
 
+/* What is queued fails at once when metadata says that there is no such topic; the producer itself
+ * knows it again a moment later. */
+static void a_topic_that_is_away_for_a_moment_is_no_failure(void **state)
+{
+    struct producer *p;
+    struct producer_topic *topic;
+    struct reports r = {0};
+    char name[64];
+    int64_t until = clock_ms() + 20000;
+    int rc;
+
+    if (kafka.cluster == NULL)
+        skip();
+    p = open_producer("metadata.max.age.ms", "1000", NULL);
+    mock_kafka_topic(&kafka, name, sizeof(name), 1);
+    topic = producer_topic(p, name, NULL);
+    rd_kafka_mock_partition_set_leader(kafka.cluster, name, 0, -1);
+    rd_kafka_mock_topic_set_error(kafka.cluster, name, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    for (size_t i = 1; i <= 100; i++) {
+        struct producer_record rec = record(topic, "x", i);
+
+        rec.partition = 0;
+        rc = producer_send(p, &rec, NULL);
+        assert_true(rc == 0 || rc == MR_ERR_NOT_FOUND);
+    }
+    walk_all(p, &r, 10000);
+    assert_int_equal(r.by_code[-MR_ERR_NOT_FOUND], r.count);
+    rd_kafka_mock_partition_set_leader(kafka.cluster, name, 0, 1);
+    rd_kafka_mock_topic_set_error(kafka.cluster, name, RD_KAFKA_RESP_ERR_NO_ERROR);
+    do {
+        struct producer_record rec = record(topic, "x", 1);
+
+        r = (struct reports){0};
+        rc = producer_send(p, &rec, NULL);
+        assert_true(rc == 0 || rc == MR_ERR_NOT_FOUND);
+        if (rc == 0)
+            walk_all(p, &r, 10000);
+        else
+            producer_reports(p, 50, on_report, &r);
+    } while (r.by_code[0] == 0 && clock_ms() < until);
+    assert_int_equal(r.by_code[0], 1);
+    producer_free(&p);
+}
+
 static void errors_of_the_broker_come_with_code_and_text(void **state)
 {
     static const struct {
@@ -397,6 +441,7 @@ int main(void)
         cmocka_unit_test(freeing_leaves_no_payload_referenced),
         cmocka_unit_test(headers_timestamps_keys_and_nulls_arrive),
         cmocka_unit_test(a_partition_or_topic_that_is_not_there_is_named),
+        cmocka_unit_test(a_topic_that_is_away_for_a_moment_is_no_failure),
         cmocka_unit_test(errors_of_the_broker_come_with_code_and_text),
         cmocka_unit_test(passing_errors_are_retried_until_delivered),
         cmocka_unit_test(a_lost_broker_is_trouble_but_not_fatal),
