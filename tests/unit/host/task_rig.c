@@ -442,14 +442,15 @@ bool rig_saw(struct rig *rig, enum state state)
 void rig_wait_state(struct rig *rig, enum state state)
 {
     int64_t until = clock_ms() + PATIENCE_MS;
+    bool yes;
 
     pthread_mutex_lock(&rig->lock);
-    while (!saw(rig, state) && wait_changed(rig, until))
+    while (!(yes = saw(rig, state)) && wait_changed(rig, until))
         ;
-    if (!saw(rig, state))
+    if (!yes)
         print_error("no state %s; trace: %s\n", state_name(state), rig->trace);
-    assert_true(saw(rig, state));
-    pthread_mutex_unlock(&rig->lock);
+    pthread_mutex_unlock(&rig->lock); /* before an assertion leaves: teardown takes it */
+    assert_true(yes);
 }
 
 void rig_wait_true(struct rig *rig, bool (*fn)(struct rig *rig, int64_t n), int64_t n)
@@ -478,24 +479,27 @@ void rig_lose_lease(struct rig *rig, int64_t hard_in_ms)
 void rig_topics_are(struct rig *rig, const char *topics)
 {
     int64_t until = clock_ms() + PATIENCE_MS;
+    char told[sizeof(rig->topics)];
 
     pthread_mutex_lock(&rig->lock);
     while (strcmp(rig->topics, topics) != 0 && wait_changed(rig, until))
         ;
-    assert_string_equal(rig->topics, topics);
+    memcpy(told, rig->topics, sizeof(told));
     pthread_mutex_unlock(&rig->lock);
+    assert_string_equal(told, topics);
 }
 
 void rig_wait_end(struct rig *rig)
 {
     int64_t until = clock_ms() + PATIENCE_MS;
+    bool ended;
 
     pthread_mutex_lock(&rig->lock);
-    while (!rig->ended && wait_changed(rig, until))
+    while (!(ended = rig->ended) && wait_changed(rig, until))
         ;
-    assert_true(rig->ended);
-    rig->ticking = false;
+    rig->ticking = !ended;
     pthread_mutex_unlock(&rig->lock);
+    assert_true(ended);
     pthread_join(rig->ticker, NULL);
     task_free(&rig->task);
 }
