@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HelloCpp: a sink in C++17 that counts words. Designated initialisers are C++20, so the tables are filled by position.
+// HelloCpp: a sink in C++17 that counts words. Designated initialisers are C++20, so a function fills the table.
 #include <millrace/plugin.h>
 
 #include <map>
@@ -52,21 +52,24 @@ void stop(void *self)
     delete static_cast<State *>(self)->words;
 }
 
-const mr_config_key keys[] = {
-    // name, type, flags, fallback, doc, choices, has_range, min, max, importance, group, order, width, display_name
-    {},
-};
+// Whatever a newer Millrace adds to a table stays zero.
+constexpr mr_sink table()
+{
+    mr_sink sink{};
 
-const mr_sink hello_cpp_plugin = {
-    // size, kind, name, version
-    sizeof(mr_sink), MR_PLUGIN_SINK, "HelloCpp", "1.0",
-    // key_size, keys, state_size, aliases, doc
-    sizeof(mr_config_key), keys, sizeof(State), nullptr, "Counts words",
-    // start, put, flush, interrupt, stop, tasks
-    start, put, nullptr, nullptr, stop, nullptr,
-    // put_atomic, open, close, pre_commit, alter_offsets
-    false, nullptr, nullptr, nullptr, nullptr,
-};
+    sink.size = sizeof(mr_sink);
+    sink.kind = MR_PLUGIN_SINK;
+    sink.name = "HelloCpp";
+    sink.version = "1.0";
+    sink.doc = "Counts words";
+    sink.state_size = sizeof(State);
+    sink.start = start;
+    sink.put = put;
+    sink.stop = stop;
+    return sink;
+}
+
+constexpr mr_sink hello_cpp_plugin = table();
 
 } // namespace
 

@@ -260,8 +260,8 @@ struct mr_module {
  * defines
  *     const struct mr_source ticks_plugin =
  *         MR_DESCRIPTOR(mr_source, MR_PLUGIN_SOURCE, "Ticks", "1.0", .poll = ...);
- * the file with MR_MODULE(MR_PLUGIN(ticks), ...) sees it by `extern`. C only: C++ fills the structs
- * by position. */
+ * the file with MR_MODULE(MR_PLUGIN(ticks), ...) sees it by `extern`. C only: in C++ a function
+ * sets the members of a struct that is all zero. */
 #define MR_DESCRIPTOR(type, plugin_kind, class_name, release, ...) \
     { \
         .size = sizeof(struct type), .kind = plugin_kind, .name = class_name, .version = release, \

@@ -45,14 +45,19 @@ static void make_dirs(char *path)
         fail_msg("%s: %s", path, strerror(errno));
 }
 
+static void make_dir(unsigned number)
+{
+    snprintf(dir, sizeof(dir), "%s/logs/integration/%s.files/%u", TEST_BUILD,
+             program_invocation_short_name, number);
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    make_dirs(dir);
+}
+
 int scratch_setup(void **state)
 {
     (void)state;
     end_count = 0;
-    snprintf(dir, sizeof(dir), "%s/logs/integration/%s.files/%u", TEST_BUILD,
-             program_invocation_short_name, ++serial);
-    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    make_dirs(dir);
+    make_dir(++serial);
     printf("             in %s\n", dir);
     fflush(stdout);
     return 0;
@@ -89,6 +94,8 @@ const char *scratch_dir(void)
 
 const char *scratch_path(const char *name)
 {
+    if (dir[0] == '\0') /* what comes before the first test */
+        make_dir(0);
     return scratch_text("%s/%s", dir, name);
 }
 

@@ -106,8 +106,10 @@ static int ask_plugin(struct sink_task *s, const struct consumer_partition *part
     int rc;
 
     for (size_t i = 0; i < count; i++)
-        s->places.items[i] =
-            (struct mr_partition){parts[i].topic, parts[i].partition, parts[i].offset, -1};
+        s->places.items[i] = (struct mr_partition){.topic = parts[i].topic,
+                                                   .partition = parts[i].partition,
+                                                   .offset = parts[i].offset,
+                                                   .stored = -1};
     fill_list(s, count);
     list = s->places.list;
     if (offer)
