@@ -64,6 +64,8 @@ static void on_committed(struct distributed *d, const struct config_change *chan
     conn->held_offset = config_state_offset(distributed_config(d));
     connectors_reshare(d->connectors, conn->name);
     conn->stopping = connectors_sharing(d->connectors, conn->name);
+    if (config_state_conn(distributed_config(d), conn->name)->inconsistent)
+        task_writer_torn(conn);
     cluster_round_want(d, "tasks were configured");
 }
 

@@ -50,6 +50,7 @@ struct entry {
     bool removed;          /* to be freed unless something is queued */
     bool reshare;          /* what is wanted of it may have changed */
     bool telling;          /* that it is shared as wanted is still to be told */
+    bool asking;           /* its tasks are to be made anew, once nothing of it ends */
 };
 
 struct connectors {
@@ -289,6 +290,16 @@ static bool tell_shared(struct connectors *all, struct entry *entry)
     return entry->reshare || entry->first != NULL;
 }
 
+/* A start that is under way asks by itself. */
+static bool ask(struct entry *entry)
+{
+    if (!entry->asking || lifecycle_busy(entry->lc) == LIFECYCLE_ENDING)
+        return false;
+    entry->asking = false;
+    lifecycle_asking_again(entry->lc);
+    return true;
+}
+
 /* The outermost call lets an entry go that was removed and has nothing to do. */
 static void reap(struct connectors *all, struct entry *entry)
 {
@@ -310,7 +321,7 @@ static void go_on(struct connectors *all, struct entry *entry)
         if (lifecycle_settled(entry->lc, &err))
             finish_active(entry, &err);
     } while ((entry->first != NULL && begin_next(entry)) || share(all, entry) ||
-             tell_shared(all, entry));
+             tell_shared(all, entry) || ask(entry));
     entry->depth--;
     reap(all, entry);
     look_whether_closed(all);
@@ -522,9 +533,9 @@ void connectors_ask_again(struct connectors *all, const char *name)
 {
     struct entry *entry = find(all, name);
 
-    if (entry == NULL || lifecycle_busy(entry->lc) != LIFECYCLE_FREE)
+    if (entry == NULL)
         return;
-    lifecycle_asking_again(entry->lc);
+    entry->asking = true;
     go_on(all, entry);
 }
 

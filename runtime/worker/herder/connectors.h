@@ -73,8 +73,8 @@ void connectors_run(struct connectors *all, const char *name, const struct props
 
 /* In place of connectors_run where the configurations were taken note of: what is here goes on. */
 void connectors_keep(struct connectors *all, const char *name);
-/* Have the configurations of the tasks made anew, if the connector runs here and nothing is under
- * way with it. */
+/* Have the configurations of the tasks made anew, if the connector runs here: as soon as nothing of
+ * it is ending. A start that is under way does that in any case. */
 void connectors_ask_again(struct connectors *all, const char *name);
 
 bool connectors_has(const struct connectors *all, const char *name); /* anything of it is here */

@@ -248,16 +248,24 @@ static void on_share(struct conn_source *source, const char *name, struct share 
     struct distributed *d = distributed_of(source);
     const struct config_conn *config = config_state_conn(distributed_config(d), name);
     struct dist_conn *conn = distributed_conn(d, name);
-    struct mr_error err = {0};
 
     if (config == NULL || conn == NULL)
         return;
-    if (pick(d, config, &out->plugin, &err) == 0) {
+    if (pick(d, config, &out->plugin, NULL) == 0)
         want(d, conn, config, out);
-    } else {
+    else
         out->plugin = NULL;
+}
+
+/* Told when what ran with an earlier configuration has ended, so that this is the last word. */
+static void look_for_class(struct distributed *d, struct dist_conn *conn)
+{
+    const struct config_conn *config = config_state_conn(distributed_config(d), conn->name);
+    const struct catalog_plugin *plugin;
+    struct mr_error err = {0};
+
+    if (config != NULL && pick(d, config, &plugin, &err) != 0)
         cluster_status_missing(d, conn, err.text);
-    }
 }
 
 static void on_shared(struct conn_source *source, const char *name)
@@ -265,6 +273,8 @@ static void on_shared(struct conn_source *source, const char *name)
     struct distributed *d = distributed_of(source);
     struct dist_conn *conn = distributed_conn(d, name);
 
+    if (conn != NULL)
+        look_for_class(d, conn);
     if (conn != NULL && conn->stopping && !connectors_sharing(d->connectors, name)) {
         conn->stopping = false;
         if (!d->closing)

@@ -9,7 +9,8 @@
  *                          └──► failed: the tasks go on with what they have; made and compared anew
  *                               after a while
  *
- * One set of a connector is under way at a time. Spec: DistributedHerder.reconfigureConnector;
+ * A set that came torn to the topic, as when its writer was cut off, or another hand wrote, runs
+ * nowhere: whoever has the connector makes it anew. One set of a connector is under way at a time. Spec: DistributedHerder.reconfigureConnector;
  * runtime-behaviour 6. Loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
@@ -93,6 +94,12 @@ static void on_answered(void *arg, const struct peer_answer *answer)
     else
         snprintf(text, sizeof(text), "the leader answers %d: %.300s", answer->status, answer->body);
     written(arg, text);
+}
+
+void task_writer_torn(struct dist_conn *conn)
+{
+    if (!conn->writing && work_list_has(&conn->d->allocation, conn->name, WORK_LIST_CONNECTOR))
+        retry_later(conn);
 }
 
 /* --- to the leader ---------------------------------------------------------------------------- */

@@ -525,6 +525,23 @@ static void a_class_that_is_not_here_is_failed_whenever_it_comes_here(void **sta
     expect("status c -1 FAILED 5 safe\nsettled 5: c:-1 and again: what was revoked has stopped\n");
 }
 
+static void a_class_that_is_gone_is_failed_once_what_ran_has_ended(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 1);
+    join("c:-1 c:0", false);
+    says("c", STATE_RUNNING);
+    made("c", 1);
+    task_says("c", 0, STATE_RUNNING);
+    forget();
+    record("connector-c", "{\"properties\":{\"connector.class\":\"org.x.None\"}}");
+    expect("drain c\n");
+    died("c");
+    expect("status c 0 UNASSIGNED 1 safe\nstatus c -1 UNASSIGNED 1 safe\n"
+           "status c -1 FAILED 1 safe\nstatus c 0 FAILED 1 safe\n");
+}
+
 static void a_leader_tidies_states_of_what_is_no_more(void **state)
 {
     struct status_record rec = {.kind = STATUS_TASK,
@@ -747,6 +764,40 @@ static void a_follower_sends_them_signed_and_again_until_they_are_taken(void **s
     forget();
     cluster.peer_fn(cluster.peer_arg, &yes);
     pass(100000);
+    expect("");
+}
+
+static void a_torn_set_is_made_anew_once_the_old_one_has_stopped(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 1);
+    join("c:-1 c:0", true);
+    says("c", STATE_RUNNING);
+    made("c", 1);
+    task_says("c", 0, STATE_RUNNING);
+    forget();
+    record("commit-c", "{\"tasks\":5}");
+    expect("stop_task c 0\nreport: and again: tasks were configured, not yet\n");
+    pass(250);
+    expect("");
+    task_says("c", 0, STATE_UNASSIGNED);
+    expect("status c 0 UNASSIGNED 1 safe\njoin again\nask c 1\n");
+    made("c", 1);
+    expect("write tasks c 1\n");
+}
+
+static void a_torn_set_is_nothing_to_who_has_no_object(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 1);
+    join("c:0", false);
+    task_says("c", 0, STATE_RUNNING);
+    record("commit-c", "{\"tasks\":5}");
+    task_says("c", 0, STATE_UNASSIGNED);
+    forget();
+    pass(1000);
     expect("");
 }
 
@@ -999,6 +1050,7 @@ int main(void)
         test(a_class_that_is_not_here_is_failed_and_nothing_else_is_written),
         test(a_class_that_is_here_in_another_version_is_failed),
         test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),
+        test(a_class_that_is_gone_is_failed_once_what_ran_has_ended),
         test(a_leader_tidies_states_of_what_is_no_more),
         test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),
         test(offsets_are_the_leader_s_to_change),
@@ -1007,6 +1059,8 @@ int main(void)
         test(topics_of_what_is_deleted_are_not_written),
         test(the_leader_writes_what_is_new_and_nothing_else),
         test(a_follower_sends_them_signed_and_again_until_they_are_taken),
+        test(a_torn_set_is_made_anew_once_the_old_one_has_stopped),
+        test(a_torn_set_is_nothing_to_who_has_no_object),
         test(a_set_that_another_worker_made_is_the_leaders_to_write),
         test(a_follower_names_the_leader_and_a_leader_the_owner),
         test(a_leader_that_is_another_is_not_waited_for),
