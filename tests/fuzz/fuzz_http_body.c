@@ -62,7 +62,7 @@ static void check_target(const struct router_target *target)
 static void route(char *line[LINES])
 {
     struct router_target target;
-    struct router_match match;
+    struct router_match match = {0};
     struct mr_error err = {0};
 
     (void)router_accepts(line[2], "application", "json");
@@ -72,7 +72,10 @@ static void route(char *line[LINES])
         answer_with(err.text);
         return;
     }
-    check_target(&target);
+    if (router_check_path(&target, &match, &err) == 0) /* as a user may ask */
+        check_target(&target);
+    else
+        answer_with(err.text);
     router_match(table, sizeof(table) / sizeof(*table), line[0], &target, &match);
     if (match.status == 0)
         (void)router_check(&match, router_accepts(line[2], "application", "json"),

@@ -53,6 +53,7 @@ static void check_own(struct validation *v)
     }
 }
 
+/* Whatever a class that has a key of that name makes of it. */
 static void check_name(struct validation *v)
 {
     const char *name = validation_get(v, "name");
@@ -362,8 +363,8 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     if (rc != 0)
         return rc;
     check_table(&v, conn_config_common);
-    check_name(&v);
     if (out->bare) {
+        check_name(&v);
         check_bare(&v, problem.text);
         return 0;
     }
@@ -379,6 +380,7 @@ int validate_connector(const struct validate_input *input, struct validate_resul
         check_exactly_once(&v);
     }
     check_own(&v);
+    check_name(&v);
     check_nulls(&v);
     rc = validate_clients_overrides(&v, err);
     if (rc != 0)

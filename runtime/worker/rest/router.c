@@ -3,7 +3,8 @@
  *
  * Called by the HTTP threads before anything else looks at a request, and by a fuzzer: every byte
  * here is a client's. A path is split first and decoded per segment after, so that an encoded slash
- * never splits; what a decoded segment may not hold is what the Java worker's server refuses too.
+ * never splits; what a decoded segment may not hold is what the Java worker's server refuses too,
+ * but between workers: the connectors are there, and their tasks are to run.
  * Pure. */
 #include "worker/rest/router.h"
 
@@ -53,7 +54,7 @@ const char *router_unreachable(const char *name)
 
 /* Decode one segment in place; `end` is the first byte after it and may be overwritten by the
  * NUL. */
-static int decode_segment(char *segment, char *end, struct mr_error *err)
+static int decode_segment(struct router_target *out, char *segment, char *end, struct mr_error *err)
 {
     char *params = memchr(segment, ';', (size_t)(end - segment));
     char *to = segment;
@@ -75,8 +76,10 @@ static int decode_segment(char *segment, char *end, struct mr_error *err)
             dots_suspect = true;
         }
         from++;
-        if (refused(c) != NULL)
+        if (c == '\0')
             return bad_path(err, refused(c));
+        if (out->refused == NULL)
+            out->refused = refused(c);
         *to++ = (char)c;
     }
     *to = '\0';
@@ -95,7 +98,7 @@ static int parse_path(struct router_target *out, char *path, struct mr_error *er
         char *end = segment + strcspn(segment, "/");
 
         last = *end == '\0';
-        if (decode_segment(segment, end, err) != 0)
+        if (decode_segment(out, segment, end, err) != 0)
             return MR_ERR_PROTOCOL;
         if (*segment == '\0' && !last)
             return bad_path(err, "it holds an empty segment (//)");
@@ -276,6 +279,14 @@ void router_match(const struct route *routes, size_t count, const char *method,
     else if (out->route == NULL)
         out->status = 405;
     list_allowed(out->allow, sizeof(out->allow), seen);
+}
+
+int router_check_path(const struct router_target *target, const struct router_match *match,
+                      struct mr_error *err)
+{
+    bool signed_one = match->route != NULL && (match->route->flags & ROUTE_SIGNED) != 0;
+
+    return target->refused == NULL || signed_one ? 0 : bad_path(err, target->refused);
 }
 
 /* --- media types ------------------------------------------------------------------------------ */

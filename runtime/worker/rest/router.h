@@ -51,6 +51,7 @@ struct router_target {
     char *text;           /* owned; the pointers lead into it */
     size_t segment_count; /* may exceed ROUTER_SEGMENTS: then nothing matches */
     const char *segment[ROUTER_SEGMENTS];
+    const char *refused; /* what a segment holds that router_check_path may refuse; NULL nothing */
     size_t query_count;
     struct router_pair query[ROUTER_QUERY];
 };
@@ -77,6 +78,11 @@ struct router_match {
 
 void router_match(const struct route *routes, size_t count, const char *method,
                   const struct router_target *target, struct router_match *out);
+
+/* May this path be asked for? MR_ERR_PROTOCOL: only by another worker, whose connector is called
+ * so. */
+int router_check_path(const struct router_target *target, const struct router_match *match,
+                      struct mr_error *err);
 
 enum router_type {
     ROUTER_TYPE_NONE,

@@ -213,11 +213,16 @@ static void refuse_user(struct request *req)
 static void check_route(struct request *req)
 {
     struct router_match *match = &req->exchange.match;
+    struct mr_error err = {0};
     int status = 0;
 
     if (answered(req))
         return;
     router_match(routes, routes_count, req->method, &req->exchange.target, match);
+    if (router_check_path(&req->exchange.target, match, &err) != 0) {
+        refuse_with(req, &err);
+        return;
+    }
     if (match->status == 0)
         status = router_check(match, accepts(req, "application", "json"),
                               router_type(header(req, "Content-Type")));

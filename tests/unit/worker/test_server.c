@@ -649,6 +649,19 @@ static void wrong_paths_methods_and_types_are_refused_as_json(void **state)
                  "Bad request path: it holds a blank that is not written as %20");
 }
 
+/* Such connectors are there, and their tasks are to run. */
+static void another_worker_may_name_a_connector_as_no_user_may(void **state)
+{
+    struct fixture *f = *state;
+    static const char path[] = "/connectors/a%20b%2F%C5%BC/tasks";
+
+    expect_error(ask(f, "GET", path, NULL), 400,
+                 "Bad request path: it holds an encoded slash (%2F)");
+    expect_error(ask(f, "POST", path, "[]"), 403, "Internal request contained invalid signature.");
+    assert_int_equal(ask_with(f, "POST", path, "X-Connect-Authorization: right\r\n", "[]").status,
+                     204);
+}
+
 static void malformed_json_is_400(void **state)
 {
     struct fixture *f = *state;
@@ -1489,6 +1502,7 @@ int main(void)
         REST_TEST(head_is_get_without_a_body),
         REST_TEST(options_answer_with_allow),
         REST_TEST(wrong_paths_methods_and_types_are_refused_as_json),
+        REST_TEST(another_worker_may_name_a_connector_as_no_user_may),
         REST_TEST(malformed_json_is_400),
         REST_TEST(requests_whose_end_is_unclear_are_refused_and_cut),
         REST_TEST(a_host_header_is_needed_and_never_echoed_raw),

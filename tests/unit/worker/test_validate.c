@@ -32,6 +32,7 @@ static const struct mr_config_key sink_keys[] = {{"file", MR_CFG_STRING, .fallba
 static const struct mr_config_key greedy_keys[] = {
     {"tasks.max", MR_CFG_STRING, .fallback = "as many as you like"},
     {"token", MR_CFG_PASSWORD, .fallback = NULL},
+    {"name", MR_CFG_STRING, .fallback = "greedy"},
     {0}};
 static const struct mr_config_key json_keys[] = {
     {"converter.type", MR_CFG_STRING, MR_CFG_REQUIRED, .choices = "key|value|header"},
@@ -367,6 +368,9 @@ static void the_name_is_checked(void **state)
     expect(f, 1, "name: Null value can not be supplied as the configuration value.\n");
     props_remove(&f->config, "name");
     expect(f, 1, "name: Missing required configuration \"name\" which has no default value.\n");
+    set(f, "connector.class", "Greedy"); /* it has a key of its own of that name */
+    set(f, "name", "");
+    expect(f, 1, "name: Invalid value  for configuration name: String may not be empty\n");
 }
 
 static void null_is_no_error_for_the_plugin_s_own_keys(void **state)
