@@ -9,7 +9,9 @@
  *                  └──────────────────────────────────────────────────────────────────┘
  *
  * Safe records are judged right before each send, and every record before a retry: by then another
- * worker may own the task. Memory is bounded by the number of keys. */
+ * worker may own the task. So is a tombstone, which takes away what stood there when it was asked
+ * for: meanwhile a connector may have come again under its name, and run. Memory is bounded by the
+ * number of keys. */
 #include "worker/store/status_desk.h"
 
 #include "base/map.h"
@@ -115,7 +117,7 @@ static bool wanted(const struct status_desk *desk, const struct status_slip *sli
 {
     if (!slip->waiting)
         return false;
-    return !slip->safe || slip->rec.tombstone || slip->rec.kind == STATUS_TOPIC ||
+    return !slip->safe || slip->rec.kind == STATUS_TOPIC ||
            status_state_may_put(desk->state, &slip->rec);
 }
 
@@ -183,6 +185,8 @@ void status_desk_put(struct status_desk *desk, struct status_record *rec, bool s
     slip->rec = *rec;
     *rec = (struct status_record){0};
     cut_trace(&slip->rec.status);
+    if (slip->rec.tombstone && slip->rec.kind != STATUS_TOPIC)
+        slip->rec.status.generation = status_state_generation(desk->state, &slip->rec);
     slip->safe = safe;
     slip->waiting = true;
     enqueue(desk, slip);

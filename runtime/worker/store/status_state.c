@@ -7,6 +7,8 @@
 
 #include "base/map.h"
 
+#include <limits.h>
+
 struct task {
     int task;
     struct status status;
@@ -248,12 +250,26 @@ bool status_state_uses(const struct status_state *state, const char *conn, const
     return found != NULL && found->topics != NULL && map_get(found->topics, topic) != NULL;
 }
 
+static const struct status *of_key(const struct status_state *state,
+                                   const struct status_record *rec)
+{
+    struct conn *conn = map_get(state->conns, rec->conn);
+
+    return rec->kind == STATUS_TASK ? task_of(conn, rec->task) : conn_status(conn);
+}
+
+int status_state_generation(const struct status_state *state, const struct status_record *rec)
+{
+    const struct status *there = of_key(state, rec);
+
+    return there != NULL ? there->generation : INT_MIN;
+}
+
 bool status_state_may_put(const struct status_state *state, const struct status_record *mine)
 {
-    struct conn *conn = map_get(state->conns, mine->conn);
-    const struct status *there =
-        mine->kind == STATUS_TASK ? task_of(conn, mine->task) : conn_status(conn);
+    const struct status *there = of_key(state, mine);
+    const char *me = mine->status.worker_id;
 
-    return there == NULL || strcmp(there->worker_id, mine->status.worker_id) == 0 ||
-           there->generation <= mine->status.generation;
+    return there == NULL || there->generation <= mine->status.generation ||
+           (me != NULL && strcmp(there->worker_id, me) == 0);
 }

@@ -34,8 +34,11 @@ const char *status_state_next_topic(const struct status_state *state, const char
 
 bool status_state_uses(const struct status_state *state, const char *conn, const char *topic);
 
+/* That the status of this record's key was written with; INT_MIN: there is none. */
+int status_state_generation(const struct status_state *state, const struct status_record *rec);
+
 /* May a worker write this, or would it overwrite a newer owner's? (Java's putSafe.) mine: its id
- * and generation. */
+ * and generation; a tombstone has no id. */
 bool status_state_may_put(const struct status_state *state, const struct status_record *mine);
 
 #endif

@@ -151,6 +151,32 @@ static void a_newer_owner_is_spared_by_safe_writes_and_by_retries(void **state)
     assert_int_equal(status_desk_waiting(rig->desk), 0);
 }
 
+static void a_tombstone_that_is_tried_again_spares_who_came_meanwhile(void **state)
+{
+    struct rig *rig = *state;
+    struct status_record rec;
+
+    seen(rig, "other", STATE_RUNNING, 5);
+    for (int came = 0; came <= 1; came++) {
+        int first = rig->count;
+
+        rec = (struct status_record){.kind = STATUS_TASK, .conn = strdup("c"), .tombstone = true};
+        status_desk_put(rig->desk, &rec, false);
+        assert_true(rig->tombstones[first]);
+        fail_with(rig, first, MR_ERR_RETRY);
+        if (came)
+            seen(rig, "another", STATE_RUNNING, 6);
+        put(rig, 1, STATE_RUNNING, 4, false); /* keeps the loop's reason to stop */
+        fail_with(rig, first + 1, MR_ERR_RETRY);
+        rig->want = first + (came ? 3 : 4);
+        loop_run(rig->loop);
+        assert_int_equal(rig->count, rig->want);
+        for (int i = first + 2; i < rig->count; i++)
+            fail_with(rig, i, 0);
+        assert_int_equal(status_desk_waiting(rig->desk), 0);
+    }
+}
+
 static void few_are_under_way_at_a_time(void **state)
 {
     struct rig *rig = *state;
@@ -233,7 +259,7 @@ static void tombstones_and_long_traces_pass(void **state)
     fail_with(rig, 0, 0);
     seen(rig, "other", STATE_RUNNING, 5);
     rec = (struct status_record){.kind = STATUS_TASK, .conn = strdup("c"), .tombstone = true};
-    status_desk_put(rig->desk, &rec, true);
+    status_desk_put(rig->desk, &rec, false);
     assert_int_equal(rig->count, 2);
     assert_true(rig->tombstones[1]);
     fail_with(rig, 1, 0);
@@ -246,6 +272,7 @@ int main(void)
         TEST(a_burst_becomes_first_and_last),
         TEST(what_failed_is_written_again_unless_something_newer_waits),
         TEST(a_newer_owner_is_spared_by_safe_writes_and_by_retries),
+        TEST(a_tombstone_that_is_tried_again_spares_who_came_meanwhile),
         TEST(few_are_under_way_at_a_time),
         TEST(at_the_end_everything_is_sent_once),
         TEST(of_what_was_written_at_the_end_nothing_is_said),
