@@ -407,24 +407,39 @@ static bool long_unknown(struct topic_log *log, int rc)
     return false;
 }
 
+static void raise_doubt(struct topic_log *log)
+{
+    log->doubted = true;
+    ring(log);
+}
+
+/* A topic that was made anew with fewer partitions is another one: who asks for the others waits in
+ * vain. */
 static void doubt(struct topic_log *log)
 {
     struct mr_error err = {0};
-    int count, rc;
+    int count = 0, rc;
     char text[512];
 
     log->doubted = false;
     if (log->verdict != 0)
         return;
     rc = topic_admin_partitions(log->options.admin, log->topic, CONFIRM_MS, &count, &err);
+    if (rc == 0 && count < log->options.partitions)
+        rc = MR_ERR_NOT_FOUND;
     if (!long_unknown(log, rc)) {
-        log->doubted = rc == MR_ERR_NOT_FOUND;
-        if (log->doubted)
-            ring(log);
+        if (rc == MR_ERR_NOT_FOUND)
+            raise_doubt(log);
         return;
     }
-    snprintf(text, sizeof(text), "Topic %s is gone: it was deleted while it was in use",
-             log->topic);
+    if (count == 0)
+        snprintf(text, sizeof(text), "Topic %s is gone: it was deleted while it was in use",
+                 log->topic);
+    else
+        snprintf(text, sizeof(text),
+                 "Topic %s has %d partitions, where it had %d: it was deleted while it was in use, "
+                 "and made anew",
+                 log->topic, count, log->options.partitions);
     condemn(log, MR_ERR_NOT_FOUND, text);
 }
 
@@ -525,10 +540,15 @@ int topic_log_fd(struct topic_log *log)
 
 int topic_log_mark(struct topic_log *log, int64_t timeout_ms, int64_t *mark, struct mr_error *err)
 {
+    int rc;
+
     if (log->verdict != 0)
         return mr_fail(err, log->verdict, "%s", log->trouble);
-    return topic_admin_ends(log->options.admin, log->topic, log->options.partitions, timeout_ms,
-                            mark, err);
+    rc = topic_admin_ends(log->options.admin, log->topic, log->options.partitions, timeout_ms, mark,
+                          err);
+    if (rc == MR_ERR_NOT_FOUND)
+        raise_doubt(log);
+    return rc;
 }
 
 bool topic_log_reached(const struct topic_log *log, const int64_t *mark)

@@ -803,6 +803,21 @@ static void a_topic_that_is_made_anew_without_compaction_is_told(void **state)
     assert_non_null(conn_of(rig, "c"));
 }
 
+/* As brokers do that create what is asked for. */
+static void a_topic_that_is_made_anew_with_fewer_partitions_is_told(void **state)
+{
+    const char *servers = kafka_run_servers(), *group = scratch_name("fewer");
+    const char *topic = scratch_text("%s-offsets", group);
+    struct rig *rig = rig_start(servers, group);
+
+    put_offset(rig, "c", "[[{\"p\":1},{\"o\":1}]]");
+    delete_topic(servers, topic);
+    topic_create(servers, topic, 1);
+    turn_until(rig, CALL_MS, is_lost);
+    assert_string_equal(rig->lost, topic);
+    assert_non_null(strstr(rig->lost_text, "has 1 partitions, where it had "));
+}
+
 static void acl(const char *servers, const char *principal, rd_kafka_AclOperation_t operation,
                 const char *topic)
 {
@@ -1157,6 +1172,7 @@ int main(void)
         scratch_test(every_status_is_written_before_the_end),
         scratch_test(a_topic_that_is_deleted_is_told_and_not_made_anew),
         scratch_test(a_topic_that_is_made_anew_without_compaction_is_told),
+        scratch_test(a_topic_that_is_made_anew_with_fewer_partitions_is_told),
         scratch_test(missing_rights_are_named_with_the_topic),
         scratch_test(a_store_can_be_closed_at_any_moment),
         scratch_test(transactions_of_another_writer),
