@@ -19,13 +19,14 @@ endif
 # --- what must be installed -------------------------------------------------------------------------------------------
 
 # One list, Debian 12's names. `make` needs the first line, `make demo` the second too, `make check` and CI the third.
-DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libgnutls28-dev libjansson-dev libssl-dev libcurl4-openssl-dev libpcre2-dev
+DEPS_BUILD := gcc libc6-dev make pkg-config librdkafka-dev libmicrohttpd-dev libgnutls28-dev libjansson-dev libssl-dev libcurl4-openssl-dev libpcre2-dev libpq-dev
 DEPS_DEMO := openjdk-17-jdk-headless maven curl
-DEPS_CHECK := libcmocka-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck
+DEPS_CHECK := libcmocka-dev g++ clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck postgresql
 DEPS_BENCH := python3 python3-venv valgrind
 DEPS := $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_CHECK) $(DEPS_BENCH)
 
 PKGS := rdkafka libmicrohttpd gnutls jansson openssl libcurl libpcre2-8
+PLUGIN_PKGS := libpq
 TEST_PKGS := cmocka
 DEBIAN_rdkafka := librdkafka-dev
 DEBIAN_libmicrohttpd := libmicrohttpd-dev
@@ -35,6 +36,7 @@ DEBIAN_openssl := libssl-dev
 DEBIAN_cmocka := libcmocka-dev
 DEBIAN_libcurl := libcurl4-openssl-dev
 DEBIAN_libpcre2-8 := libpcre2-dev
+DEBIAN_libpq := libpq-dev
 
 # --- flags ------------------------------------------------------------------------------------------------------------
 
@@ -52,6 +54,9 @@ TEST_LIBS = $(shell pkg-config --libs $(TEST_PKGS))
 RUNTIME_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -include runtime/base/ban.h \
                 -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 PLUGIN_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Wno-unused-parameter
+# What a plugin needs of a library, beside libc.
+PLUGIN_CFLAGS_postgres = $(shell pkg-config --cflags libpq)
+PLUGIN_LIBS_postgres = $(shell pkg-config --libs libpq)
 # Tests know where the tree and the build are, so that each runs from any folder.
 TEST_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -Iplugins -Itests -Wno-unused-parameter \
              -DTEST_SOURCE='"$(CURDIR)"' -DTEST_BUILD='"$(CURDIR)/$(BUILD)"' -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
@@ -129,16 +134,17 @@ $(BUILD)/commit.txt: always
 $(BUILD)/runtime/worker/herder/view.o: private RUNTIME_FLAGS += -DMILLRACE_COMMIT='"$(COMMIT)"'
 $(BUILD)/runtime/worker/herder/view.o: $(BUILD)/commit.txt
 
-$(BUILD)/plugins/%.o: plugins/%.c
+$(BUILD)/plugins/%.o: plugins/%.c | libraries
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PLUGIN_FLAGS) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PLUGIN_FLAGS) $(PLUGIN_CFLAGS_$(word 2,$(subst /, ,$<))) -c -o $@ $<
 
 # A plugin links against nothing of ours: -z defs proves it (a sanitizer's own symbols come from the binary).
-SHARED = $(CC) $(CFLAGS) $(SANFLAGS) -shared -Wl,-z,now $(if $(SANFLAGS),,-Wl,-z,defs) -o $@ $(filter %.o,$^) -lpthread -lm $(LDFLAGS)
+SHARED = $(CC) $(CFLAGS) $(SANFLAGS) -shared -Wl,-z,now $(if $(SANFLAGS),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(SHARED_LIBS) -lpthread -lm $(LDFLAGS)
 
 define plugin_rule
 $(call members,plugins/$(1),$(wildcard plugins/$(1)/*.c))
+$(BUILD)/plugins/$(1).so: SHARED_LIBS = $(PLUGIN_LIBS_$(1))
 $(BUILD)/plugins/$(1).so: $(call to_objects,$(wildcard plugins/$(1)/*.c)) $(BUILD)/plugins/$(1).members
 	@echo "  SO    $$@"
 	$$(Q)$$(SHARED)
@@ -150,7 +156,7 @@ missing = $(strip $(foreach pkg,$(1),$(shell pkg-config --exists $(pkg) 2>/dev/n
 libraries:
 	$(if $(shell command -v pkg-config),,$(error pkg-config is missing: make deps))
 	$(if $(shell command -v $(firstword $(CC))),,$(error $(firstword $(CC)) is missing: make deps))
-	$(foreach package,$(call missing,$(PKGS)),$(error $(package) is missing: make deps))
+	$(foreach package,$(call missing,$(PKGS) $(PLUGIN_PKGS)),$(error $(package) is missing: make deps))
 test-libraries: libraries
 	$(foreach package,$(call missing,$(TEST_PKGS)),$(error $(package) is missing: make deps))
 
@@ -222,6 +228,7 @@ $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create)
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/host/test_own_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,create setting)
+$(BUILD)/tests/unit/plugins/postgres/test_pg_text: TEST_LINK += $(PLUGIN_LIBS_postgres)
 $(BUILD)/tests/unit/plugins/test_file_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,write ftruncate fdatasync fsync rename)
 $(BUILD)/tests/unit/kafka/test_consumer_group: TEST_LINK = -Wl,--wrap=rd_kafka_new
 
@@ -370,7 +377,7 @@ $(BUILD)/headers/include/%.ok: include/% | libraries
 	$(Q)$(CC) -std=c11 -pedantic $(WARN) -Werror -Iinclude -fsyntax-only -x c $< && touch $@
 $(BUILD)/headers/%.ok: % | test-libraries
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(filter-out -MMD -MP,$(TEST_FLAGS)) -Werror -Wno-unused-function -fsyntax-only -x c $< && touch $@
+	$(Q)$(CC) $(filter-out -MMD -MP,$(TEST_FLAGS)) $(PLUGIN_CFLAGS_postgres) -Werror -Wno-unused-function -fsyntax-only -x c $< && touch $@
 $(BUILD)/headers/%.cpp-ok: %
 	@mkdir -p $(@D)
 	$(Q)g++ -std=c++17 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ $< && touch $@
@@ -383,7 +390,7 @@ lint: $(patsubst %,$(BUILD)/lint/%.ok,$(LINTED))
 	    --enable=warning,performance,portability --suppressions-list=tests/cppcheck.txt -Iinclude -Iruntime $(LINTED)
 	@echo "lint: $(words $(LINTED)) files are clean"
 TIDY_FLAGS = -std=c11 -D_GNU_SOURCE -Iinclude -Iruntime -Iplugins -Itests -DTEST_SOURCE='""' -DTEST_BUILD='""' \
-             -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+             -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(PLUGIN_CFLAGS_postgres)
 $(BUILD)/lint/%.ok: % .clang-tidy $(HEADERS) | test-libraries
 	@mkdir -p $(@D)
 	@echo "  TIDY  $<"
@@ -415,7 +422,7 @@ SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 PLUGINDIR := $(PREFIX)/lib/millrace/plugins
 INSTALL := install -D -m
 # For users and authors of plugins; links to what stays in the tree become plain text.
-DOCS_INSTALLED := README.md include/millrace/README.md examples/README.md $(wildcard examples/*/Makefile examples/*/*.c examples/*/*.cpp)
+DOCS_INSTALLED := README.md include/millrace/README.md $(wildcard plugins/*/README.md) examples/README.md $(wildcard examples/*/Makefile examples/*/*.c examples/*/*.cpp)
 DOCS_TREE := config|runtime|tests|CONTRIBUTING
 PKG_CONFIG_DIRS = $(subst :, ,$(PKG_CONFIG_PATH):$(shell pkg-config --variable pc_path pkg-config 2>/dev/null))
 install: all

@@ -30,11 +30,12 @@ runtime/host/plugin_load.c  : base/ model/ link/ host/ millrace/ dlfcn.h
 runtime/host/task/          : base/ kafka/ wire/ model/ link/ host/task/ host/data/ host/plugin_load.h host/plugin_places.h host/host_api.h host/host_references.h host/thread_guard.h host/trace.h millrace/
 runtime/host/data/          : base/ model/ host/data/ millrace/
 plugins/                    : millrace/
+plugins/postgres/           : millrace/ libpq-fe.h
 examples/                   : millrace/
 tests/plugins/              : millrace/
 '
 # Headers that are no part of libc: a file may include one only where a rule above names it.
-libraries='librdkafka/ jansson.h microhttpd.h gnutls/ dlfcn.h curl/ openssl/ sasl/ pcre2.h zlib.h'
+libraries='librdkafka/ jansson.h microhttpd.h gnutls/ dlfcn.h curl/ openssl/ sasl/ pcre2.h zlib.h libpq-fe.h'
 # What a plugin author sees must compile anywhere.
 plain_c=' assert.h errno.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h time.h '
 

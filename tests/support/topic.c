@@ -179,6 +179,16 @@ void topic_produce_numbers(const char *servers, const char *topic, int partition
     finish(rk, topic);
 }
 
+void topic_produce_spread(const char *servers, const char *topic, int partitions,
+                          const char *const *values, size_t count)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+
+    for (size_t i = 0; i < count; i++)
+        produce(rk, topic, (int)i % partitions, NULL, values[i]);
+    finish(rk, topic);
+}
+
 void topic_delete_before(const char *servers, const char *topic, int partition, int64_t offset)
 {
     rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);

@@ -40,6 +40,9 @@ void topic_produce_lines(const char *servers, const char *topic, const char *con
 /* The texts "0" … count - 1 in JSON, number n to partition n % partitions. */
 void topic_produce_numbers(const char *servers, const char *topic, int partitions, int from,
                            int count);
+/* Value number n to partition n % partitions. */
+void topic_produce_spread(const char *servers, const char *topic, int partitions,
+                          const char *const *values, size_t count);
 /* As retention would: what a partition has below this offset is gone. */
 void topic_delete_before(const char *servers, const char *topic, int partition, int64_t offset);
 

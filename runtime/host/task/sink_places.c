@@ -73,17 +73,16 @@ static int make_room(struct sink_task *s, struct mr_error *err)
 {
     struct sink_places *p = &s->places;
     size_t want = ledger_count(s->ledger);
-    void *items, *bounds;
 
     if (want <= p->cap)
         return MR_OK;
-    items = realloc(p->items, want * sizeof(*p->items));
-    p->items = items != NULL ? items : p->items;
-    bounds = realloc(p->bounds, 2 * want * sizeof(*p->bounds));
-    p->bounds = bounds != NULL ? bounds : p->bounds;
-    if (items == NULL || bounds == NULL)
+    free(p->items);
+    free(p->bounds);
+    p->items = calloc(want, sizeof(*p->items));
+    p->bounds = calloc(want, 2 * sizeof(*p->bounds));
+    p->cap = p->items != NULL && p->bounds != NULL ? want : 0;
+    if (p->cap == 0)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory for the offsets of %zu partitions", want);
-    p->cap = want;
     return MR_OK;
 }
 

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PostgresSink, the plugin: records of topics as rows of tables, exactly once. On the task's thread.
+ *
+ *   put: plans (tables made, statements prepared) ─► BEGIN ─► rows ─► offsets, on their condition
+ *                                                     ─► COMMIT
+ *
+ * Offsets stand in a table of the same database and are moved last, so their rows are locked for as
+ * long as a commit takes. Whatever fails before the COMMIT has had no effect. A COMMIT whose answer
+ * is lost may have had one: the same batch comes again, and the condition of its offsets tells
+ * (MR_ERR_STALE). */
+#include "pg_offsets.h"
+#include "pg_plan.h"
+#include "pg_write.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct postgres_sink {
+    struct mr_task *task;
+    struct pg_conn conn;
+    struct pg_settings settings;
+    struct pg_plans plans;
+    struct pg_write write;
+};
+
+static const struct mr_config_key sink_keys[] = {
+    {"connection.url", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
+     .doc = "The database: jdbc:postgresql://host:5432/database, postgresql://host/database, or "
+            "libpq's keywords.",
+     .importance = MR_CFG_HIGH, .group = "Connection", .order = 1},
+    {"connection.user", MR_CFG_STRING, .doc = "User of the database.", .importance = MR_CFG_HIGH,
+     .group = "Connection", .order = 2},
+    {"connection.password", MR_CFG_PASSWORD, .doc = "Password of the user.",
+     .importance = MR_CFG_HIGH, .group = "Connection", .order = 3},
+    {"insert.mode", MR_CFG_STRING, .fallback = "insert", .choices = "insert|upsert|update",
+     .doc = "insert: new rows, by COPY. upsert: a row of the same primary key is replaced. update: "
+            "only rows that are there.",
+     .importance = MR_CFG_HIGH, .group = "Writes", .order = 1},
+    {"delete.enabled", MR_CFG_BOOLEAN, .fallback = "false",
+     .doc = "A record without a value deletes the row of its key. Needs pk.mode=record_key.",
+     .importance = MR_CFG_MEDIUM, .group = "Writes", .order = 2},
+    {"table.name.format", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = "${topic}",
+     .doc = "The table, with ${topic} for the record's topic; a dot parts schema and table.",
+     .importance = MR_CFG_MEDIUM, .group = "Data Mapping", .order = 1},
+    {"pk.mode", MR_CFG_STRING, .fallback = "none", .choices = "none|kafka|record_key|record_value",
+     .doc =
+         "What the primary key is: nothing, the record's topic, partition and offset, its key, or "
+         "fields of its value.",
+     .importance = MR_CFG_HIGH, .group = "Data Mapping", .order = 2},
+    {"pk.fields", MR_CFG_LIST, .fallback = "",
+     .doc =
+         "Columns of the primary key: the name for a key that is a single value; those fields of a "
+         "struct that count, none = all; three names with pk.mode=kafka.",
+     .importance = MR_CFG_MEDIUM, .group = "Data Mapping", .order = 3},
+    {"fields.whitelist", MR_CFG_LIST, .fallback = "",
+     .doc = "Fields of the value that become columns; none = all.", .importance = MR_CFG_MEDIUM,
+     .group = "Data Mapping", .order = 4},
+    {"auto.create", MR_CFG_BOOLEAN, .fallback = "false",
+     .doc = "Create tables that are missing, by the schemas of records.",
+     .importance = MR_CFG_MEDIUM, .group = "DDL Support", .order = 1},
+    {"auto.evolve", MR_CFG_BOOLEAN, .fallback = "false",
+     .doc = "Add columns that are missing, by the schemas of records.", .importance = MR_CFG_MEDIUM,
+     .group = "DDL Support", .order = 2},
+    {"max.retries", MR_CFG_INT, .fallback = "10", .has_range = true, .min = 0, .max = INT32_MAX,
+     .doc =
+         "How often in a row a batch is tried again before the task fails, when the server is away "
+         "or busy.",
+     .importance = MR_CFG_MEDIUM, .group = "Retries", .order = 1},
+    {"retry.backoff.ms", MR_CFG_INT, .fallback = "3000", .has_range = true, .min = 0,
+     .max = INT32_MAX, .doc = "The wait before that.", .importance = MR_CFG_MEDIUM,
+     .group = "Retries", .order = 2},
+    {"millrace.offsets.table", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = "millrace_offsets",
+     .doc = "The table of offsets; a dot parts schema and table. Made when it is missing.",
+     .importance = MR_CFG_LOW, .group = "Writes", .order = 3},
+    {0},
+};
+
+static int start(void *self, struct mr_task *task, struct mr_error *err)
+{
+    struct postgres_sink *s = self;
+    int rc = pg_settings_read(&s->settings, task, err);
+
+    s->task = task;
+    s->plans.settings = &s->settings;
+    s->write.conn = &s->conn;
+    return rc == MR_OK ? pg_conn_init(&s->conn, task, err) : rc;
+}
+
+static void stop(void *self)
+{
+    struct postgres_sink *s = self;
+
+    pg_conn_close(&s->conn);
+    pg_plans_deinit(&s->plans);
+    pg_write_deinit(&s->write);
+}
+
+static int open_partitions(void *self, const struct mr_partition_list *parts, struct mr_error *err)
+{
+    struct postgres_sink *s = self;
+    int rc = pg_conn_ready(&s->conn, err);
+
+    if (rc == MR_OK)
+        rc = pg_offsets_prepare(&s->conn, err);
+    if (rc == MR_OK)
+        rc = pg_offsets_read(&s->conn, parts, err);
+    if (rc == MR_OK)
+        pg_conn_worked(&s->conn);
+    return rc;
+}
+
+/* --- put -------------------------------------------------------------------------------------- */
+
+static int fail_record(const struct mr_record *rec, struct mr_error *err)
+{
+    struct mr_error why = *err;
+
+    if (why.code != MR_ERR_DATA)
+        return why.code;
+    err->code = 0;
+    return mr_fail(err, MR_ERR_DATA, "Record %s-%d@%" PRId64 ": %s", rec->topic,
+                   (int)rec->partition, rec->offset, why.text);
+}
+
+/* In front of the transaction. */
+static int make_plans(struct postgres_sink *s, const struct mr_batch *in, struct pg_plan **plans,
+                      struct mr_error *err)
+{
+    pg_plans_trim(&s->plans);
+    for (size_t i = 0; i < mr_batch_count(in); i++) {
+        plans[i] = pg_plan_of(&s->plans, &s->conn, mr_record_at(in, i), err);
+        if (plans[i] == NULL)
+            return fail_record(mr_record_at(in, i), err);
+    }
+    return MR_OK;
+}
+
+static int write_rows(struct postgres_sink *s, const struct mr_batch *in,
+                      struct pg_plan *const *plans, struct mr_error *err)
+{
+    int rc = MR_OK;
+
+    for (size_t i = 0; i < mr_batch_count(in) && rc == MR_OK; i++)
+        if (!plans[i]->absent)
+            rc = pg_write_row(&s->write, plans[i], mr_record_at(in, i), err);
+    return rc == MR_OK ? pg_write_end(&s->write, err) : rc;
+}
+
+/* Also that of a transaction which the server had given up is answered well, by another word. */
+static int commit(struct postgres_sink *s, struct mr_error *err)
+{
+    PGresult *res = pg_conn_query(&s->conn, "COMMIT", "commit", err);
+    bool done = res != NULL && strcmp(PQcmdStatus(res), "COMMIT") == 0;
+
+    PQclear(res);
+    if (done || err->code != 0)
+        return err->code;
+    pg_conn_close(&s->conn);
+    return mr_fail(err, MR_ERR_RETRY, "PostgreSQL rolled back in place of a commit");
+}
+
+static int write_batch(struct postgres_sink *s, const struct mr_batch *in,
+                       struct pg_plan *const *plans, struct mr_error *err)
+{
+    int rc = pg_conn_run(&s->conn, "BEGIN", "begin a transaction", err);
+
+    if (rc == MR_OK)
+        rc = write_rows(s, in, plans, err);
+    if (rc == MR_OK)
+        rc = pg_offsets_move(&s->conn, mr_batch_offsets(in), err);
+    return rc == MR_OK ? commit(s, err) : rc;
+}
+
+/* Nothing of it was committed, as far as we know. Tables may not be what they were taken for. */
+static void roll_back(struct postgres_sink *s, int rc)
+{
+    struct mr_error ignored = {0};
+
+    pg_write_drop(&s->write);
+    if (s->conn.pg != NULL && PQtransactionStatus(s->conn.pg) != PQTRANS_IDLE)
+        (void)pg_conn_run(&s->conn, "ROLLBACK", "roll back", &ignored);
+    if (rc != MR_ERR_DATA && rc != MR_ERR_STALE)
+        pg_plans_clear(&s->plans);
+}
+
+static int put(void *self, struct mr_batch *in, struct mr_error *err)
+{
+    struct postgres_sink *s = self;
+    struct pg_plan **plans = mr_alloc(in->arena, mr_batch_count(in) * sizeof(*plans));
+    int rc = pg_conn_ready(&s->conn, err);
+
+    s->write.arena = in->arena;
+    if (rc == MR_OK)
+        rc = make_plans(s, in, plans, err);
+    if (rc == MR_OK)
+        rc = write_batch(s, in, plans, err);
+    if (rc == MR_OK)
+        pg_conn_worked(&s->conn);
+    else
+        roll_back(s, rc);
+    return rc;
+}
+
+static int alter_offsets(struct mr_task *connector, const struct mr_partition_list *offsets,
+                         struct mr_error *err)
+{
+    struct pg_conn conn;
+    int rc = pg_conn_init(&conn, connector, err);
+
+    if (rc == MR_OK)
+        rc = pg_conn_ready(&conn, err);
+    if (rc == MR_OK)
+        rc = pg_offsets_prepare(&conn, err);
+    if (rc == MR_OK)
+        rc = pg_offsets_alter(&conn, offsets, err);
+    pg_conn_close(&conn);
+    return rc;
+}
+
+MR_SINK(PostgresSink, "0.1.0", .doc = "Records as rows of PostgreSQL's tables, exactly once",
+        .keys = sink_keys, .state_size = sizeof(struct postgres_sink), .start = start, .put = put,
+        .stop = stop, .open = open_partitions, .alter_offsets = alter_offsets, .stores_offsets = "")

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PostgresSink with a real Kafka and a real PostgreSQL: tables equal topics, whatever is killed;
+ * types, keys, bad records, changes by REST. What PostgreSQL has is asked by psql. */
+#include "support/kafka_run.h"
+#include "support/postgres_run.h"
+#include "support/process.h"
+#include "support/rest_answer.h"
+#include "support/scratch.h"
+#include "support/topic.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_MS 30000
+#define FLOW_MS 90000
+#define ROWS 6000
+
+static struct worker_run *start_worker(const char *name)
+{
+    return worker_run_start(&(struct worker_run_options){
+        .name = name,
+        .props = scratch_text("millrace.run.dir=%s\noffset.storage.file.filename=%s\n",
+                              scratch_path(scratch_text("%s.run", name)),
+                              scratch_path(scratch_text("%s.kept", name)))});
+}
+
+/* more: members behind the others, which win. */
+static void put_sink(const struct worker_run *w, const char *conn, const char *topic,
+                     const char *more)
+{
+    worker_run_put(
+        w, conn,
+        scratch_text(
+            "\"connector.class\": \"PostgresSink\", \"tasks.max\": \"2\", "
+            "\"topics\": \"%s\", \"connection.url\": \"%s\", "
+            "\"connection.user\": \"millrace\", \"connection.password\": \"secret\", "
+            "\"key.converter\": \"JsonConverter\", \"value.converter\": \"JsonConverter\", "
+            "\"auto.create\": \"true\", "
+            "\"max.retries\": \"100\", \"retry.backoff.ms\": \"200\", "
+            "\"consumer.override.session.timeout.ms\": \"6000\"%s",
+            topic, postgres_run_url(), more));
+}
+
+static const char *row(int id, const char *name)
+{
+    return scratch_text("{\"schema\": {\"type\": \"struct\", \"fields\": ["
+                        "{\"field\": \"id\", \"type\": \"int64\"}, "
+                        "{\"field\": \"name\", \"type\": \"string\", \"optional\": true}]}, "
+                        "\"payload\": {\"id\": %d, \"name\": %s}}",
+                        id, name);
+}
+
+static const char *key(int id)
+{
+    return scratch_text("{\"schema\": {\"type\": \"int64\", \"optional\": false}, \"payload\": %d}",
+                        id);
+}
+
+/* Rows 0 … count - 1, odd ones in partition 1. */
+static const char *topic_of_rows(const struct worker_run *w, const char *stem, int count)
+{
+    const char *topic = scratch_name(stem);
+    const char **values = scratch_keep(calloc((size_t)count, sizeof(*values)));
+
+    topic_create(w->servers, topic, 2);
+    for (int i = 0; i < count; i++)
+        values[i] = row(i, "\"a\\tb\\\\c\"");
+    topic_produce_spread(w->servers, topic, 2, values, (size_t)count);
+    return topic;
+}
+
+static bool sql_is(const char *want, const char *query, const char *table)
+{
+    return strcmp(postgres_run_sql(query, table), want) == 0;
+}
+
+static void assert_sql(const char *want, const char *got)
+{
+    assert_string_equal(got, want);
+}
+
+static long rows(const char *table)
+{
+    return atol(postgres_run_sql("SELECT CASE WHEN to_regclass('\"%s\"') IS NULL THEN 0 ELSE "
+                                 "(xpath('/row/c/text()', query_to_xml(format('SELECT count(*) AS "
+                                 "c FROM %%I', '%s'), false, true, '')))[1]::text::bigint END",
+                                 table, table));
+}
+
+static void assert_rows_once(const char *table, int count)
+{
+    assert_sql(scratch_text("%d|%d|0|%d", count, count, count - 1),
+               postgres_run_sql("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM \"%s\"",
+                                table));
+}
+
+/* --- exactly once ----------------------------------------------------------------------------- */
+
+static void kill_host(const struct worker_run *w, const char *conn)
+{
+    pid_t host;
+
+    wait_until(STATE_MS, (host = worker_run_host(w, conn)) != 0);
+    kill(host, SIGKILL);
+}
+
+static void await_more(const char *table)
+{
+    long before = rows(table);
+
+    wait_until(FLOW_MS, before == ROWS || rows(table) > before);
+}
+
+static void rows_equal_the_topic_whatever_is_killed(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = topic_of_rows(w, "rows", ROWS), *conn = scratch_name("pg"),
+               *group = scratch_text("connect-%s", conn);
+
+    (void)state;
+    put_sink(w, conn, topic, ", \"consumer.override.max.poll.records\": \"5\"");
+    for (int i = 0; i < 2; i++) {
+        await_more(topic);
+        kill_host(w, conn);
+    }
+    await_more(topic);
+    postgres_run_kill();
+    postgres_run_restart();
+    wait_until(FLOW_MS, rows(topic) >= ROWS);
+    assert_rows_once(topic, ROWS);
+    assert_sql("a\tb\\c", postgres_run_sql("SELECT DISTINCT name FROM \"%s\"", topic));
+    assert_string_equal(worker_run_state(w, conn, "tasks.0.state"), "RUNNING");
+    wait_until(STATE_MS, topic_committed(w->servers, group, topic, 0) == ROWS / 2 &&
+                             topic_committed(w->servers, group, topic, 1) == ROWS / 2);
+}
+
+static void freeze(struct worker_run *w, pid_t host, int signal)
+{
+    process_signal(w->process, signal);
+    assert_int_equal(kill(host, signal), 0);
+}
+
+/* While the one is frozen, with records in hand, the other gets its partitions. */
+static void a_zombie_changes_nothing(void **state)
+{
+    static const char slow[] =
+        ", \"tasks.max\": \"1\", \"consumer.override.max.poll.records\": \"10\"";
+    struct worker_run *one = start_worker("one"), *other = start_worker("other");
+    const char *topic = topic_of_rows(one, "rows", ROWS), *conn = scratch_name("z");
+    pid_t host;
+
+    (void)state;
+    put_sink(one, conn, topic, slow);
+    wait_until(FLOW_MS, rows(topic) > 0);
+    wait_until(STATE_MS, (host = worker_run_host(one, conn)) != 0);
+    freeze(one, host, SIGSTOP);
+    put_sink(other, conn, topic, slow);
+    wait_until(FLOW_MS, rows(topic) >= ROWS);
+    freeze(one, host, SIGCONT);
+    topic_produce(one->servers, topic, 0, NULL, row(ROWS, "null"));
+    wait_until(FLOW_MS, rows(topic) >= ROWS + 1);
+    assert_rows_once(topic, ROWS + 1);
+    worker_run_await(one, conn, "RUNNING", 1, STATE_MS);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void stop(const struct worker_run *w, const char *conn)
+{
+    rest_answer_expect(w, 204, "PUT", scratch_text("/connectors/%s/stop", conn), NULL);
+    worker_run_await(w, conn, "STOPPED", 0, STATE_MS);
+}
+
+static void change(const struct worker_run *w, const char *method, const char *conn,
+                   const char *body)
+{
+    rest_answer_expect(w, 200, method, scratch_text("/connectors/%s/offsets", conn), body);
+}
+
+static void the_newest_of_a_key_stands_and_a_record_without_value_deletes(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = scratch_name("keyed"), *conn = scratch_name("up");
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    for (int i = 0; i < 20; i++)
+        topic_produce(w->servers, topic, 0, key(i % 5), row(i % 5, scratch_text("\"v%d\"", i)));
+    topic_produce(w->servers, topic, 0, key(3), NULL);
+    topic_produce(w->servers, topic, 0, key(4), NULL);
+    topic_produce(w->servers, topic, 0, key(4), row(4, "null"));
+    put_sink(w, conn, topic,
+             ", \"insert.mode\": \"upsert\", \"pk.mode\": \"record_key\", \"pk.fields\": \"id\", "
+             "\"delete.enabled\": \"true\"");
+    wait_until(FLOW_MS, rows("millrace_offsets") > 0 &&
+                            sql_is("23",
+                                   "SELECT next_offset FROM millrace_offsets WHERE topic = "
+                                   "'%s'",
+                                   topic));
+    assert_sql("0:v15 1:v16 2:v17 4:",
+               postgres_run_sql("SELECT string_agg(id || ':' || coalesce(name, ''), ' ' ORDER BY "
+                                "id) FROM \"%s\"",
+                                topic));
+    stop(w, conn);
+    change(w, "PATCH", conn,
+           scratch_text("{\"offsets\": [{\"partition\": {\"kafka_topic\": \"%s\", "
+                        "\"kafka_partition\": 0}, \"offset\": {\"kafka_offset\": 15}}]}",
+                        topic));
+    assert_sql("15", postgres_run_sql("SELECT next_offset FROM millrace_offsets WHERE topic = '%s'",
+                                      topic));
+    change(w, "DELETE", conn, NULL);
+    assert_sql("0",
+               postgres_run_sql("SELECT count(*) FROM millrace_offsets WHERE topic = '%s'", topic));
+}
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+static const char all_types[] =
+    "{\"schema\": {\"type\": \"struct\", \"fields\": ["
+    "{\"field\": \"b\", \"type\": \"boolean\"}, {\"field\": \"i8\", \"type\": \"int8\"}, "
+    "{\"field\": \"i32\", \"type\": \"int32\"}, {\"field\": \"f\", \"type\": \"float\"}, "
+    "{\"field\": \"d\", \"type\": \"double\"}, {\"field\": \"s\", \"type\": \"string\"}, "
+    "{\"field\": \"y\", \"type\": \"bytes\"}, "
+    "{\"field\": \"dec\", \"type\": \"bytes\", \"name\": "
+    "\"org.apache.kafka.connect.data.Decimal\", \"version\": 1, \"parameters\": {\"scale\": "
+    "\"2\"}}, "
+    "{\"field\": \"day\", \"type\": \"int32\", \"name\": \"org.apache.kafka.connect.data.Date\", "
+    "\"version\": 1}, "
+    "{\"field\": \"tod\", \"type\": \"int32\", \"name\": \"org.apache.kafka.connect.data.Time\", "
+    "\"version\": 1}, "
+    "{\"field\": \"ts\", \"type\": \"int64\", \"name\": "
+    "\"org.apache.kafka.connect.data.Timestamp\", \"version\": 1}, "
+    "{\"field\": \"list\", \"type\": \"array\", \"items\": {\"type\": \"string\", \"optional\": "
+    "true}}, "
+    "{\"field\": \"deep\", \"type\": \"struct\", \"fields\": [{\"field\": \"m\", \"type\": "
+    "\"map\", \"keys\": {\"type\": \"string\"}, \"values\": {\"type\": \"int32\"}}]}]}, "
+    "\"payload\": {\"b\": true, \"i8\": -5, \"i32\": 7, \"f\": 0.25, \"d\": 1e300, "
+    "\"s\": \"q'\\\"\\\\\\n\", \"y\": \"AP8=\", \"dec\": \"AN4=\", \"day\": -1, \"tod\": 3723004, "
+    "\"ts\": -1, \"list\": [\"a,\\\"b\\\\\", null], \"deep\": {\"m\": {\"k\\\"\": 1}}}}";
+
+static const char all_values[] =
+    "b|boolean|true i8|smallint|-5 i32|integer|7 f|real|0.25 d|double precision|1e+300 "
+    "s|text|q'\"\\\n y|bytea|\\x00ff dec|numeric|2.22 day|date|1969-12-31 tod|time without time "
+    "zone|01:02:03.004 ts|timestamp without time zone|1969-12-31 23:59:59.999 "
+    "list|text[]|{\"a,\\\"b\\\\\",NULL} deep|jsonb|{\"m\": {\"k\\\"\": 1}}";
+
+/* By COPY and as parameters. */
+static void every_type_of_connect_has_a_column(void **state)
+{
+    static const char *const modes[] = {
+        ", \"insert.mode\": \"insert\"",
+        ", \"insert.mode\": \"upsert\", \"pk.mode\": \"record_value\", \"pk.fields\": \"i32\""};
+    struct worker_run *w = start_worker("w");
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *topic = scratch_name("types"), *got;
+
+        topic_create(w->servers, topic, 1);
+        topic_produce(w->servers, topic, 0, NULL, all_types);
+        put_sink(w, scratch_name("ty"), topic, modes[i]);
+        wait_until(FLOW_MS, rows(topic) == 1);
+        got = postgres_run_sql(
+            "SELECT string_agg(attname || '|' || format_type(atttypid, atttypmod) || '|' || "
+            "(xpath('/row/v/text()', query_to_xml(format('SELECT %%I::text AS v FROM %%I', "
+            "attname, '%s'), false, true, '')))[1]::text, ' ' ORDER BY array_position("
+            "array['b','i8','i32','f','d','s','y','dec','day','tod','ts','list','deep'], "
+            "attname::text)) FROM pg_attribute WHERE attrelid = '\"%s\"'::regclass AND attnum > 0",
+            topic, topic);
+        assert_string_equal(got, all_values);
+    }
+}
+
+/* --- bad input -------------------------------------------------------------------------------- */
+
+static void what_postgresql_refuses_becomes_a_dead_letter(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = scratch_name("bad"), *dead = scratch_name("dead");
+
+    (void)state;
+    postgres_run_sql("CREATE TABLE \"%s\" (id smallint PRIMARY KEY, name text)", topic);
+    topic_create(w->servers, topic, 1);
+    for (int i = 0; i < 30; i++)
+        topic_produce(w->servers, topic, 0, NULL,
+                      i == 7    ? row(70000, "null")
+                      : i == 19 ? row(3, "\"again\"")
+                      : i == 29 ? "{\"schema\": null, \"payload\": {\"id\": 5}}"
+                                : row(i, "null"));
+    put_sink(w, scratch_name("dl"), topic,
+             scratch_text(", \"errors.tolerance\": \"all\", "
+                          "\"errors.deadletterqueue.topic.name\": \"%s\", "
+                          "\"errors.deadletterqueue.topic.replication.factor\": \"1\", "
+                          "\"errors.deadletterqueue.context.headers.enable\": \"true\"",
+                          dead));
+    wait_until(FLOW_MS, topic_count(w->servers, dead) == 3);
+    wait_until(FLOW_MS, rows(topic) == 27);
+    assert_non_null(strstr(topic_read(w->servers, dead, 3, FLOW_MS).records[0].headers,
+                           "value \"70000\" is out of range for type smallint"));
+    assert_non_null(strstr(topic_read(w->servers, dead, 3, FLOW_MS).records[2].headers,
+                           "its value is no struct with a schema"));
+}
+
+static void await_failure(const struct worker_run *w, const char *conn, const char *text)
+{
+    wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
+    if (strstr(worker_run_state(w, conn, "tasks.0.trace"), text) == NULL)
+        fail_msg("%s", worker_run_state(w, conn, "tasks.0.trace"));
+}
+
+static void what_can_not_work_fails_and_says_why(void **state)
+{
+    static const struct {
+        const char *more, *text;
+    } cases[] = {
+        {", \"auto.create\": \"false\"", "create it, or set auto.create=true"},
+        {", \"connection.password\": \"wrong\"", "password authentication failed"},
+        {", \"connection.url\": \"mysql://h/d\"", "connection.url: it is neither a URL"},
+        {", \"insert.mode\": \"upsert\"", "insert.mode=upsert needs a key"},
+        {", \"delete.enabled\": \"true\"", "delete.enabled=true needs pk.mode=record_key"},
+        {", \"connection.url\": \"postgresql://127.0.0.1:1/d\", \"max.retries\": \"1\"",
+         "after 1 retries (max.retries)"},
+        {", \"pk.mode\": \"record_value\", \"pk.fields\": \"none\"",
+         "its value has no field none, which pk.fields names"},
+    };
+    struct worker_run *w = start_worker("w");
+    const char *topic = topic_of_rows(w, "few", 2);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *conn = scratch_name("no");
+
+        put_sink(w, conn, topic, scratch_text(", \"tasks.max\": \"1\"%s", cases[i].more));
+        await_failure(w, conn, cases[i].text);
+    }
+    assert_int_equal(rows(topic), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(rows_equal_the_topic_whatever_is_killed),
+        scratch_test(a_zombie_changes_nothing),
+        scratch_test(the_newest_of_a_key_stands_and_a_record_without_value_deletes),
+        scratch_test(every_type_of_connect_has_a_column),
+        scratch_test(what_postgresql_refuses_becomes_a_dead_letter),
+        scratch_test(what_can_not_work_fails_and_says_why),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
