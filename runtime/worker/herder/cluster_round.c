@@ -173,6 +173,7 @@ static void report_settled(struct distributed *d)
 static void after_round(struct distributed *d)
 {
     cluster_words_settled(d);
+    task_writer_round_over(d);
     if (d->revoked)
         cluster_words_want_round(d);
     distributed_forget(d);

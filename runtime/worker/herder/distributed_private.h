@@ -181,7 +181,8 @@ void cluster_status_read(struct distributed *d, const char *conn, int task);
 void task_writer_made(struct distributed *d, const char *conn, struct props *configs, size_t count);
 /* The topic has no whole set for this connector: have one made, by whoever has the object. */
 void task_writer_torn(struct dist_conn *conn);
-void task_writer_forget(struct dist_conn *conn); /* cancel what waits */
+void task_writer_round_over(struct distributed *d); /* what waits is tried soon */
+void task_writer_forget(struct dist_conn *conn);    /* cancel what waits */
 
 /* --- cluster_fence.c -------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  *      └──► written, or sent ─► done: the commit has come back, tasks are held, and start after
  *                          │    the next round
  *                          └──► failed: the tasks go on with what they have; made and compared anew
- *                               after a while
+ *                               after a while, or a round
  *
  * A set that came torn to the topic, as when its writer was cut off, or another hand wrote, runs
  * nowhere: whoever has the connector makes it anew. One set of a connector is under way at a time. Spec: DistributedHerder.reconfigureConnector;
@@ -94,6 +94,20 @@ static void on_answered(void *arg, const struct peer_answer *answer)
     else
         snprintf(text, sizeof(text), "the leader answers %d: %.300s", answer->status, answer->body);
     written(arg, text);
+}
+
+/* While a round is open a leader refuses; the delay is for one that hears of its end after us. How
+ * long the next failure waits stays, so that rounds without an end make no storm of tries. */
+void task_writer_round_over(struct distributed *d)
+{
+    void *value;
+
+    for (size_t i = 0; map_next(d->conns, &i, NULL, &value);) {
+        struct dist_conn *conn = value;
+
+        if (conn->retry.slot != 0)
+            loop_timer_start(d->parts.loop, &conn->retry, AGAIN_FIRST_MS, on_retry, conn);
+    }
 }
 
 void task_writer_torn(struct dist_conn *conn)

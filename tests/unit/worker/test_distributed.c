@@ -767,6 +767,30 @@ static void a_follower_sends_them_signed_and_again_until_they_are_taken(void **s
     expect("");
 }
 
+/* However often they were refused before: a round that was open is the usual reason. */
+static void refused_sets_are_tried_again_soon_after_a_round(void **state)
+{
+    static const struct peer_answer no = {.status = 409, .body = "not now"};
+
+    (void)state;
+    create("c");
+    join("c:-1", false);
+    says("c", STATE_RUNNING);
+    for (int64_t ms = 250; ms < 10000; ms *= 2) {
+        made("c", 1);
+        cluster.peer_fn(cluster.peer_arg, &no);
+        forget();
+        pass(ms);
+        expect("ask c 1\n");
+    }
+    made("c", 1);
+    cluster.peer_fn(cluster.peer_arg, &no);
+    round_ends(&(struct round){0});
+    forget();
+    pass(250);
+    expect("ask c 1\n");
+}
+
 static void a_torn_set_is_made_anew_once_the_old_one_has_stopped(void **state)
 {
     (void)state;
@@ -1059,6 +1083,7 @@ int main(void)
         test(topics_of_what_is_deleted_are_not_written),
         test(the_leader_writes_what_is_new_and_nothing_else),
         test(a_follower_sends_them_signed_and_again_until_they_are_taken),
+        test(refused_sets_are_tried_again_soon_after_a_round),
         test(a_torn_set_is_made_anew_once_the_old_one_has_stopped),
         test(a_torn_set_is_nothing_to_who_has_no_object),
         test(a_set_that_another_worker_made_is_the_leaders_to_write),
