@@ -226,6 +226,7 @@ endef
 $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
 $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create)
+$(BUILD)/tests/unit/host/test_sink_emit: TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_txn_,offsets commit abort)
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/host/test_own_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,create setting)
 $(BUILD)/tests/unit/plugins/postgres/test_pg_text: TEST_LINK += $(PLUGIN_LIBS_postgres)

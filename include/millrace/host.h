@@ -19,6 +19,7 @@ extern "C" {
 
 struct mr_arena;
 struct mr_batch;
+struct mr_emitter;
 struct mr_record;
 struct mr_task;
 struct mr_task_list;
@@ -106,6 +107,8 @@ struct mr_host {
 
     void (*batch_ends)(struct mr_batch *batch, bool commit);
     void (*record_ends)(struct mr_record *rec, bool commit);
+
+    struct mr_record *(*emit_add)(struct mr_emitter *out, const char *topic);
 };
 
 #ifdef __cplusplus

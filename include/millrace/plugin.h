@@ -10,6 +10,7 @@
 #define MILLRACE_PLUGIN_H
 
 #include <millrace/config.h>
+#include <millrace/emit.h>
 #include <millrace/error.h>
 #include <millrace/pattern.h>
 #include <millrace/record.h>
@@ -106,7 +107,7 @@ struct mr_source {
 
 /* A sink connector and its task.
  *
- * put        must: take all records of in, in order, but those it refuses (mr_reject).
+ * put        must, or emits: take all records of in, in order, but those it refuses (mr_reject).
  *            MR_ERR_RETRY: the same batch comes again. Other negative codes: the task is FAILED,
  *            and no offset of the batch is committed; but see put_atomic
  * flush      make durable what put took: offsets are committed only after it returned MR_OK
@@ -134,6 +135,10 @@ struct mr_source {
  *            again, for all partitions. alter_offsets must change what is stored. flush and
  *            pre_commit are not called: the group's offsets follow what is stored. mr_reject is
  *            not for such a sink, whose offsets may be ahead of the dead letter: MR_ERR_DATA is
+ * emits      in place of put, for a sink that writes to topics: as put, but all records of in are
+ *            of one partition, and what it adds to out (emit.h) becomes visible together with
+ *            their offsets, or not at all. Of a call that fails nothing stays, and self must not
+ *            keep anything of it either: put_atomic goes without saying. Without pre_commit
  *
  * The rest as for sources. Spec: org.apache.kafka.connect.sink.SinkConnector, SinkTask. */
 struct mr_sink {
@@ -153,6 +158,8 @@ struct mr_sink {
     int (*alter_offsets)(struct mr_task *connector, const struct mr_partition_list *offsets,
                          struct mr_error *err);
     const char *stores_offsets;
+    int (*emits)(void *self, const struct mr_batch *in, struct mr_emitter *out,
+                 struct mr_error *err);
 };
 
 /* A converter between values and the bytes in a topic; one instance per task and role. Kind

@@ -285,7 +285,7 @@ static inline int mr_schema_project(struct mr_arena *arena, const struct mr_sche
  * when put returns MR_OK. Several records: each once.
  * Spec: org.apache.kafka.connect.sink.ErrantRecordReporter. */
 MR_PRINTF(3, 4)
-static inline void mr_reject(struct mr_batch *in, size_t i, const char *fmt, ...)
+static inline void mr_reject(const struct mr_batch *in, size_t i, const char *fmt, ...)
 {
     char text[1001];
     va_list args;
@@ -293,7 +293,7 @@ static inline void mr_reject(struct mr_batch *in, size_t i, const char *fmt, ...
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    in->host->batch_reject(in, i, text);
+    in->host->batch_reject((struct mr_batch *)(uintptr_t)in, i, text);
 }
 
 /* In put of a sink with stores_offsets: what is to be stored with these records, in one act. Each

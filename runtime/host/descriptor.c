@@ -49,7 +49,7 @@ static const struct kind {
      "sink",
      offsetof(struct plugin, sink),
      sizeof(struct mr_sink),
-     {{"put", offsetof(struct mr_sink, put)}, {NULL, 0}, {NULL, 0}}},
+     {{NULL, 0}, {NULL, 0}, {NULL, 0}}}, /* check_sink */
     {MR_PLUGIN_CONVERTER,
      "converter",
      offsetof(struct plugin, converter),
@@ -393,6 +393,19 @@ static int read_stores_offsets(struct reader *r, struct plugin *plugin)
     return bad(r, "its stores_offsets is the name of no BOOLEAN key");
 }
 
+/* One way in, and no say of the plugin's about offsets that go with its emits. */
+static int check_sink(struct reader *r, const struct mr_sink *sink)
+{
+    if (sink->put == NULL && sink->emits == NULL)
+        return bad(r, "this sink has no put");
+    if (sink->put != NULL && sink->emits != NULL)
+        return bad(r, "this sink has put and emits: it is one or the other");
+    if (sink->emits != NULL && (sink->pre_commit != NULL || sink->stores_offsets != NULL))
+        return bad(r, "a sink with emits has neither pre_commit nor stores_offsets: its offsets go "
+                      "with what it emits");
+    return 0;
+}
+
 static int read_plugin(struct reader *r, const struct kind *kind, const void *from, uint32_t size,
                        struct plugin *plugin)
 {
@@ -414,7 +427,11 @@ static int read_plugin(struct reader *r, const struct kind *kind, const void *fr
             return rc;
         plugin->source.exactly_once = plugin->exactly_once;
     }
-    rc = kind->kind == MR_PLUGIN_SINK ? read_stores_offsets(r, plugin) : 0;
+    if (kind->kind == MR_PLUGIN_SINK) {
+        rc = read_stores_offsets(r, plugin);
+        if (rc == 0)
+            rc = check_sink(r, &plugin->sink);
+    }
     if (rc != 0)
         return rc;
     return check_slots(r, kind, copy);

@@ -253,6 +253,13 @@ static void api_sink_commit(struct mr_task *task)
         sink->commit(inst->sink_arg);
 }
 
+static struct mr_record *api_emit_add(struct mr_emitter *out, const char *topic)
+{
+    struct emitter *e = (struct emitter *)out;
+
+    return e->add(e, topic);
+}
+
 /* --- lists of task configurations ------------------------------------------------------------- */
 
 /* What `.tasks` fills: the values set for each task, and then the whole configurations. */
@@ -363,6 +370,7 @@ const struct mr_host host_api_table = {
     .header_check = logical_header_check,
     .schema_infer = projector_infer,
     .schema_project = projector_project,
+    .emit_add = api_emit_add,
 };
 
 /* --- instances -------------------------------------------------------------------------------- */

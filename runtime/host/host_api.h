@@ -17,6 +17,12 @@ struct instance_sink {
     void (*commit)(void *arg);
 };
 
+/* What is behind struct mr_emitter. */
+struct emitter {
+    struct mr_emitter pub; /* first */
+    struct mr_record *(*add)(struct emitter *e, const char *topic);
+};
+
 /* An instance of a plugin: what struct mr_task points to. Its owner (task, connector or converter
  * stage) embeds it, calls instance_init, and then fills in the members that are marked "owner".
  * values: parsed configuration, one per plugin->keys entry. */

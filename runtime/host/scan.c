@@ -120,6 +120,8 @@ static json_t *json_of_plugin(const struct plugin *plugin)
     json_object_set_new(object, "keys", keys);
     if (plugin->source.boundaries)
         json_object_set_new(object, "boundaries", json_true());
+    if (plugin->sink.emits != NULL)
+        json_object_set_new(object, "emits", json_true());
     if (plugin->transform.check != NULL || plugin->predicate.check != NULL)
         json_object_set_new(object, "checks", json_true());
     return object;

@@ -6,6 +6,8 @@
 
 #include "kafka/client_conf.h"
 
+struct consumer;
+struct consumer_partition;
 struct producer;
 struct producer_topic;
 
@@ -79,6 +81,13 @@ const char *producer_trouble(struct producer *p, bool *fatal);
  * Reports of all that was sent are walked before a commit. */
 int producer_txn_init(struct producer *p, int64_t timeout_ms, struct mr_error *err);
 int producer_txn_begin(struct producer *p, struct mr_error *err);
+/* With the open transaction these next-to-read offsets are committed in the consumer's group, or
+ * with it they are not. Waits for the brokers, at most timeout_ms; MR_AGAIN: once more, with the
+ * same ones. MR_ERR_STATE also: a partition is not the consumer's any more, or it is not in its
+ * group, or another generation has begun there. Thread: the owner of both. */
+int producer_txn_offsets(struct producer *p, struct consumer *c,
+                         const struct consumer_partition *parts, size_t count, int64_t timeout_ms,
+                         struct mr_error *err);
 int producer_txn_commit(struct producer *p, int64_t timeout_ms, struct mr_error *err);
 /* Purges what is under way: reports of it come while this is called again. The producer is tainted
  * unless reports of all that was sent were walked before. */

@@ -16,6 +16,8 @@
  * exactly-once 15. */
 #include "kafka/kafka_private.h"
 
+#include <string.h>
+
 #define END_TXN 26 /* its ApiKey */
 #define NAME "millrace"
 
@@ -169,6 +171,93 @@ int producer_txn_broken(struct producer *p, struct mr_error *err)
 
     return rc < 0 ? rc : mr_fail(err, MR_ERR_STATE, "The transaction is broken");
 }
+
+/* --- offsets of a consumer -------------------------------------------------------------------- */
+
+/* What librdkafka writes of a membership begins with this, then come the generation and, each with
+ * a NUL behind it, group and member id. */
+#define WRITTEN "CGMDv2:"
+
+/* A member that its group has thrown out has neither generation nor id until it is in again, and
+ * the brokers let offsets without these pass unchecked: anybody's. */
+static bool is_member(rd_kafka_t *rk, const rd_kafka_consumer_group_metadata_t *group)
+{
+    size_t size = 0, head = strlen(WRITTEN);
+    int32_t generation = -1;
+    bool has_id = false;
+    void *bytes = NULL;
+    const char *name, *end;
+    rd_kafka_error_t *error = rd_kafka_consumer_group_metadata_write(group, &bytes, &size);
+
+    if (error != NULL) {
+        rd_kafka_error_destroy(error);
+        return false;
+    }
+    if (size > head + sizeof(generation) && memcmp(bytes, WRITTEN, head) == 0) {
+        memcpy(&generation, (const char *)bytes + head, sizeof(generation));
+        name = (const char *)bytes + head + sizeof(generation);
+        end = (const char *)bytes + size;
+        name = memchr(name, '\0', (size_t)(end - name));
+        has_id = name != NULL && name + 1 < end && name[1] != '\0';
+    }
+    rd_kafka_mem_free(rk, bytes);
+    return generation >= 0 && has_id;
+}
+
+static rd_kafka_topic_partition_list_t *list_of(const struct consumer *c,
+                                                const struct consumer_partition *parts,
+                                                size_t count, struct mr_error *err)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition) == NULL) {
+            mr_fail(err, MR_ERR_STATE, "partition %s-%d went to another member of the group",
+                    parts[i].topic, (int)parts[i].partition);
+            rd_kafka_topic_partition_list_destroy(list);
+            return NULL;
+        }
+        rd_kafka_topic_partition_list_add(list, parts[i].topic, parts[i].partition)->offset =
+            parts[i].offset;
+    }
+    return list;
+}
+
+static int send_offsets(struct producer *p, const rd_kafka_topic_partition_list_t *list,
+                        const rd_kafka_consumer_group_metadata_t *group, int64_t timeout_ms,
+                        struct mr_error *err)
+{
+    int rc = result(p, "Offsets can't be added to the transaction",
+                    rd_kafka_send_offsets_to_transaction(p->rk, list, group, (int)timeout_ms), err);
+
+    p->txn.records += rc == 0 ? 1 : 0;
+    return rc;
+}
+
+int producer_txn_offsets(struct producer *p, struct consumer *c,
+                         const struct consumer_partition *parts, size_t count, int64_t timeout_ms,
+                         struct mr_error *err)
+{
+    rd_kafka_consumer_group_metadata_t *group;
+    rd_kafka_topic_partition_list_t *list;
+    int rc;
+
+    mr_assert(!c->lent);
+    list = list_of(c, parts, count, err);
+    if (list == NULL)
+        return MR_ERR_STATE;
+    group = rd_kafka_consumer_group_metadata(c->rk);
+    if (group == NULL || !is_member(c->rk, group))
+        rc = mr_fail(err, MR_ERR_STATE, "this consumer is not in its group any more");
+    else
+        rc = send_offsets(p, list, group, timeout_ms, err);
+    if (group != NULL)
+        rd_kafka_consumer_group_metadata_destroy(group);
+    rd_kafka_topic_partition_list_destroy(list);
+    return rc;
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
 
 /* A transaction that nothing was sent in ends without a request. */
 static void judge(struct producer_txn *txn, int rc)

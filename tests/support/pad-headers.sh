@@ -10,7 +10,8 @@ out=$1
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
 growing="mr_config_key mr_error mr_host mr_plugin mr_source mr_sink mr_converter mr_transform mr_predicate mr_module mr_arena mr_header
-         mr_record mr_batch mr_schema mr_schema_spec mr_task mr_pattern mr_partition mr_partition_list mr_offset_change mr_offset_list"
+         mr_record mr_batch mr_schema mr_schema_spec mr_task mr_pattern mr_partition mr_partition_list mr_offset_change mr_offset_list
+         mr_emitter"
 frozen="mr_value mr_pair mr_struct mr_decimal mr_param mr_schema_field mr_span mr_pattern_search"
 
 mkdir -p "$out/millrace"

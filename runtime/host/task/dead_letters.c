@@ -133,7 +133,7 @@ struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, str
     d->topic_name = text_dup(spec->topic);
     d->out.next = d->out.prev = &d->out;
     rc = open_topic(d, err);
-    if (rc == MR_OK)
+    if (rc == MR_OK && spec->carry == NULL)
         rc = open_producer(d, err);
     if (rc == MR_OK)
         return d;
@@ -377,12 +377,27 @@ static int push(struct dead_letters *d, const struct producer_record *rec, struc
     return rc;
 }
 
+static int deliver(struct dead_letters *d, const struct producer_record *rec, struct mr_error *err)
+{
+    struct letter *letter;
+    int rc;
+
+    if (d->spec.carry != NULL)
+        return d->spec.carry(d->spec.carrier, d->topic_name, rec, err);
+    letter = letter_new(d, rec);
+    if (letter == NULL)
+        return mr_fail(err, MR_ERR_NOMEM, "out of memory for a dead letter");
+    rc = push(d, &letter->rec, err);
+    if (rc != MR_OK)
+        forget(letter);
+    return rc;
+}
+
 int dead_letters_send(struct dead_letters *d, const struct failure *failure,
                       const struct mr_error *why, struct mr_error *err)
 {
     struct draft draft = {.rec = {.topic = d->topic, .partition = -1}};
-    struct letter *letter;
-    int rc = MR_OK;
+    int rc;
 
     draft.headers = calloc(header_room(failure->rec), sizeof(*draft.headers));
     draft.rec.headers = draft.headers;
@@ -393,11 +408,7 @@ int dead_letters_send(struct dead_letters *d, const struct failure *failure,
         draft_source(&draft, failure->rec);
     if (d->spec.context)
         add_context(d, &draft, failure, why);
-    letter = letter_new(d, &draft.rec);
-    if (letter == NULL)
-        rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for a dead letter");
-    else if ((rc = push(d, &letter->rec, err)) != MR_OK)
-        forget(letter);
+    rc = deliver(d, &draft.rec, err);
     free(draft.headers);
     if (rc != MR_OK && rc != MR_ERR_CLOSED)
         err_prefix(err, "Could not write to the dead-letter topic %s", d->topic_name);
@@ -406,6 +417,8 @@ int dead_letters_send(struct dead_letters *d, const struct failure *failure,
 
 void dead_letters_take_back(struct dead_letters *d)
 {
+    if (d->producer == NULL)
+        return;
     d->taking_back = true;
     producer_purge(d->producer);
     while (producer_in_flight(d->producer) > 0)
@@ -465,6 +478,8 @@ int dead_letters_settle(struct dead_letters *d, struct mr_error *err)
 {
     int64_t end_ms = INT64_MAX;
 
+    if (d->producer == NULL)
+        return MR_OK;
     while (d->out.next != &d->out) {
         producer_reports(d->producer, SLICE_MS, on_report, d);
         if (trouble(d, err) != MR_OK)

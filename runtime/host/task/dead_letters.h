@@ -10,6 +10,7 @@
 #include "host/task/tolerance.h"
 
 struct dead_letters;
+struct producer_record;
 
 /* Everything is borrowed for its life. wait: as in pipeline_spec. */
 struct dead_letters_spec {
@@ -19,6 +20,11 @@ struct dead_letters_spec {
     bool context;    /* add headers that say what failed */
     bool (*wait)(void *arg, int64_t ms);
     void *arg;
+    /* Send a letter by another producer, which has a part in what the letters are about: then this
+     * one needs none, and never waits for letters. rec (without topic) is copied. NULL: no such. */
+    int (*carry)(void *carrier, const char *topic, const struct producer_record *rec,
+                 struct mr_error *err);
+    void *carrier;
 };
 
 /* Make the topic if it is not there, and the producer. NULL with err: "Could not initialize dead

@@ -311,6 +311,18 @@ void ledger_reject(struct ledger *l)
     each(l, reject_one, NULL);
 }
 
+static void rewind_one(void *arg, const struct topic *topic, int32_t partition, struct entry *entry)
+{
+    (void)arg, (void)topic, (void)partition;
+    entry->next = entry->committed;
+    entry->staged = LEDGER_UNKNOWN;
+}
+
+void ledger_rewind(struct ledger *l)
+{
+    each(l, rewind_one, NULL);
+}
+
 struct listing {
     struct consumer_partition *out;
     size_t count;

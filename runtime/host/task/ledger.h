@@ -55,6 +55,7 @@ size_t ledger_unstored(const struct ledger *l, struct mr_partition *out);
 void ledger_store(struct ledger *l, const struct mr_partition *parts, size_t count);
 void ledger_accept(struct ledger *l); /* put took the batch */
 void ledger_reject(struct ledger *l); /* it will be read again */
+void ledger_rewind(struct ledger *l); /* so will all that put took since the last commit */
 
 /* Fill out (room for ledger_count entries) with where to read on in every partition: its next
  * offset; before the first batch was accepted the first message that was staged, so that one which

@@ -125,7 +125,9 @@ static int open_dead_letters(struct pipeline *p, const struct pipeline_spec *spe
                 .replication = (int)values[1].i,
                 .context = values[2].i != 0,
                 .wait = spec->wait,
-                .arg = spec->arg},
+                .arg = spec->arg,
+                .carry = spec->carry,
+                .carrier = spec->carrier},
             err);
         rc = p->dead == NULL ? err->code : MR_OK;
     }
@@ -399,6 +401,37 @@ int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, str
             break;
     }
     *done = i;
+    return rc != MR_OK ? rc : check_plugins(p, batch, err);
+}
+
+static int emitted_to_kafka(struct pipeline *p, struct record *rec, struct mr_error *err)
+{
+    static const enum plugin_role order[] = {PLUGIN_HEADER, PLUGIN_KEY, PLUGIN_VALUE};
+    int rc = check_target(rec, err);
+
+    for (size_t i = rec->pub.header_count > 0 ? 0 : 1; rc == MR_OK && i < PLUGIN_ROLES; i++) {
+        struct tries tries = {0};
+
+        do
+            rc = part_to_kafka(p, order[i], rec, err);
+        while (rc == MR_ERR_RETRY && again(p, &tries, err));
+        if (rc >= 0)
+            continue;
+        mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
+        if (rc == MR_ERR_RETRY)
+            err->code = p->wait(p->arg, 0) ? MR_ERR_DATA : MR_ERR_CLOSED;
+        err_prefix(err, "%s of %.200s, a record emitted to topic %.249s", roles[order[i]].stage,
+                   class_of(p, order[i]), rec->pub.topic);
+    }
+    return rc < 0 ? err->code : MR_OK;
+}
+
+int pipeline_emitted(struct pipeline *p, struct batch *batch, size_t from, struct mr_error *err)
+{
+    int rc = check_plugins(p, batch, err);
+
+    for (size_t i = from; rc == MR_OK && i < batch->pub.count; i++)
+        rc = emitted_to_kafka(p, batch_at(batch, i), err);
     return rc != MR_OK ? rc : check_plugins(p, batch, err);
 }
 

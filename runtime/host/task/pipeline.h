@@ -16,6 +16,7 @@
 enum plugin_role { PLUGIN_KEY, PLUGIN_VALUE, PLUGIN_HEADER, PLUGIN_ROLES };
 
 struct pipeline;
+struct producer_record;
 
 /* Everything is borrowed for the pipeline's life.
  *
@@ -26,6 +27,7 @@ struct pipeline;
  * source     of records: false for a sink's
  * wait       sleep that long, on the task's thread, between two tries of a stage; 0: only look.
  *            false: the task ends
+ * carry      how dead letters are sent, see dead_letters_spec; with carrier
  * seen       a message of this topic was converted, whatever transforms make of it; for each one.
  *            NULL: nobody wants to know */
 struct pipeline_spec {
@@ -36,6 +38,9 @@ struct pipeline_spec {
     bool source;
     bool (*wait)(void *arg, int64_t ms);
     void (*seen)(void *arg, const char *topic);
+    int (*carry)(void *arg, const char *topic, const struct producer_record *rec,
+                 struct mr_error *err);
+    void *carrier; /* of carry */
     void *arg;
 };
 
@@ -46,6 +51,11 @@ void pipeline_free(struct pipeline **p); /* stops the converters */
 /* Source: convert header, key, value of each record, in order. A tolerated failure sets `dropped`.
  * On failure *done says how many records are ready; they are to be delivered. */
 int pipeline_to_kafka(struct pipeline *p, struct batch *batch, size_t *done, struct mr_error *err);
+
+/* A sink that emits: convert its records from `from` on, header, key, value; no transforms, and no
+ * tolerance: MR_ERR_DATA with which stage refused what, for whoever knows the record that is to
+ * blame. */
+int pipeline_emitted(struct pipeline *p, struct batch *batch, size_t from, struct mr_error *err);
 
 /* Sink: append the records of count messages to batch, key, value, header. A tolerated failure
  * leaves the record out. Values borrow from the messages. Ends behind the message with which batch

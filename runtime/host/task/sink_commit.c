@@ -5,6 +5,7 @@
  * Invariant (promise 1): a committed offset never exceeds what put accepted and a flush after it
  * made durable. */
 #include "base/clock.h"
+#include "host/task/sink_emit.h"
 #include "host/task/sink_task_priv.h"
 
 #include <stdlib.h>
@@ -112,6 +113,17 @@ static size_t flush(struct sink_task *s, struct consumer_partition *parts, size_
     return 0;
 }
 
+/* Before a transaction is committed. */
+static bool flushed(struct sink_task *s, bool offer)
+{
+    size_t count;
+
+    if (s->task->plugin->sink.flush == NULL || !s->unflushed || !sink_commit_room(s))
+        return !s->broken;
+    count = ledger_uncommitted(s->ledger, NULL, 0, s->parts);
+    return count == 0 || flush(s, s->parts, count, offer) > 0;
+}
+
 static void commit_failed(const struct mr_error *err)
 {
     log_warn("offsets were not committed: %s; they go with the next commit", err->text);
@@ -143,6 +155,11 @@ void sink_commit_begin(struct sink_task *s)
     struct mr_error err = {0};
     size_t count;
 
+    if (s->emit != NULL) {
+        if (flushed(s, true))
+            sink_txn_commit(s->emit);
+        return;
+    }
     if (s->places.stores)
         sink_places_follow(s);
     if (s->sent_count > 0 || ledger_count(s->ledger) == 0)
@@ -181,6 +198,12 @@ void sink_commit_before_leaving(struct sink_task *s, const struct consumer_parti
     int64_t commit_ms;
     size_t n = 0;
 
+    if (s->emit != NULL) {
+        if (flushed(s, false))
+            sink_txn_commit(s->emit);
+        sink_control_close(s, going, count, false);
+        return;
+    }
     if (sink_commit_room(s))
         n = ledger_uncommitted(s->ledger, going, count, s->parts);
     if (n > 0)

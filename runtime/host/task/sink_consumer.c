@@ -9,6 +9,7 @@
  *
  * Invariant (promise 1): positions are sought from the ledger after each pause. */
 #include "base/clock.h"
+#include "host/task/sink_emit.h"
 #include "host/task/sink_task_priv.h"
 #include "host/task/task_client.h"
 
@@ -80,7 +81,7 @@ void sink_consumer_take_back(struct sink_task *s)
 void sink_consumer_settle(struct sink_task *s)
 {
     bool stop = s->held != NULL || task_paused(s->task) || !task_lease_held(s->task) ||
-                sink_places_unsaid(s);
+                sink_places_unsaid(s) || (s->emit != NULL && clock_ms() < s->emit->again_ms);
     struct mr_error err = {0};
     size_t count;
 
@@ -145,6 +146,8 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
         sink_commit_before_leaving(s, parts, count);
     else
         sink_control_close(s, parts, count, true);
+    if (lost && s->emit != NULL)
+        sink_txn_lose(s->emit);
     if (lost)
         log_warn("%zu partitions are lost to the group; their records since the last commit are "
                  "read again elsewhere",
@@ -279,6 +282,8 @@ int sink_consumer_open(struct sink_task *s, struct mr_error *err)
     struct props java;
     int rc = task_client_consumer(&spec, &java, err);
 
+    if (rc == MR_OK && s->emit != NULL)
+        rc = sink_txn_isolate(&java, err);
     if (rc == MR_OK)
         rc = read_settings(s, &java, err);
     if (rc == MR_OK) {

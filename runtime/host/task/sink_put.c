@@ -12,6 +12,7 @@
  * Invariant (promise 1): a record is accepted when put took it, or when its dead letter is
  * delivered. Records of partitions that went are dropped from a batch in hand. */
 #include "base/clock.h"
+#include "host/task/sink_emit.h"
 #include "host/task/sink_task_priv.h"
 #include "kafka/consumer.h"
 #include "kafka/producer.h"
@@ -149,6 +150,8 @@ static int call_put(struct sink_task *s, struct batch *batch, struct mr_error *e
 {
     int rc;
 
+    if (s->emit != NULL)
+        return sink_emit_call(s->emit, batch, err);
     task_enter(s->task, "put", true);
     rc = s->task->plugin->sink.put(s->task->inst.self, &batch->pub, err);
     if (rc >= 0 && batch->over)
@@ -248,6 +251,30 @@ static int put_all(struct sink_task *s, struct batch *batch, struct mr_error *er
     return rc;
 }
 
+/* It is read again: a transaction can't wait for it. */
+static void put_back(struct sink_task *s, int rc, const struct mr_error *err)
+{
+    int64_t wait = rc != MR_ERR_RETRY        ? 0
+                   : err->retry_after_ms > 0 ? err->retry_after_ms
+                                             : RETRY_MS;
+
+    ledger_reject(s->ledger);
+    if (wait > 0)
+        log_warn("its records are read again in %lld ms: %s", (long long)wait, err->text);
+    sink_txn_reject(s->emit, wait);
+}
+
+/* What becomes of a batch that went through emits. */
+static void emitted(struct sink_task *s, size_t count, int rc, const struct mr_error *err)
+{
+    if (rc >= 0)
+        sink_txn_accept(s->emit, count);
+    else
+        put_back(s, rc, err);
+    if (rc < 0 && rc != MR_ERR_RETRY && !s->cut)
+        sink_task_fail(s, err, s->task->where);
+}
+
 bool sink_task_put(struct sink_task *s, struct batch *batch)
 {
     struct mr_error err = {0};
@@ -263,6 +290,11 @@ bool sink_task_put(struct sink_task *s, struct batch *batch)
     if (lent)
         sink_consumer_take_back(s);
     moved = sink_control_apply(s);
+    if (s->emit != NULL) {
+        emitted(s, batch->pub.count, rc, &err);
+        sink_task_batch_done(s, batch);
+        return rc >= 0 && !lent && !moved;
+    }
     if (rc == MR_ERR_RETRY) {
         put_again_later(s, batch, &err);
         return false;

@@ -17,6 +17,7 @@
  *
  * Spec: org.apache.kafka.connect.runtime.WorkerSinkTask. */
 #include "base/clock.h"
+#include "host/task/sink_emit.h"
 #include "host/task/sink_task_priv.h"
 
 #include <stdlib.h>
@@ -38,7 +39,7 @@ void sink_task_fail(struct sink_task *s, const struct mr_error *err, const char 
 
 static bool ending(struct sink_task *s)
 {
-    return s->task->failed || task_stopping(s->task);
+    return s->task->failed || s->restart || task_stopping(s->task);
 }
 
 /* --- from messages to a batch ----------------------------------------------------------------- */
@@ -75,9 +76,25 @@ static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t cou
     ledger_reject(s->ledger);
     if (rc == MR_OK)
         return stage(s, msgs, done);
+    if (s->emit != NULL)
+        sink_txn_reject(s->emit, 0);
     if (rc != MR_ERR_CLOSED) /* the task ends, or its lease is lost */
         sink_task_fail(s, &err, NULL);
     return 0;
+}
+
+/* A plugin that emits gets records of one partition at a time. */
+static size_t run_of(const struct sink_task *s, const struct consumer_msg *msgs, size_t count)
+{
+    size_t n = 1;
+
+    if (s->emit == NULL || count == 0)
+        return count;
+    if (s->emit->limit > 0 && s->emit->limit < count)
+        count = s->emit->limit;
+    while (n < count && msgs[n].topic == msgs[0].topic && msgs[n].partition == msgs[0].partition)
+        n++;
+    return n;
 }
 
 /* One batch to the plugin, or several when it is full before the messages end. What does not go now
@@ -88,18 +105,27 @@ static void deliver(struct sink_task *s, size_t count)
     struct consumer_msg *msgs = s->msgs;
     bool more = true;
 
-    while (more && (count = stage(s, msgs, count)) > 0) {
+    while (more && count > 0) {
         struct mr_error err = {0};
-        struct batch *batch = batch_pool_take(s->pool);
+        size_t run = run_of(s, msgs, count);
+        size_t kept = stage(s, msgs, run);
+        struct batch *batch;
         size_t done;
 
+        if (kept < run) {
+            memmove(msgs + kept, msgs + run, (count - run) * sizeof(*msgs));
+            count -= run - kept;
+        }
+        if (kept == 0)
+            continue;
+        batch = batch_pool_take(s->pool);
         if (batch == NULL) {
             ledger_reject(s->ledger);
             mr_fail(&err, MR_ERR_NOMEM, "out of memory for records");
             sink_task_fail(s, &err, NULL);
             return;
         }
-        done = convert(s, msgs, count, batch);
+        done = convert(s, msgs, kept, batch);
         if (done == 0) {
             s->read_again = true;
             sink_task_batch_done(s, batch);
@@ -137,6 +163,10 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
 {
     int64_t until = s->commit_due_ms;
 
+    if (s->emit != NULL && !sink_txn_pending(s->emit))
+        until = now_ms + QUIET_POLL_MS;
+    if (s->emit != NULL && s->emit->again_ms > now_ms && s->emit->again_ms < until)
+        until = s->emit->again_ms;
     if (s->held != NULL && s->put_again_ms < until)
         until = s->put_again_ms;
     if (s->held == NULL && !task_paused(s->task) && s->put_due_ms < until)
@@ -226,9 +256,13 @@ static void turn(struct sink_task *s)
     int64_t now_ms = clock_ms();
 
     if (!task_lease_act(s->task)) {
+        if (s->emit != NULL)
+            sink_txn_lapse(s->emit);
         turn_quiet(s);
         return;
     }
+    if (s->emit != NULL && !sink_txn_serve(s->emit))
+        return;
     if (s->consumer == NULL && !join_again(s))
         return;
     sink_control_catch_up(s);
@@ -279,6 +313,8 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
         .wait = wait_between,
         .seen = task->topics != NULL ? on_seen : NULL,
         .arg = task,
+        .carry = s->emit != NULL ? sink_emit_letter : NULL,
+        .carrier = s->emit,
     };
 
     task_enter(task, "converter start", false);
@@ -286,7 +322,7 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
     task_left(task);
     if (s->pipeline == NULL)
         return err->code;
-    s->bisects = (task->plugin->sink.put_atomic || s->places.stores) &&
+    s->bisects = (task->plugin->sink.put_atomic || s->places.stores || s->emit != NULL) &&
                  pipeline_tolerance(s->pipeline)->all && pipeline_writes_dead_letters(s->pipeline);
     return MR_OK;
 }
@@ -300,6 +336,8 @@ static bool open_all(struct sink_task *s)
         rc = open_pipeline(s, &err);
     if (rc == MR_OK)
         rc = sink_consumer_open(s, &err);
+    if (rc == MR_OK && s->emit != NULL)
+        rc = sink_txn_open(s->emit, &err);
     if (rc == MR_OK) {
         s->ledger = ledger_new();
         s->pool = batch_pool_new(&host_api_table, BATCH_BUDGET, s->max_poll);
@@ -314,6 +352,7 @@ static bool open_all(struct sink_task *s)
 
 static void close_all(struct sink_task *s)
 {
+    sink_txn_free(&s->emit);
     batch_pool_free(&s->pool);
     ledger_free(&s->ledger);
     pipeline_free(&s->pipeline);
@@ -343,11 +382,13 @@ static void run(struct sink_task *s)
 
 /* A plugin ended the thread: its group must not wait for a member that never polls again. Nothing
  * is flushed, so nothing is committed. Batches stay, one of them may be the plugin's still. */
-static void drop_consumer(void *arg)
+static void drop_clients(void *arg)
 {
     struct sink_task *s = arg;
 
     s->broken = true;
+    if (s->emit != NULL)
+        sink_txn_lapse(s->emit);
     if (s->consumer == NULL)
         return;
     if (sink_consumer_end_offer(s))
@@ -355,18 +396,39 @@ static void drop_consumer(void *arg)
     sink_consumer_close(s);
 }
 
-void sink_task_run(struct task *task)
+/* From start to stop. true: once more, in place; why->code: since its transactions broke. */
+static bool live(struct task *task, struct mr_error *why)
 {
     struct sink_task s = {.task = task, .put_due_ms = INT64_MAX};
 
-    if (!task_begin(task, NULL, NULL))
-        return;
+    if (task->plugin->sink.emits != NULL)
+        s.emit = sink_txn_new(&s);
+    if (!task_begin(task, s.emit != NULL ? sink_txn_claim : NULL, &s)) {
+        sink_txn_free(&s.emit);
+        return false;
+    }
     task->inst.sink = &sink_control_table;
     task->inst.sink_arg = &s;
-    pthread_cleanup_push(drop_consumer, &s);
+    pthread_cleanup_push(drop_clients, &s);
     run(&s);
     sink_consumer_close(&s);
+    if (s.emit != NULL)
+        sink_txn_drop(s.emit, why);
     task_stop_plugin(task);
     close_all(&s);
     pthread_cleanup_pop(0);
+    return s.restart && !task->failed && !task_stopping(task);
+}
+
+void sink_task_run(struct task *task)
+{
+    struct txn_deaths deaths = {0};
+    struct mr_error why = {0};
+
+    while (live(task, &why)) {
+        task_unmake(task);
+        task_lease_rest(task);
+        if (why.code != 0 && !txn_deaths_bear(&deaths, task, &why))
+            return;
+    }
 }

@@ -10,6 +10,8 @@
 #include "host/task/task_priv.h"
 #include "model/task_times.h"
 
+struct sink_emit;
+
 enum lend { LEND_NONE, LEND_OFFERED, LEND_LENT };
 
 /* What the plugin asked for one partition. */
@@ -45,6 +47,8 @@ struct sink_task {
     struct task *task;
     struct pipeline *pipeline;
     struct consumer *consumer; /* NULL: the group was left */
+    struct sink_emit *emit;    /* NULL: the plugin has put, and emits nothing */
+    bool restart;              /* it begins anew in place, through the whole start sequence */
     struct sink_ghosts ghosts;
     char member[512]; /* our id in the group, as the worker was told; "" not yet */
     struct batch_pool *pool;

@@ -175,7 +175,7 @@ static void committed(struct source_task *s)
 {
     json_t *entries;
 
-    while ((entries = txn_next_copy(&s->txn)) != NULL)
+    while ((entries = txn_offsets_next_copy(&s->txn)) != NULL)
         copy_to_worker(s, entries);
     tell_committed(s);
 }

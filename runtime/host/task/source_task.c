@@ -35,13 +35,6 @@
 #define EMPTY_FREE 16 /* polls in a row that gave nothing, asked for no wait and took no time */
 #define EMPTY_MAX_MS 100
 #define TRIM_MS 2000 /* idle for so long: cached memory goes back */
-#define DEATHS_MS 600000
-
-/* How often its transaction broke. */
-struct deaths {
-    int64_t since_ms;
-    int64_t count;
-};
 
 static bool ending(struct source_task *s)
 {
@@ -340,30 +333,20 @@ static int connect_producer(struct source_task *s, struct mr_error *err)
     return rc == MR_OK ? sender_connect(&s->sender, task, err) : rc;
 }
 
-/* Under exactly-once, before the worker is asked whether the task is still to run: the producers of
- * earlier sets of tasks are fenced, then the transactional id is this task's. A slow task that took
- * it from a newer one is told so by that answer. */
+static int open_transactions(void *arg, struct mr_error *err)
+{
+    struct source_task *s = arg;
+    int rc = connect_producer(s, err);
+
+    return rc == MR_OK ? txn_open(&s->txn, s->task, &s->sender, err) : rc;
+}
+
+/* Under exactly-once. */
 static bool claim(void *arg)
 {
     struct source_task *s = arg;
-    struct task *task = s->task;
-    struct task_answer *answer = task_answer_wait(task, task->events->ask_fence(task->arg, task));
-    struct mr_error err = {0};
-    int rc = MR_ERR_CLOSED;
 
-    if (answer != NULL && answer->error[0] != '\0')
-        rc = mr_fail(&err, MR_ERR_FATAL, "%s", answer->error);
-    else if (answer != NULL && task_lease_act(task))
-        rc = connect_producer(s, &err);
-    if (rc == MR_OK)
-        rc = txn_open(&s->txn, task, &s->sender, &err);
-    if (rc == MR_OK)
-        rc = txn_init(&s->txn, &err);
-    task_lease_rest(task);
-    task_answer_free(answer);
-    if (rc != MR_OK && rc != MR_ERR_CLOSED)
-        task_fail(task, &err, NULL);
-    return rc == MR_OK;
+    return txn_claim(&(struct txn_claim){s->task, &s->txn, true, open_transactions, s});
 }
 
 /* false: failed, or called off. */
@@ -470,47 +453,15 @@ static bool live(struct task *task, struct mr_error *why)
     return (s.restart || why->code != 0) && !task->failed && !task_stopping(task);
 }
 
-/* Whose transaction breaks without a word of the worker's has a twin, or was too slow, or its
- * brokers are in trouble: it begins anew as a host does that died, and not for ever. false: it is
- * to end. */
-static bool may_live_again(struct task *task, struct deaths *deaths, const struct mr_error *why)
-{
-    static const int64_t delays_ms[] = {0, 1000, 5000, 30000};
-    int64_t most = task_client_number(task->worker, "millrace.restart.max", 5, 0, INT32_MAX);
-    int64_t now_ms = clock_ms();
-    struct mr_error err = {0};
-    size_t at;
-
-    if (now_ms - deaths->since_ms > DEATHS_MS)
-        *deaths = (struct deaths){.since_ms = now_ms};
-    at = (size_t)deaths->count++;
-    if (deaths->count > most) {
-        mr_fail(&err, MR_ERR_FATAL,
-                "A transaction could not be committed %lld times in ten minutes. The last time: "
-                "%.600s. If it was open for longer than transaction.timeout.ms, a faster producer, "
-                "a larger producer.override.transaction.timeout.ms, a shorter "
-                "transaction.boundary.interval.ms or transaction.boundary=poll may help; if "
-                "another producer has taken its id over, see that no other cluster has this "
-                "group.id and a connector of this name",
-                (long long)deaths->count, why->text);
-        task_fail(task, &err, NULL);
-        return false;
-    }
-    at = at < 4 ? at : 3;
-    log_warn("its transaction is broken (%s): the task begins anew in %lld ms", why->text,
-             (long long)delays_ms[at]);
-    return task_lease_sleep(task, delays_ms[at], true);
-}
-
 void source_task_run(struct task *task)
 {
-    struct deaths deaths = {0};
+    struct txn_deaths deaths = {0};
     struct mr_error why = {0};
 
     while (live(task, &why)) {
         task_unmake(task);
         task_lease_rest(task);
-        if (why.code != 0 && !may_live_again(task, &deaths, &why))
+        if (why.code != 0 && !txn_deaths_bear(&deaths, task, &why))
             return;
     }
 }

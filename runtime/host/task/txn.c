@@ -5,9 +5,8 @@
  *     ▲                    └─ failed, stopped in time of need ─► aborted ─┐             │
  *     └───────────────────────────────────────────────────────────────────┴── EndTxn ◄──┘
  *
- * Offsets are records of the same producer, so they stand or fall with what they are the offsets
- * of. Which ones: those of the ack window's settled prefix, which at a boundary is everything;
- * records that were dropped are among them.
+ * Offsets of a source are records of the same producer (txn_offsets.c), those of a sink that emits
+ * are its group's (sink_emit.c): they stand or fall with what they are the offsets of.
  *
  * Invariants: nothing of the next transaction is sent before the end of this one is known; a
  * producer whose transaction may have been ended twice is never used again (kafka/producer_txn.c).
@@ -34,7 +33,6 @@
 #define END_MS 500
 #define ABORT_MS 2000
 #define TELL_MS 10000
-#define TEXT_MAX ((size_t)64 << 20) /* keys and values of one portion of offsets */
 
 /* --- settings --------------------------------------------------------------------------------- */
 
@@ -48,14 +46,23 @@ static int replace(struct props *java, const char *key, const char *value)
     return props_set(java, key, value);
 }
 
+/* Fencing rounds know it. A standalone worker has no group and no rounds: there the sink's own
+ * group stands for it. */
+static char *transactional_id(const struct task *task)
+{
+    const char *group = props_get(task->worker, "group.id");
+    char *id = NULL;
+
+    mr_assert(asprintf(&id, "%s-%s-%d", group != NULL ? group : "connect", task->connector,
+                       task->number) > 0);
+    return id;
+}
+
 int txn_settings(const struct task *task, struct props *java, struct mr_error *err)
 {
-    char *id = NULL;
-    int rc;
+    char *id = transactional_id(task);
+    int rc = replace(java, "transactional.id", id);
 
-    mr_assert(asprintf(&id, "%s-%s-%d", props_get(task->worker, "group.id"), task->connector,
-                       task->number) > 0);
-    rc = replace(java, "transactional.id", id);
     free(id);
     if (rc == 0)
         rc = replace(java, "enable.idempotence", "true");
@@ -82,18 +89,40 @@ static void name_topic(struct txn *t)
         t->topic = text_dup(props_get(t->task->worker, "offset.storage.topic"));
 }
 
+static int open_any(struct txn *t, struct task *task, struct sender *sender,
+                    struct task_times *times, struct mr_error *err)
+{
+    int rc = task_times_read(task->worker, times, err);
+
+    txn_close(t);
+    if (rc == MR_OK)
+        *t = (struct txn){.task = task, .sender = sender, .graceful_ms = times->graceful_ms};
+    return rc;
+}
+
+int txn_open_sink(struct txn *t, struct task *task, struct sender *sender, int64_t interval_ms,
+                  txn_adder add_offsets, void *arg, struct mr_error *err)
+{
+    struct task_times times = {0};
+    int rc = open_any(t, task, sender, &times, err);
+
+    t->boundary = TXN_INTERVAL;
+    t->interval_ms = interval_ms;
+    t->due_ms = clock_ms() + interval_ms;
+    t->add_offsets = add_offsets;
+    t->arg = arg;
+    return rc;
+}
+
 int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_error *err)
 {
     struct task_times times = {0};
-    int rc = task_times_read(task->worker, &times, err);
+    int rc = open_any(t, task, sender, &times, err);
 
-    txn_close(t);
     if (rc != MR_OK)
         return rc;
-    *t = (struct txn){.task = task,
-                      .sender = sender,
-                      .boundary = boundary_of(&task->connector_config),
-                      .graceful_ms = times.graceful_ms};
+    t->add_offsets = txn_offsets_send;
+    t->boundary = boundary_of(&task->connector_config);
     if (t->boundary == TXN_CONNECTOR && !task->plugin->source.boundaries)
         return mr_fail(err, MR_ERR_CONFIG,
                        "transaction.boundary=connector needs a plugin that says where its "
@@ -105,18 +134,17 @@ int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_
     t->due_ms = clock_ms() + t->interval_ms;
     t->portion = calloc(OFFSET_WRITER_PORTION, sizeof(*t->portion));
     mr_assert(t->portion != NULL && t->topic != NULL);
-    buf_init(&t->text, TEXT_MAX);
+    buf_init(&t->text, TXN_TEXT_MAX);
     return MR_OK;
 }
 
 void txn_close(struct txn *t)
 {
-    if (t->portion == NULL)
-        return;
+    if (t->portion != NULL)
+        buf_deinit(&t->text);
     free(t->portion);
     free(t->topic);
     json_decref(t->copies);
-    buf_deinit(&t->text);
     *t = (struct txn){0};
 }
 
@@ -138,6 +166,15 @@ static void wait_for_reports(const struct txn *t)
     struct pollfd fd = {.fd = producer_fd(t->sender->producer), .events = POLLIN};
 
     task_wait(t->task, &fd, 1, clock_ms() + SLICE_MS);
+}
+
+int txn_wait(struct txn *t, struct mr_error *err)
+{
+    int rc = out_of_time(t, err);
+
+    if (rc == 0)
+        wait_for_reports(t);
+    return rc;
 }
 
 static void ignore(void *arg, void *opaque, int code, const char *text)
@@ -172,7 +209,7 @@ int txn_begin(struct txn *t, const char *topic, struct mr_error *err)
 {
     int rc;
 
-    if (topic != t->topic && strcmp(topic, t->topic) == 0)
+    if (topic != t->topic && t->topic != NULL && strcmp(topic, t->topic) == 0)
         return mr_fail(err, MR_ERR_DATA,
                        "Source tasks may not produce to their own offsets topics when exactly-once "
                        "support is enabled: %.249s",
@@ -192,115 +229,6 @@ bool txn_due(const struct txn *t, int64_t now_ms)
 int64_t txn_due_ms(const struct txn *t)
 {
     return t->boundary == TXN_INTERVAL && t->open ? t->due_ms : INT64_MAX;
-}
-
-/* --- offsets ---------------------------------------------------------------------------------- */
-
-struct span {
-    size_t at;
-    size_t len;
-};
-
-static struct span render(struct buf *out, const json_t *value)
-{
-    size_t at = out->len;
-
-    json_write(out, value);
-    return (struct span){at, out->len - at};
-}
-
-/* As Connect writes it: ["connector",{partition}] and {offset}. */
-static void render_offset(struct txn *t, const struct ack_offset *offset, struct span *key,
-                          struct span *value, json_t *copies)
-{
-    json_t *entry = offset_writer_entry(offset);
-    json_t *whole = json_pack("[sO]", t->task->connector, json_array_get(entry, 0));
-
-    mr_assert(entry != NULL && whole != NULL);
-    *key = render(&t->text, whole);
-    *value = render(&t->text, json_array_get(entry, 1));
-    json_decref(whole);
-    if (copies != NULL)
-        json_array_append(copies, entry);
-    json_decref(entry);
-}
-
-static int send_portion(struct txn *t, size_t count, struct mr_error *err)
-{
-    struct span(*spans)[2] = calloc(count, sizeof(*spans));
-    json_t *copies = t->copies != NULL ? json_array() : NULL;
-    int rc = 0;
-
-    mr_assert(spans != NULL);
-    buf_reset(&t->text);
-    for (size_t i = 0; i < count; i++)
-        render_offset(t, &t->portion[i], &spans[i][0], &spans[i][1], copies);
-    if (copies != NULL)
-        json_array_append_new(t->copies, copies);
-    if (t->text.failed)
-        rc = mr_fail(err, MR_ERR_TOO_LARGE, "source offsets are too large to be stored");
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        struct producer_record rec = {.topic = t->offsets,
-                                      .partition = -1,
-                                      .timestamp_ms = -1,
-                                      .key = t->text.data + spans[i][0].at,
-                                      .key_len = spans[i][0].len,
-                                      .value = t->text.data + spans[i][1].at,
-                                      .value_len = spans[i][1].len};
-
-        rc = producer_send(t->sender->producer, &rec, err);
-    }
-    if (rc == MR_ERR_NOT_FOUND) /* its topic is away: begun anew, as with records */
-        err->code = rc = MR_ERR_STATE;
-    free(spans);
-    return rc;
-}
-
-static void on_offset(void *arg, void *opaque, int code, const char *text)
-{
-    struct txn *t = arg;
-
-    (void)opaque;
-    if (code != 0 && t->refused.code == 0)
-        mr_fail(&t->refused,
-                code == MR_ERR_CLOSED || code == MR_ERR_NOT_FOUND ? MR_ERR_STATE : MR_ERR_FATAL,
-                "source offsets could not be written: %s", text);
-}
-
-static int drain_offsets(struct txn *t, struct mr_error *err)
-{
-    int rc = 0;
-
-    while (rc == 0 && producer_in_flight(t->sender->producer) > 0) {
-        rc = out_of_time(t, err);
-        if (rc == 0)
-            wait_for_reports(t);
-        producer_reports(t->sender->producer, 0, on_offset, t);
-    }
-    if (rc == 0 && t->refused.code != 0)
-        rc = mr_fail(err, t->refused.code, "%s", t->refused.text);
-    return rc;
-}
-
-static int send_offsets(struct txn *t, struct mr_error *err)
-{
-    size_t count;
-    int rc = 0;
-
-    json_array_clear(t->copies);
-    if (t->offsets == NULL)
-        t->offsets = producer_topic(t->sender->producer, t->topic, err);
-    if (t->offsets == NULL)
-        return err->code;
-    while (rc == 0 &&
-           (count = ack_window_take(t->sender->window, t->portion, OFFSET_WRITER_PORTION)) > 0) {
-        rc = txn_begin(t, t->topic, err);
-        if (rc == 0)
-            rc = send_portion(t, count, err);
-        if (rc == 0)
-            rc = drain_offsets(t, err);
-    }
-    return rc;
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -325,6 +253,18 @@ static int drain_records(struct txn *t, struct mr_error *err)
     return rc;
 }
 
+int txn_settle(struct txn *t)
+{
+    int rc = 0;
+
+    sender_walk_reports(t->sender);
+    while (rc == 0 && producer_in_flight(t->sender->producer) > 0) {
+        rc = txn_wait(t, NULL);
+        sender_walk_reports(t->sender);
+    }
+    return rc;
+}
+
 static int end_transaction(struct txn *t, struct mr_error *err)
 {
     int rc;
@@ -343,7 +283,7 @@ int txn_commit(struct txn *t, struct mr_error *err)
     int rc = drain_records(t, err);
 
     if (rc == 0)
-        rc = send_offsets(t, err);
+        rc = t->add_offsets(t, t->arg, err);
     if (rc == 0 && t->open)
         rc = end_transaction(t, err);
     if (rc != 0 && producer_txn_over(t->sender->producer))
@@ -351,14 +291,6 @@ int txn_commit(struct txn *t, struct mr_error *err)
     if (rc == 0)
         t->due_ms = clock_ms() + t->interval_ms;
     return rc;
-}
-
-json_t *txn_next_copy(struct txn *t)
-{
-    json_t *portion = json_incref(json_array_get(t->copies, 0));
-
-    json_array_remove(t->copies, 0);
-    return portion;
 }
 
 /* What is under way is waited for: see producer_txn_abort. */
@@ -383,14 +315,14 @@ int txn_discard(struct txn *t, struct mr_error *err)
     return txn_commit(t, err);
 }
 
-void txn_abort(struct txn *t)
+bool txn_abort(struct txn *t)
 {
     int64_t until_ms = clock_ms() + ABORT_MS;
     struct mr_error err = {0};
     int rc = MR_AGAIN;
 
     if (!t->open)
-        return;
+        return true;
     while (rc == MR_AGAIN && clock_ms() < until_ms && task_lease_held(t->task)) {
         rc = producer_txn_abort(t->sender->producer, SLICE_MS, &err);
         producer_reports(t->sender->producer, 0, ignore, NULL);
@@ -401,4 +333,5 @@ void txn_abort(struct txn *t)
             "the open transaction could not be aborted%s%s; it ends when its id is taken over, or "
             "after transaction.timeout.ms",
             err.text[0] != '\0' ? ": " : "", err.text);
+    return rc == 0;
 }

@@ -32,7 +32,7 @@ static void find_lost(const struct dist_conn *conn, const struct lead *lead, str
     const struct config_conn *config = config_state_conn(distributed_config(d), conn->name);
     const struct catalog_plugin *plugin = config != NULL ? distributed_plugin(d, config) : NULL;
 
-    if (plugin == NULL || plugin->kind != MR_PLUGIN_SOURCE)
+    if (plugin == NULL || (plugin->kind != MR_PLUGIN_SOURCE && !plugin->emits))
         return;
     for (int task = 0; task < config_state_tasks(config); task++)
         if (cluster_round_owner(d, conn->name, task)[0] == '\0' &&

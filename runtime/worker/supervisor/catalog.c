@@ -256,6 +256,7 @@ static int read_plugin(struct entry *e, struct mr_error *err)
         return rc;
     e->pub.kind = (uint32_t)kind;
     json_get_bool(e->source, "boundaries", &e->pub.boundaries);
+    json_get_bool(e->source, "emits", &e->pub.emits);
     json_get_bool(e->source, "checks", &e->pub.checks);
     rc = read_aliases(e, err);
     if (rc == 0)

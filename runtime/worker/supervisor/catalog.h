@@ -19,6 +19,7 @@ struct catalog_plugin {
     const struct mr_config_key *keys; /* ended by a zeroed entry; never NULL */
     const char *exactly_once;         /* of a source, see struct mr_source; NULL not said */
     bool boundaries;                  /* of a source, likewise */
+    bool emits;                       /* of a sink: it writes to topics, in transactions */
     bool checks;            /* it can judge values of its keys by itself: plugin_check.h */
     const char *java_class; /* the first alias that looks like a Java class, else name: for REST */
 };
