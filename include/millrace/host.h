@@ -109,6 +109,8 @@ struct mr_host {
     void (*record_ends)(struct mr_record *rec, bool commit);
 
     struct mr_record *(*emit_add)(struct mr_emitter *out, const char *topic);
+    bool (*state_get)(struct mr_emitter *out, struct mr_value key, struct mr_value *value);
+    void (*state_set)(struct mr_emitter *out, struct mr_value key, struct mr_value value);
 };
 
 #ifdef __cplusplus

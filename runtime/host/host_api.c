@@ -260,6 +260,20 @@ static struct mr_record *api_emit_add(struct mr_emitter *out, const char *topic)
     return e->add(e, topic);
 }
 
+static bool api_state_get(struct mr_emitter *out, struct mr_value key, struct mr_value *value)
+{
+    struct emitter *e = (struct emitter *)out;
+
+    return e->get(e, key, value);
+}
+
+static void api_state_set(struct mr_emitter *out, struct mr_value key, struct mr_value value)
+{
+    struct emitter *e = (struct emitter *)out;
+
+    e->set(e, key, value);
+}
+
 /* --- lists of task configurations ------------------------------------------------------------- */
 
 /* What `.tasks` fills: the values set for each task, and then the whole configurations. */
@@ -371,6 +385,8 @@ const struct mr_host host_api_table = {
     .schema_infer = projector_infer,
     .schema_project = projector_project,
     .emit_add = api_emit_add,
+    .state_get = api_state_get,
+    .state_set = api_state_set,
 };
 
 /* --- instances -------------------------------------------------------------------------------- */

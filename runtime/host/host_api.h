@@ -21,6 +21,8 @@ struct instance_sink {
 struct emitter {
     struct mr_emitter pub; /* first */
     struct mr_record *(*add)(struct emitter *e, const char *topic);
+    bool (*get)(struct emitter *e, struct mr_value key, struct mr_value *value);
+    void (*set)(struct emitter *e, struct mr_value key, struct mr_value value);
 };
 
 /* An instance of a plugin: what struct mr_task points to. Its owner (task, connector or converter

@@ -579,6 +579,22 @@ int consumer_commit_result(struct consumer *c, struct mr_error *err)
     return commit_result(c, err);
 }
 
+void consumer_note(struct consumer *c, const char *topic, int32_t partition)
+{
+    struct consumer_part *part = consumer_parts_find(&c->parts, topic, partition);
+
+    mr_assert(!c->lent);
+    if (part != NULL)
+        part->noted = true;
+}
+
+bool consumer_noted(const struct consumer *c, const char *topic, int32_t partition)
+{
+    const struct consumer_part *part = consumer_parts_find(&c->parts, topic, partition);
+
+    return part != NULL && part->noted;
+}
+
 /* --- positions -------------------------------------------------------------------------------- */
 
 int consumer_pause(struct consumer *c, struct mr_error *err)

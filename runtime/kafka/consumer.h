@@ -82,6 +82,11 @@ int consumer_commit(struct consumer *c, const struct consumer_partition *parts, 
                     bool sync, int64_t timeout_ms, struct mr_error *err);
 int consumer_commit_result(struct consumer *c, struct mr_error *err);
 
+/* Offsets of this partition that are committed in transactions (producer_txn_offsets) bear a note
+ * from here on. noted: that is so, or the offset that it began at bore one. */
+void consumer_note(struct consumer *c, const char *topic, int32_t partition);
+bool consumer_noted(const struct consumer *c, const char *topic, int32_t partition);
+
 /* Stop and restart delivery of everything assigned, now and until resumed. parts: the owner's next
  * offsets, sought before delivery restarts; a partition that is not among them, or with -1, goes on
  * behind its last message handed out. seek: the same while not paused; it touches all partitions.

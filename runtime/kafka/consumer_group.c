@@ -317,6 +317,8 @@ static int enter(struct consumer *c, const part_list *list, bool placed, struct 
                            "Partition %s-%d can't be taken: out of memory, or no valid number",
                            item->topic, (int)item->partition);
         part->next = item->offset >= 0 ? item->offset : -1;
+        part->noted = item->metadata_size == strlen(CONSUMER_NOTE) &&
+                      memcmp(item->metadata, CONSUMER_NOTE, item->metadata_size) == 0;
         part->placed = placed;
         part->seek_due = placed;
     }

@@ -213,6 +213,7 @@ struct consumer_part {
     int64_t next;
     bool placed;        /* in librdkafka's assignment */
     bool seek_due;      /* librdkafka has not confirmed the position: whatever comes is dropped */
+    bool noted;         /* see consumer_note */
     bool held;          /* by consumer_hold: whatever comes is dropped */
     int64_t stall_next; /* see consumer_stall.c: where it stood, since when, and how long it may */
     int64_t stall_ms;
@@ -295,6 +296,8 @@ struct consumer {
     size_t max_records;
     char member[256];
 };
+
+#define CONSUMER_NOTE "state" /* an offset's metadata */
 
 void consumer_note_trouble(struct consumer *c, rd_kafka_resp_err_t code, const char *text);
 

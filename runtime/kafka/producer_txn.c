@@ -204,6 +204,17 @@ static bool is_member(rd_kafka_t *rk, const rd_kafka_consumer_group_metadata_t *
     return generation >= 0 && has_id;
 }
 
+static void add_offset(rd_kafka_topic_partition_list_t *list, const struct consumer_partition *at,
+                       bool noted)
+{
+    rd_kafka_topic_partition_t *item =
+        rd_kafka_topic_partition_list_add(list, at->topic, at->partition);
+
+    item->offset = at->offset;
+    item->metadata = noted ? strdup(CONSUMER_NOTE) : NULL; /* the list frees it */
+    item->metadata_size = item->metadata != NULL ? strlen(CONSUMER_NOTE) : 0;
+}
+
 static rd_kafka_topic_partition_list_t *list_of(const struct consumer *c,
                                                 const struct consumer_partition *parts,
                                                 size_t count, struct mr_error *err)
@@ -211,14 +222,16 @@ static rd_kafka_topic_partition_list_t *list_of(const struct consumer *c,
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)count);
 
     for (size_t i = 0; i < count; i++) {
-        if (consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition) == NULL) {
+        const struct consumer_part *part =
+            consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition);
+
+        if (part == NULL) {
             mr_fail(err, MR_ERR_STATE, "partition %s-%d went to another member of the group",
                     parts[i].topic, (int)parts[i].partition);
             rd_kafka_topic_partition_list_destroy(list);
             return NULL;
         }
-        rd_kafka_topic_partition_list_add(list, parts[i].topic, parts[i].partition)->offset =
-            parts[i].offset;
+        add_offset(list, &parts[i], part->noted);
     }
     return list;
 }

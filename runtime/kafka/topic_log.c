@@ -197,13 +197,18 @@ static int open_producer(struct topic_log *log, struct mr_error *err)
     return err_errno(err, "Can't make descriptors for topic %s", log->topic);
 }
 
+static bool wanted(const struct topic_log *log, int partition)
+{
+    return log->options.only == NULL || log->options.only[partition];
+}
+
 /* All that are not read yet; or of them those that hold something, by where they end. */
 static int start(struct topic_log *log, const int64_t *ends, struct mr_error *err)
 {
     for (int i = 0; i < log->options.partitions && !log->started; i++) {
         struct part *part = &log->parts[i];
 
-        if (part->started || (ends != NULL && ends[i] == 0))
+        if (part->started || !wanted(log, i) || (ends != NULL && ends[i] == 0))
             continue;
         if (rd_kafka_consume_start_queue(log->rkt, i, 0, log->queue) != 0)
             return mr_fail(err, MR_ERR_FATAL, "Topic %s can't be read: %s", log->topic,
@@ -554,7 +559,7 @@ int topic_log_mark(struct topic_log *log, int64_t timeout_ms, int64_t *mark, str
 bool topic_log_reached(const struct topic_log *log, const int64_t *mark)
 {
     for (int i = 0; i < log->options.partitions; i++)
-        if (log->parts[i].next < mark[i])
+        if (wanted(log, i) && log->parts[i].next < mark[i])
             return false;
     return true;
 }

@@ -31,6 +31,7 @@ struct topic_log_events {
 struct topic_log_options {
     const char *topic;
     int partitions;               /* 0 … partitions-1 are read */
+    const bool *only;             /* of these, those that are set; NULL: all. Borrowed for life */
     const struct props *consumer; /* Java properties; isolation.level is honoured */
     const struct props *producer; /* NULL: for reading only */
     /* Written: the producer, with its threads, is made by the first append; its properties are

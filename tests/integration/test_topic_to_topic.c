@@ -106,10 +106,53 @@ static void killed_hosts_lose_and_double_nothing(void **state)
     assert_int_equal(worker_run_stop(w), 0);
 }
 
+/* --- state ------------------------------------------------------------------------------------ */
+
+/* By letter, in each partition: 1, 2, 3 … for each record that was read. */
+static void tallies_arrived(const struct worker_run *w, const struct flow *f)
+{
+    struct topic_records got = topic_read(w->servers, f->out, (size_t)f->numbers, STATE_MS);
+    int counts[PARTITIONS][10] = {{0}};
+
+    for (size_t i = 0; i < got.count; i++) {
+        const struct topic_record *rec = &got.records[i];
+        int *count;
+
+        assert_int_equal(rec->key_len, 1);
+        count = &counts[rec->partition][rec->key[0] - '0'];
+        assert_int_equal(atoi(rec->value), ++*count);
+    }
+    assert_int_equal(got.count, f->numbers);
+    assert_int_equal(counts[0][0], f->numbers / 20); /* 0, 20, 40 … lie in partition 0 */
+}
+
+static void what_is_kept_goes_with_the_offsets_whatever_is_killed(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("t2t"), "");
+    struct flow f = flow_start(w, 2, ", \"tally\": \"true\", \"pause.ms\": \"20\"");
+
+    (void)state;
+    worker_run_await(w, f.conn, "RUNNING", 2, STATE_MS);
+    for (int i = 0; i < 3; i++) {
+        flow_append(w, &f);
+        kill_host(w, &f);
+        flow_append(w, &f);
+    }
+    tallies_arrived(w, &f);
+    assert_string_equal(topic_setting(w->servers, scratch_text("connect-%s-state-%s", f.conn, f.in),
+                                      "cleanup.policy"),
+                        "compact");
+    assert_int_equal(
+        topic_partitions(w->servers, scratch_text("connect-%s-state-%s", f.conn, f.in)),
+        PARTITIONS);
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(killed_hosts_lose_and_double_nothing),
+        scratch_test(what_is_kept_goes_with_the_offsets_whatever_is_killed),
     };
 
     return cmocka_run_group_tests_name("topic_to_topic", tests, NULL, NULL);

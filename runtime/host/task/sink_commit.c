@@ -201,6 +201,7 @@ void sink_commit_before_leaving(struct sink_task *s, const struct consumer_parti
     if (s->emit != NULL) {
         if (flushed(s, false))
             sink_txn_commit(s->emit);
+        sink_txn_abort(s->emit);
         sink_control_close(s, going, count, false);
         return;
     }

@@ -9,7 +9,7 @@
  *
  * Invariant (promise 1): positions are sought from the ledger after each pause. */
 #include "base/clock.h"
-#include "host/task/sink_emit.h"
+#include "host/task/sink_state.h"
 #include "host/task/sink_task_priv.h"
 #include "host/task/task_client.h"
 
@@ -134,6 +134,8 @@ static void on_assigned(void *arg, const struct consumer_partition *parts, size_
     if (ledger_assign(s->ledger, parts, count, &err) != MR_OK)
         sink_task_fail(s, &err, NULL);
     sink_consumer_note_member(s);
+    if (s->emit != NULL)
+        sink_state_come(s->emit->state, parts, count);
     log_info("%zu partitions assigned, %zu in all", count, ledger_count(s->ledger));
     sink_control_open(s, parts, count);
 }
@@ -156,6 +158,8 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
         log_warn("%zu partitions are revoked while the lease is lost; their records since the last "
                  "commit are read again",
                  count);
+    if (s->emit != NULL)
+        sink_state_go(s->emit->state, parts, count);
     ledger_revoke(s->ledger, parts, count);
     sink_task_drop_held(s, parts, count);
     if (!lost)

@@ -12,6 +12,7 @@
 #include "host/task/sink_emit.h"
 
 #include "base/clock.h"
+#include "host/task/sink_state.h"
 
 #include <string.h>
 
@@ -181,6 +182,30 @@ struct mr_record *sink_emit_add(struct emitter *base, const char *topic)
     return &rec->pub;
 }
 
+/* May the plugin ask about state now? */
+static bool may_ask(struct sink_emit *e, const char *function)
+{
+    if (!e->in_call)
+        instance_misused(&e->s->task->inst, "%s: %s was called outside of emits",
+                         e->s->task->plugin->name, function);
+    return e->in_call && e->failure.code == 0;
+}
+
+bool sink_emit_get(struct emitter *base, struct mr_value key, struct mr_value *value)
+{
+    struct sink_emit *e = (struct sink_emit *)base;
+
+    return may_ask(e, "mr_state_get") && sink_state_get(e->state, key, value, &e->failure) > 0;
+}
+
+void sink_emit_set(struct emitter *base, struct mr_value key, struct mr_value value)
+{
+    struct sink_emit *e = (struct sink_emit *)base;
+
+    if (may_ask(e, "mr_state_set"))
+        sink_state_set(e->state, key, value, &e->failure);
+}
+
 static int begin(struct sink_emit *e, struct mr_error *err)
 {
     struct batch *fresh;
@@ -270,8 +295,10 @@ int sink_emit_call(struct sink_emit *e, struct batch *batch, struct mr_error *er
         return err->code;
     }
     rc = begin(e, err);
-    if (rc == 0)
-        rc = call(e, batch, err);
+    if (rc != 0)
+        return rc;
+    sink_state_begin(e->state, batch);
+    rc = call(e, batch, err);
     if (rc >= 0) {
         task_enter(e->s->task, "from_connect", false);
         rc = convert(e, err);
@@ -279,13 +306,32 @@ int sink_emit_call(struct sink_emit *e, struct batch *batch, struct mr_error *er
         if (rc == MR_ERR_CLOSED && (task_stopping(e->s->task) || !task_lease_held(e->s->task)))
             cut(e, err);
     }
+    sink_state_end(e->state, rc >= 0);
     if (rc < 0)
         roll_back(e);
     e->dirty = e->dirty || rc >= 0;
     return rc == MR_ERR_DATA && e->spilled && e->s->bisects ? take_apart(e, batch, err) : rc;
 }
 
-/* --- dead letters ----------------------------------------------------------------------------- */
+/* --- state, and dead letters ------------------------------------------------------------------ */
+
+int sink_emit_borrowed(struct sink_emit *e, const struct sink_emit_bytes *bytes,
+                       struct mr_error *err)
+{
+    struct record *rec;
+    int rc = make_room(e, err);
+
+    if (rc != 0)
+        return rc;
+    rec = batch_add_borrowed(e->filling, bytes->topic);
+    rec->pub.partition = bytes->partition;
+    rec->key_bytes = bytes->key;
+    rec->key_len = bytes->key_len;
+    rec->value_bytes = bytes->value;
+    rec->value_len = bytes->value_len;
+    e->mark = e->filling->pub.count;
+    return e->mark < FULL_RECORDS ? 0 : sink_emit_hand_over(e, false, err);
+}
 
 static const void *copy(struct batch *batch, const void *bytes, size_t len)
 {

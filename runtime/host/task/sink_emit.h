@@ -14,9 +14,13 @@
 #include "host/task/sink_task_priv.h"
 #include "host/task/txn.h"
 
+struct sink_state;
+
 struct sink_emit {
     struct emitter base; /* first: the plugin's view */
     struct sink_task *s;
+    struct sink_state *state;
+    char *group; /* of the consumer */
     struct sender sender;
     struct txn txn;
     struct batch_pool *pool;
@@ -30,6 +34,7 @@ struct sink_emit {
     bool dirty;    /* so are some of the batch in hand, or will be: parts of it, dead letters */
     bool accepted; /* something was, since the last commit */
     bool torn;     /* the open transaction must not be committed: turned back at the next turn */
+    bool aborted;  /* it is gone, and the ledger does not know yet */
     bool lapsed;   /* the lease was lost, the producer is gone: the task begins anew */
     bool told_own_topic;
     /* After a call failed that had spilled: no more records a call, for so many of them. */
@@ -47,14 +52,27 @@ struct sink_emit {
 
 /* --- sink_emit.c ------------------------------------------------------------------------------ */
 
-/* What mr_emit_add does; base: in a sink_emit. */
+/* What mr_emit_add, mr_state_get and mr_state_set do; base: in a sink_emit. */
 struct mr_record *sink_emit_add(struct emitter *base, const char *topic);
+bool sink_emit_get(struct emitter *base, struct mr_value key, struct mr_value *value);
+void sink_emit_set(struct emitter *base, struct mr_value key, struct mr_value value);
 /* The plugin's emits for a batch, or a part of it. What it emits is kept or forgotten with it. As
  * the slot returns; MR_ERR_CLOSED also: the transaction can't go on. */
 int sink_emit_call(struct sink_emit *e, struct batch *batch, struct mr_error *err);
 /* For dead_letters_spec: a letter, as a record of the transaction. */
 int sink_emit_letter(void *emit, const char *topic, const struct producer_record *rec,
                      struct mr_error *err);
+/* A record whose bytes stay until the transaction has ended: they are not copied. */
+struct sink_emit_bytes {
+    const char *topic;
+    int32_t partition;
+    const void *key;
+    size_t key_len;
+    const void *value; /* NULL: null */
+    size_t value_len;
+};
+int sink_emit_borrowed(struct sink_emit *e, const struct sink_emit_bytes *bytes,
+                       struct mr_error *err);
 /* Give what was emitted to the sender. wait: until the producer has taken it. 0, or why the
  * transaction can't be committed. */
 int sink_emit_hand_over(struct sink_emit *e, bool wait, struct mr_error *err);
@@ -76,6 +94,9 @@ void sink_txn_reject(struct sink_emit *e, int64_t retry_ms);
 /* Commit all that was accepted, with its offsets. Also while partitions go: what can't be committed
  * is turned back at the next turn. false: it was not. */
 bool sink_txn_commit(struct sink_emit *e);
+/* What is torn is aborted now: nothing that was sent is referenced any more. */
+void sink_txn_abort(struct sink_emit *e);
+bool sink_txn_unready(const struct sink_emit *e); /* for records: what comes is read again */
 bool sink_txn_pending(const struct sink_emit *e); /* there is something to commit */
 void sink_txn_lose(struct sink_emit *e); /* partitions went without a word: nothing is committed */
 /* The consumer is closed: what is open vanishes. *why: why the task is to begin anew, code 0: for no

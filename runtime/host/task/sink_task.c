@@ -17,7 +17,7 @@
  *
  * Spec: org.apache.kafka.connect.runtime.WorkerSinkTask. */
 #include "base/clock.h"
-#include "host/task/sink_emit.h"
+#include "host/task/sink_state.h"
 #include "host/task/sink_task_priv.h"
 
 #include <stdlib.h>
@@ -204,7 +204,8 @@ static void poll_consumer(struct sink_task *s, int64_t timeout_ms)
         batch_pool_trim(s->pool); /* a quiet topic: cached memory goes back */
     else
         trouble_is_over(s);
-    if (n > 0 && (!task_lease_act(s->task) || s->unopened.count > 0 || sink_places_unsaid(s)))
+    if (n > 0 && (!task_lease_act(s->task) || s->unopened.count > 0 || sink_places_unsaid(s) ||
+                  (s->emit != NULL && sink_txn_unready(s->emit))))
         pass_over(s, (size_t)n);
     else if (n > 0 && !ending(s))
         deliver(s, (size_t)n);

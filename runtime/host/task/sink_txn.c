@@ -11,9 +11,10 @@
  * their offsets; after an abort nothing of what was aborted is in memory, and reading goes on at
  * the offsets that were committed last. Nothing is committed for partitions that went: the group's
  * coordinator refuses offsets of another generation, and kafka/producer_txn.c those of none. */
-#include "host/task/sink_emit.h"
+#include "host/task/sink_state.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "host/task/task_client.h"
 #include "kafka/consumer.h"
 #include "model/offsets_topic.h"
@@ -30,6 +31,7 @@
 #define TIMEOUT_MS 60000 /* transaction.timeout.ms, Java's default */
 #define OFFSETS_MS 10000
 #define BATCH_RECORDS 4096
+#define AWAY_MS 20000 /* for a topic that the brokers do not know */
 #define BACKOFF_MAX_MS 5000
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -41,7 +43,10 @@ struct sink_emit *sink_txn_new(struct sink_task *s)
     mr_assert(e != NULL);
     e->base.pub.host = &host_api_table;
     e->base.add = sink_emit_add;
+    e->base.get = sink_emit_get;
+    e->base.set = sink_emit_set;
     e->s = s;
+    e->state = sink_state_new(e);
     e->sender.txn = &e->txn;
     return e;
 }
@@ -57,6 +62,8 @@ void sink_txn_free(struct sink_emit **ep)
     sender_close(&e->sender);
     txn_close(&e->txn);
     sink_emit_forget(e);
+    sink_state_free(&e->state);
+    free(e->group);
     if (e->scratch != NULL)
         batch_pool_give(e->scratches, e->scratch);
     batch_pool_free(&e->pool);
@@ -107,6 +114,8 @@ static int connect_producer(struct sink_emit *e, struct mr_error *err)
         rc = task_client_producer(&client, &e->sender.java, err);
     if (rc == MR_OK)
         rc = compare_kafkas(&consumer, &e->sender.java, err);
+    free(e->group);
+    e->group = text_dup(props_get(&consumer, "group.id"));
     props_deinit(&consumer);
     if (rc == MR_OK)
         rc = txn_settings(task, &e->sender.java, err);
@@ -169,12 +178,13 @@ bool sink_txn_claim(void *sink_task)
 
 int sink_txn_open(struct sink_emit *e, struct mr_error *err)
 {
-    (void)err;
     sender_open(&e->sender, pipeline_tolerance(e->s->pipeline));
+    if (e->sender.timeout_ms > AWAY_MS) /* a transaction does not last longer */
+        e->sender.timeout_ms = AWAY_MS;
     e->pool = batch_pool_new(&host_api_table, task_client_budget(&e->sender.java), BATCH_RECORDS);
     e->scratches = batch_pool_new(&host_api_table, BATCH_MAX_BYTES, BATCH_RECORDS);
     e->s->times.flush_interval_ms = e->txn.interval_ms;
-    return MR_OK;
+    return sink_state_open(e->state, err);
 }
 
 /* --- ends of transactions --------------------------------------------------------------------- */
@@ -211,8 +221,10 @@ bool sink_txn_pending(const struct sink_emit *e)
 
 static int commit(struct sink_emit *e, struct mr_error *err)
 {
-    int rc = sink_emit_hand_over(e, true, err);
+    int rc = sink_state_send(e->state, err);
 
+    if (rc == 0)
+        rc = sink_emit_hand_over(e, true, err);
     if (rc == 0)
         rc = txn_commit(&e->txn, err);
     if (rc == 0 && sink_commit_room(e->s))
@@ -226,7 +238,7 @@ bool sink_txn_commit(struct sink_emit *e)
     struct sink_task *s = e->s;
     struct mr_error err = {0};
 
-    if (e->torn || e->lapsed || s->restart || s->task->failed || s->broken)
+    if (e->torn || e->aborted || e->lapsed || s->restart || s->task->failed || s->broken)
         return false;
     if (!sink_txn_pending(e))
         return true;
@@ -234,6 +246,7 @@ bool sink_txn_commit(struct sink_emit *e)
         failed(e, &err);
         return false;
     }
+    sink_state_committed(e->state);
     e->accepted = false;
     e->fruitless = 0;
     e->why.code = 0;
@@ -269,6 +282,20 @@ static int64_t backoff_ms(const struct sink_emit *e)
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
+void sink_txn_abort(struct sink_emit *e)
+{
+    struct mr_error why = e->why;
+
+    if (!e->torn || e->lapsed)
+        return;
+    e->aborted = true;
+    if (abort_open(e))
+        return;
+    sender_drop(&e->sender);
+    mr_fail(&why, MR_ERR_CLOSED, "a transaction could not be aborted");
+    begin_anew(e, &why);
+}
+
 /* Back to where the last transaction ended, and not for ever. */
 static void turn_back(struct sink_emit *e)
 {
@@ -277,13 +304,9 @@ static void turn_back(struct sink_emit *e)
     int64_t most = task_client_number(s->task->worker, "millrace.restart.max", 5, 0, INT32_MAX);
 
     e->why.code = 0;
-    if (!abort_open(e)) {
-        mr_fail(&why, MR_ERR_CLOSED, "a transaction could not be aborted");
-        begin_anew(e, &why);
-        return;
-    }
+    e->aborted = e->accepted = false;
     ledger_rewind(s->ledger);
-    e->accepted = false;
+    sink_state_turn_back(e->state);
     s->read_again = true;
     if (e->again_ms > clock_ms() || why.code == 0) /* the plugin, or the group, wants it so */
         return;
@@ -308,6 +331,12 @@ void sink_txn_drop(struct sink_emit *e, struct mr_error *why)
 void sink_txn_lose(struct sink_emit *e)
 {
     e->torn = e->torn || sink_txn_pending(e);
+    sink_txn_abort(e);
+}
+
+bool sink_txn_unready(const struct sink_emit *e)
+{
+    return e->torn || e->aborted || sink_state_due(e->state);
 }
 
 /* --- with the loop ---------------------------------------------------------------------------- */
@@ -326,8 +355,12 @@ bool sink_txn_serve(struct sink_emit *e)
         (void)sink_emit_hand_over(e, false, NULL);
     if (e->sender.broken.code != 0)
         failed(e, &e->sender.broken);
-    if (e->torn && !s->restart && !s->task->failed)
+    if (!s->task->failed)
+        sink_txn_abort(e);
+    if (e->aborted && !s->restart && !s->task->failed)
         turn_back(e);
+    if (sink_state_due(e->state) && !s->restart && !s->task->failed)
+        sink_state_restore(e->state);
     return !s->restart && !s->task->failed;
 }
 

@@ -164,15 +164,17 @@ static void assert_pairs(struct rig *rig, int count)
     json_decref(values);
 }
 
-static void open_rig(struct rig *rig)
+/* The mock makes topics that it is asked about, so that of the state is there from the first. */
+static void open_rig(struct rig *rig, int partitions)
 {
+    rd_kafka_mock_topic_create(rig->cluster, "connect-conn-state-in", partitions, 1);
     rd_kafka_mock_topic_create(rig->cluster, "out", 1, 1);
     rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
 }
 
 static void run_to_the_end(struct rig *rig)
 {
-    open_rig(rig);
+    open_rig(rig, 1);
     rig_write_topic(rig, "in", 1, 0, DONE);
     rig_start(rig, &step_plugin, TARGET_STARTED);
     rig_wait_true(rig, txn_committed_is, DONE);
@@ -191,7 +193,7 @@ static void what_is_emitted_goes_with_the_offsets(void **state)
     struct rig *rig = *state;
 
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
-    open_rig(rig);
+    open_rig(rig, 2);
     rig_write_topic(rig, "in", 2, 0, DONE);
     rig_start(rig, &step_plugin, TARGET_STARTED);
     rig_wait_true(rig, both_committed, DONE / 2);
@@ -256,7 +258,7 @@ static void without_tolerance_it_fails_the_task_and_names_the_converter(void **s
 
     step.bad = 0;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
-    open_rig(rig);
+    open_rig(rig, 1);
     rig_write_topic(rig, "in", 1, 0, 10);
     rig_start(rig, &step_plugin, TARGET_STARTED);
     rig_wait_end(rig);
@@ -283,7 +285,7 @@ static void emits_outside_of_the_call_fail_the_task(void **state)
 
     step.outside = true;
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
-    open_rig(rig);
+    open_rig(rig, 1);
     rig_write_topic(rig, "in", 1, 0, 10);
     rig_start(rig, &step_plugin, TARGET_STARTED);
     rig_wait_end(rig);
@@ -299,7 +301,7 @@ static void a_call_may_emit_more_than_memory_holds(void **state)
     step.each = 4096;
     step.large = 1024;
     rig_init(rig, 1, "topics", "in", QUICK, "producer.override.buffer.memory", "1048576", NULL);
-    open_rig(rig);
+    open_rig(rig, 1);
     rig_write_topic(rig, "in", 1, 0, 16);
     rig_start(rig, &step_plugin, TARGET_STARTED);
     rig_wait_true(rig, txn_committed_is, 16);
@@ -317,7 +319,7 @@ static void a_call_that_spilled_and_failed_is_taken_apart_too(void **state)
     step.fails = 1;
     rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, "producer.override.max.request.size",
              "2000000", NULL);
-    open_rig(rig);
+    open_rig(rig, 1);
     rig_write_topic(rig, "in", 1, 0, 3);
     rig_start(rig, &step_plugin, TARGET_STARTED);
     rig_wait_true(rig, txn_committed_is, 3);
@@ -347,7 +349,7 @@ static void not_for_ever(void **state)
     for (int i = 0; i < 30; i++)
         rd_kafka_mock_push_request_errors(rig->cluster, TXN_OFFSET_COMMIT, 1,
                                           RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED);
-    open_rig(rig);
+    open_rig(rig, 1);
     rig_write_topic(rig, "in", 1, 0, 10);
     rig_start(rig, &step_plugin, TARGET_STARTED);
     rig_wait_end(rig);
