@@ -24,6 +24,7 @@
 #define BATCH_MAX 10000
 #define SEEK_RETRY_MS 20
 #define DESTROY_MENDED 0x02010100
+#define IN_PLACE_UNTIL 0x03000000 /* see count_headers */
 
 /* Above this much in librdkafka's queue it has stopped fetching, or soon will; below a quarter of
  * the limits it should go on. */
@@ -184,6 +185,7 @@ struct consumer *consumer_new(const struct props *java, const struct consumer_ev
     c->arg = arg;
     c->served_ms = clock_ms();
     c->reset = reset_policy(java);
+    c->in_place = rd_kafka_version() < IN_PLACE_UNTIL;
     consumer_parts_init(&c->parts);
     rc = read_limits(c, java, conf, err);
     if (rc == 0)
@@ -311,13 +313,15 @@ static struct consumer_part *part_of(struct consumer *c, struct lookup *last,
     return last->part;
 }
 
-/* Costs a third of what consuming costs, since the library allocates to find out. There is no other
- * way: the number of headers lies right behind a value only in Kafka's newest record format, and
- * which one a message came in the library does not tell. */
-static size_t count_headers(const rd_kafka_message_t *msg)
+/* To ask the library costs a third of what consuming costs: it allocates to find out. Payloads point
+ * into the fetch buffer in all versions that are looked at below. */
+static size_t count_headers(const struct consumer *c, const rd_kafka_message_t *msg)
 {
     rd_kafka_headers_t *headers;
 
+    if (c->in_place && msg->payload != NULL && msg->len > 0 &&
+        record_tail_is_bare(msg->payload, msg->len))
+        return 0;
     return rd_kafka_message_headers(msg, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR
                ? rd_kafka_header_cnt(headers)
                : 0;
@@ -372,7 +376,7 @@ static size_t sort_out(struct consumer *c, size_t count, struct consumer_msg *ou
         part->next = msg->offset + 1;
         bytes += msg->len + msg->key_len;
         c->held[kept] = msg;
-        out[kept].header_count = count_headers(msg);
+        out[kept].header_count = count_headers(c, msg);
         fill(&out[kept++], part, msg);
     }
     if (kept > 0)

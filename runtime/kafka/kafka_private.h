@@ -145,6 +145,12 @@ rd_kafka_conf_t *kafka_handle_conf(enum client_kind kind, const struct props *ja
 /* rd_kafka_new, conf is taken. NULL with err (MR_ERR_CONFIG). */
 rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, struct mr_error *err);
 
+/* --- record_tail.c ---------------------------------------------------------------------------- */
+
+/* Of a message's value as it lies in librdkafka's fetch buffer, 1 to 2^31 - 1 bytes: true when it is
+ * of the newest format and has no headers. Reads the bytes before it and the one behind it. */
+bool record_tail_is_bare(const void *value, size_t len);
+
 /* --- producer.c, producer_txn.c --------------------------------------------------------------- */
 
 struct producer_topic {
@@ -275,6 +281,7 @@ struct consumer {
     bool paused_to_lend;
     bool closing;
     bool may_hang; /* when it is destroyed, see consumer.c */
+    bool in_place; /* payloads lie in the fetch buffer, see record_tail.c */
     atomic_bool woken;
 
     rd_kafka_message_t **held; /* of the batch that the owner has */

@@ -45,6 +45,7 @@ struct pipeline {
     bool (*wait)(void *arg, int64_t ms);
     void (*seen)(void *arg, const char *topic);
     void *arg;
+    const char *seen_last;     /* in this batch */
     struct dead_letters *dead; /* NULL: none */
     struct tolerance tolerance;
 };
@@ -520,8 +521,8 @@ static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
         batch_remove_last(batch);
         return rc;
     }
-    if (p->seen != NULL)
-        p->seen(p->arg, msg->topic);
+    if (msg->topic != p->seen_last && p->seen != NULL)
+        p->seen(p->arg, p->seen_last = msg->topic);
     if (p->transforms)
         rc = transform(p, rec, err);
     if (rc != MR_OK)
@@ -536,6 +537,7 @@ int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, siz
     int rc = MR_OK;
     size_t i;
 
+    p->seen_last = NULL; /* once a batch: the list of them may be emptied meanwhile */
     for (i = 0; rc == MR_OK && i < count && batch->bytes + borrowed < PIPELINE_FULL_BYTES; i++) {
         borrowed += msgs[i].key_len + msgs[i].value_len;
         rc = record_from_kafka(p, &msgs[i], batch, err);
