@@ -341,6 +341,61 @@ static void seeking_in_assigned_decides_where_to_start(void **state)
     consumer_close(&l.c, INT64_MAX);
 }
 
+static void ignore_revoked(void *arg, const struct consumer_partition *parts, size_t count,
+                           bool lost)
+{
+}
+
+static void seeks_beyond_the_end(void *arg, const struct consumer_partition *parts, size_t count)
+{
+    struct ledger *l = arg;
+    struct consumer_partition to = {parts[0].topic, 0, 7};
+    struct mr_error err = {0};
+
+    (void)count;
+    assert_int_equal(consumer_seek(l->c, &to, 1, &err), 0);
+}
+
+/* A consumer that is to go on at offset 7 of a topic with three records. Polls until it has
+ * something to say. */
+static int poll_out_of_range(const char *out_of_range, struct consumer_msg *msg,
+                             struct mr_error *err)
+{
+    const struct consumer_events events = {
+        .assigned = seeks_beyond_the_end, .revoked = ignore_revoked, .out_of_range = out_of_range};
+    struct ledger l = {.kafka = &kafka};
+    struct props java;
+    char topic[64];
+    int rc = 0;
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    ledger_fill(&kafka, topic, 1, 3);
+    mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "group.id", topic,
+                     "auto.offset.reset", "latest", NULL);
+    l.c = consumer_new(&java, &events, NULL, &l, err);
+    props_deinit(&java);
+    assert_non_null(l.c);
+    ledger_subscribe(&l, topic);
+    for (int64_t until = clock_ms() + 60000; rc == 0 && clock_ms() < until;)
+        rc = consumer_poll(l.c, msg, 1, 100, err);
+    consumer_close(&l.c, INT64_MAX);
+    return rc;
+}
+
+static void a_position_that_the_log_lacks_is_what_the_owner_says(void **state)
+{
+    struct consumer_msg msg = {0};
+    struct mr_error err = {0};
+
+    (void)state;
+    assert_int_equal(poll_out_of_range(": ask somebody", &msg, &err), MR_ERR_FATAL);
+    assert_non_null(
+        strstr(err.text, "-0 has no offset 7, at which reading was to go on: ask somebody"));
+    err = (struct mr_error){0};
+    assert_int_equal(poll_out_of_range("earliest", &msg, &err), 1);
+    assert_int_equal(msg.offset, 0);
+}
+
 static void no_offset_and_no_reset_is_fatal(void **state)
 {
     struct ledger_truth truth = {0};
@@ -406,11 +461,6 @@ static void read_from(struct consumer *c, const char *topic, size_t count, const
 }
 
 static void ignore_assigned(void *arg, const struct consumer_partition *parts, size_t count)
-{
-}
-
-static void ignore_revoked(void *arg, const struct consumer_partition *parts, size_t count,
-                           bool lost)
 {
 }
 
@@ -642,6 +692,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_wait_ends_when_woken),
         cmocka_unit_test(latest_starts_at_the_end_as_it_was_at_assignment),
         cmocka_unit_test(seeking_in_assigned_decides_where_to_start),
+        cmocka_unit_test(a_position_that_the_log_lacks_is_what_the_owner_says),
         cmocka_unit_test(no_offset_and_no_reset_is_fatal),
         cmocka_unit_test(a_pattern_subscribes_to_what_matches_as_a_whole),
         cmocka_unit_test(a_pattern_of_javas_own_finds_what_comes_later),
