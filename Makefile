@@ -257,7 +257,7 @@ $(addprefix $(BUILD)/tests/integration/,test_worker_secure test_rest_secure test
 # The membership against a real broker, and beside the Java worker.
 $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
 # A producer of its own beside the workers.
-$(BUILD)/tests/integration/test_exactly_once: $(call archives,$(BELOW_worker))
+$(addprefix $(BUILD)/tests/integration/,test_exactly_once test_topic_to_topic): $(call archives,$(BELOW_worker))
 
 # The short forms of some scenarios.
 $(BUILD)/tests/integration/test_worker_freeze: $(BUILD)/tests/chaos/chaos_rig.o $(BUILD)/tests/chaos/chaos_ledger.o

@@ -7,6 +7,8 @@
 #include "support/topic.h"
 #include "support/worker_run.h"
 
+#include "kafka/topic_admin.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,25 +90,7 @@ static void kill_host(const struct worker_run *w, const struct flow *f)
     wait_until(STATE_MS, worker_run_host(w, f->conn) > 0 && worker_run_host(w, f->conn) != host);
 }
 
-/* --- killed ----------------------------------------------------------------------------------- */
-
-static void killed_hosts_lose_and_double_nothing(void **state)
-{
-    struct worker_run *w = member("w", scratch_name("t2t"), "");
-    struct flow f = flow_start(w, 2, ", \"pause.ms\": \"20\"");
-
-    (void)state;
-    worker_run_await(w, f.conn, "RUNNING", 2, STATE_MS);
-    for (int i = 0; i < 3; i++) {
-        flow_append(w, &f);
-        kill_host(w, &f);
-        flow_append(w, &f);
-    }
-    flow_arrived(w, &f);
-    assert_int_equal(worker_run_stop(w), 0);
-}
-
-/* --- state ------------------------------------------------------------------------------------ */
+/* --- killed, moved ---------------------------------------------------------------------------- */
 
 /* By letter, in each partition: 1, 2, 3 … for each record that was read. */
 static void tallies_arrived(const struct worker_run *w, const struct flow *f)
@@ -126,25 +110,177 @@ static void tallies_arrived(const struct worker_run *w, const struct flow *f)
     assert_int_equal(counts[0][0], f->numbers / 20); /* 0, 20, 40 … lie in partition 0 */
 }
 
-static void what_is_kept_goes_with_the_offsets_whatever_is_killed(void **state)
+#define TALLY ", \"tally\": \"true\", \"pause.ms\": \"20\""
+
+static void killed_hosts_lose_and_double_nothing(void **state)
 {
     struct worker_run *w = member("w", scratch_name("t2t"), "");
-    struct flow f = flow_start(w, 2, ", \"tally\": \"true\", \"pause.ms\": \"20\"");
+    struct flow f = flow_start(w, 2, ", \"pause.ms\": \"20\"");
+    struct flow tally = flow_start(w, 2, TALLY);
+    const char *kept = scratch_text("connect-%s-state-%s", tally.conn, tally.in);
 
     (void)state;
     worker_run_await(w, f.conn, "RUNNING", 2, STATE_MS);
+    worker_run_await(w, tally.conn, "RUNNING", 2, STATE_MS);
     for (int i = 0; i < 3; i++) {
         flow_append(w, &f);
+        flow_append(w, &tally);
         kill_host(w, &f);
+        kill_host(w, &tally);
         flow_append(w, &f);
+        flow_append(w, &tally);
     }
+    flow_arrived(w, &f);
+    tallies_arrived(w, &tally);
+    assert_string_equal(topic_setting(w->servers, kept, "cleanup.policy"), "compact");
+    assert_int_equal(topic_partitions(w->servers, kept), PARTITIONS);
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
+static void set_tasks(const struct worker_run *w, const struct flow *f, int tasks)
+{
+    worker_run_put(w, f->conn,
+                   scratch_text("\"connector.class\": \"Relay\", \"tasks.max\": \"%d\", "
+                                "\"topics\": \"%s\", \"to\": \"%s\"" TALLY,
+                                tasks, f->in, f->out));
+}
+
+/* Tasks come and go while records come; then the work moves to another worker. */
+static void what_is_kept_moves_with_the_offsets(void **state)
+{
+    static const int tasks[] = {4, 1, 3};
+    const char *group = scratch_name("t2t");
+    struct worker_run *a = member("a", group, "");
+    struct flow f = flow_start(a, 1, TALLY);
+    struct worker_run *b;
+
+    (void)state;
+    worker_run_await(a, f.conn, "RUNNING", 1, STATE_MS);
+    for (int i = 0; i < 3; i++) {
+        flow_append(a, &f);
+        set_tasks(a, &f, tasks[i]);
+        flow_append(a, &f);
+        worker_run_await(a, f.conn, "RUNNING", tasks[i], STATE_MS);
+    }
+    assert_true(scratch_contains(a->log, "fences the producers of 4 earlier tasks"));
+    b = member("b", group, "");
+    flow_append(b, &f);
+    assert_int_equal(worker_run_stop(a), 0);
+    flow_append(b, &f);
+    tallies_arrived(b, &f);
+    assert_int_equal(worker_run_stop(b), 0);
+}
+
+/* Records of its partitions, open transactions included. */
+static int64_t sent_to(const char *servers, const char *topic)
+{
+    int64_t ends[PARTITIONS] = {0}, sum = 0;
+    struct mr_error err = {0};
+    struct topic_admin *admin;
+    struct props java;
+
+    props_init(&java);
+    assert_int_equal(props_set(&java, "bootstrap.servers", servers), 0);
+    admin = topic_admin_new(&java, NULL, NULL, &err);
+    assert_non_null(admin);
+    props_deinit(&java);
+    if (topic_admin_ends(admin, topic, PARTITIONS, 5000, ends, &err) == 0)
+        for (int p = 0; p < PARTITIONS; p++)
+            sum += ends[p];
+    topic_admin_free(&admin);
+    return sum;
+}
+
+/* All die inside an open transaction: it vanishes with what it has changed. One task: a second that
+ * joins would have the first commit. */
+static void an_open_transaction_of_the_dead_vanishes(void **state)
+{
+    const char *props = "session.timeout.ms=6000\nheartbeat.interval.ms=500\n"
+                        "scheduled.rebalance.max.delay.ms=0\n";
+    struct worker_run *w = member("w", scratch_name("t2t"), props);
+    struct flow f = flow_start(w, 1,
+                               ", \"tally\": \"true\", "
+                               "\"millrace.commit.interval.ms\": \"50000\"");
+
+    (void)state;
+    worker_run_await(w, f.conn, "RUNNING", 1, STATE_MS);
+    flow_append(w, &f);
+    wait_until(STATE_MS, sent_to(w->servers, f.out) >= PORTION);
+    assert_int_equal(topic_read(w->servers, f.out, 0, 0).count, 0);
+    process_signal(w->process, SIGSTOP);
+    assert_int_equal(kill(worker_run_host(w, f.conn), SIGKILL), 0);
+    worker_run_kill(w);
+    worker_run_again(w);
+    worker_run_await(w, f.conn, "RUNNING", 1, STATE_MS);
+    flow_append(w, &f);
+    wait_until(STATE_MS, sent_to(w->servers, f.out) > 3 * PORTION);
+    assert_int_equal(worker_run_stop(w), 0); /* the last transaction is committed */
     tallies_arrived(w, &f);
-    assert_string_equal(topic_setting(w->servers, scratch_text("connect-%s-state-%s", f.conn, f.in),
-                                      "cleanup.policy"),
-                        "compact");
+}
+
+/* --- elsewhere -------------------------------------------------------------------------------- */
+
+/* Transactions are no matter of exactly.once.source.support. */
+static void a_standalone_worker_has_them_too(void **state)
+{
+    struct worker_run *w = member("w", NULL, "");
+    struct flow f = flow_start(w, 2, TALLY);
+
+    (void)state;
+    worker_run_await(w, f.conn, "RUNNING", 2, STATE_MS);
+    flow_append(w, &f);
+    kill_host(w, &f);
+    flow_append(w, &f);
+    tallies_arrived(w, &f);
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
+/* --- bad input -------------------------------------------------------------------------------- */
+
+static void what_can_t_be_is_named(void **state)
+{
+    struct worker_run *w = member("w", NULL, "");
+    const char *in = scratch_name("in"), *conn = scratch_name("relay");
+    const char *config = scratch_text("\"connector.class\": \"Relay\", \"topics\": \"%s\"", in);
+
+    (void)state;
+    topic_create(w->servers, in, 1);
+    topic_produce_numbers(w->servers, in, 1, 0, 1);
+    worker_run_put(w, conn, scratch_text("%s, \"to\": \"no topic!\"", config));
+    wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(
+        strstr(worker_run_state(w, conn, "tasks.0.trace"), "\"no topic!\" can't be a topic"));
+    assert_int_equal(topic_committed(w->servers, scratch_text("connect-%s", conn), in, 0), -1);
+    /* Round and round, as it was told to; from here on each comes back. */
+    worker_run_put(w, conn, scratch_text("%s, \"to\": \"%s\"", config, in));
+    wait_until(STATE_MS, topic_count(w->servers, in) > 10);
+    assert_true(scratch_contains(w->log, "which it reads as well"));
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
+/* A million records from one, in one transaction: more than a host may hold. */
+static void one_call_may_emit_a_million_records(void **state)
+{
+    struct worker_run *w = member("w", NULL, "");
+    const char *in = scratch_name("in"), *out = scratch_name("out"), *conn = scratch_name("relay");
+    pid_t host;
+    char *rss = NULL;
+
+    (void)state;
+    topic_create(w->servers, in, 1);
+    topic_create(w->servers, out, 1);
+    topic_produce_numbers(w->servers, in, 1, 0, 1);
+    worker_run_put(w, conn,
+                   scratch_text("\"connector.class\": \"Relay\", \"topics\": \"%s\", "
+                                "\"to\": \"%s\", \"times\": \"1000000\"",
+                                in, out));
+    wait_until(STATE_MS, topic_committed(w->servers, scratch_text("connect-%s", conn), in, 0) == 1);
+    host = worker_run_host(w, conn);
     assert_int_equal(
-        topic_partitions(w->servers, scratch_text("connect-%s-state-%s", f.conn, f.in)),
-        PARTITIONS);
+        process_shell(scratch_text("grep VmHWM /proc/%d/status | tr -dc 0-9", host), 5000, &rss),
+        0);
+    assert_true(atoi(rss) < 200 * 1024);
+    assert_true(topic_count(w->servers, out) > 1000000);
     assert_int_equal(worker_run_stop(w), 0);
 }
 
@@ -152,7 +288,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(killed_hosts_lose_and_double_nothing),
-        scratch_test(what_is_kept_goes_with_the_offsets_whatever_is_killed),
+        scratch_test(what_is_kept_moves_with_the_offsets),
+        scratch_test(an_open_transaction_of_the_dead_vanishes),
+        scratch_test(a_standalone_worker_has_them_too),
+        scratch_test(what_can_t_be_is_named),
+        scratch_test(one_call_may_emit_a_million_records),
     };
 
     return cmocka_run_group_tests_name("topic_to_topic", tests, NULL, NULL);

@@ -46,9 +46,12 @@ static int trouble(struct sink_emit *e, struct mr_error *err)
 
 static int finish_sending(struct sink_emit *e, struct mr_error *err)
 {
+    struct task *task = e->s->task;
     int rc = trouble(e, err);
 
     while (rc == 0 && e->sender.sending != NULL) {
+        /* A stop is no end of sending: txn_wait knows how long that may take. */
+        e->sender.send_until_ms = task_stop_since(task) + e->txn.graceful_ms * 8 / 10;
         sender_walk_reports(&e->sender);
         if (sender_go_on(&e->sender) == MR_ERR_FULL)
             rc = txn_wait(&e->txn, err);

@@ -80,10 +80,13 @@ void sink_emit_forget(struct sink_emit *e); /* what the sender does not have */
 
 /* --- sink_txn.c ------------------------------------------------------------------------------- */
 
-struct sink_emit *sink_txn_new(struct sink_task *s);                /* aborts out of memory */
-void sink_txn_free(struct sink_emit **e);                           /* also one that is NULL */
-bool sink_txn_claim(void *sink_task);                               /* as task_begin's claim */
-int sink_txn_open(struct sink_emit *e, struct mr_error *err);       /* with the pipeline open */
+struct sink_emit *sink_txn_new(struct sink_task *s);          /* aborts out of memory */
+void sink_txn_free(struct sink_emit **e);                     /* also one that is NULL */
+bool sink_txn_claim(void *sink_task);                         /* as task_begin's claim */
+int sink_txn_open(struct sink_emit *e, struct mr_error *err); /* with the pipeline open */
+/* A setting of the connector's. MR_ERR_CONFIG. */
+int sink_txn_number(const struct sink_task *s, const char *key, int64_t fallback, int64_t *out,
+                    struct mr_error *err);
 int sink_txn_isolate(struct props *consumer, struct mr_error *err); /* read_committed, forced */
 /* Between two polls: false: the task begins anew, or its lease is lost. */
 bool sink_txn_serve(struct sink_emit *e);

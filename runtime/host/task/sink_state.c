@@ -105,12 +105,11 @@ void sink_state_free(struct sink_state **stp)
 
 int sink_state_open(struct sink_state *st, struct mr_error *err)
 {
-    int64_t most = task_client_number(&st->e->s->task->connector_config, MOST, MOST_BYTES, 0,
-                                      INT64_C(1) << 40);
+    int64_t most = 0;
+    int rc = sink_txn_number(st->e->s, MOST, MOST_BYTES, &most, err);
 
-    (void)err;
     st->most = (size_t)most;
-    return MR_OK;
+    return rc;
 }
 
 /* --- partitions come and go ------------------------------------------------------------------- */

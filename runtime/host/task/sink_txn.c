@@ -146,14 +146,30 @@ static int add_offsets(struct txn *t, void *arg, struct mr_error *err)
                           : rc;
 }
 
+int sink_txn_number(const struct sink_task *s, const char *key, int64_t fallback, int64_t *out,
+                    struct mr_error *err)
+{
+    const struct props *config = &s->task->connector_config;
+    int64_t n = task_client_number(config, key, -1, 1, INT64_C(1) << 40);
+
+    *out = props_get(config, key) == NULL ? fallback : n;
+    return *out > 0 ? MR_OK
+                    : mr_fail(err, MR_ERR_CONFIG,
+                              "Invalid value %.100s for configuration %s: it must be a whole "
+                              "number, at least 1",
+                              props_get(config, key), key);
+}
+
 static int open_transactions(void *arg, struct mr_error *err)
 {
     struct sink_emit *e = arg;
     struct task *task = e->s->task;
-    int64_t interval_ms =
-        task_client_number(&task->connector_config, INTERVAL, INTERVAL_MS, 1, INT32_MAX);
+    int64_t interval_ms = 0;
     int64_t timeout_ms;
-    int rc = connect_producer(e, err);
+    int rc = sink_txn_number(e->s, INTERVAL, INTERVAL_MS, &interval_ms, err);
+
+    if (rc == MR_OK)
+        rc = connect_producer(e, err);
 
     if (rc != MR_OK)
         return rc;

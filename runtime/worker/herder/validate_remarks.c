@@ -64,18 +64,26 @@ static const char *const source_dead_letters[] = {"millrace.errors.deadletterque
                                                   "errors.deadletterqueue.topic.replication.factor",
                                                   "errors.deadletterqueue.context.headers.enable"};
 
+/* What a sink that emits has besides. */
+static const char *const emitter_keys[] = {"millrace.commit.interval.ms",
+                                           "millrace.state.max.bytes"};
+
 #define SINK_DEAD_LETTERS "errors.deadletterqueue.topic.name"
 #define SOURCE_NAMES (sizeof(source_dead_letters) / sizeof(source_dead_letters[0]))
+#define EMITTER_NAMES (sizeof(emitter_keys) / sizeof(emitter_keys[0]))
 
 static const char **names_of(const struct validate_result *result)
 {
-    const char **names = calloc(result->key_count + SOURCE_NAMES + 1, sizeof(*names));
+    const char **names =
+        calloc(result->key_count + SOURCE_NAMES + EMITTER_NAMES + 1, sizeof(*names));
 
     mr_assert(names != NULL);
     for (size_t i = 0; i < result->key_count; i++)
         names[i] = result->keys[i].name;
     for (size_t i = 0; result->plugin->kind == MR_PLUGIN_SOURCE && i < SOURCE_NAMES; i++)
         names[result->key_count + i] = source_dead_letters[i];
+    for (size_t i = 0; result->plugin->emits && i < EMITTER_NAMES; i++)
+        names[result->key_count + i] = emitter_keys[i];
     return names;
 }
 

@@ -393,6 +393,18 @@ static void an_interval_that_no_transaction_lasts_is_refused(void **state)
                                        "producer's transaction.timeout.ms, which is 60000"));
 }
 
+static void settings_that_are_no_numbers_are_refused(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, "millrace.state.max.bytes", "much", NULL);
+    open_rig(rig, 1);
+    rig_start(rig, &step_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_non_null(strstr(rig->trace, "Invalid value much for configuration "
+                                       "millrace.state.max.bytes: it must be a whole number"));
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, step_setup, keep_teardown)
@@ -411,6 +423,7 @@ int main(void)
         T(not_for_ever),
         T(whose_id_was_taken_over_begins_anew),
         T(two_kafkas_have_no_transaction),
+        T(settings_that_are_no_numbers_are_refused),
         T(an_interval_that_no_transaction_lasts_is_refused),
     };
 
