@@ -255,6 +255,23 @@ def raw_consume(data):
     return run
 
 
+# The default of millrace.commit.interval.ms, for both.
+COMMIT_MS = 100
+
+
+def raw_relay(data):
+    return lambda: program(data().count, f"{BUILD}/tests/bench/raw_relay", bootstrap, data().topic, fresh("relayed"), data().count, COMMIT_MS,
+                           *CONNECT_PRODUCER)
+
+
+def relay(data, extra):
+    """From topic to topic in transactions: records and offsets together."""
+    def run(worker_class):
+        config = {"topics": data().topic, "connector.class": "Copy", "to": fresh("relayed"), **extra}
+        return mover(worker_class, config, data().count, lambda group: await_offset(data().topic, data().count, group))
+    return run
+
+
 def file_rows():
     text, large, json_data, schema = (lambda: Data("text", 100)), (lambda: Data("text", 1024)), (lambda: Data("json", 260)), (lambda: Data("schema", 260))
     fetch = "Connect's fetch settings"
@@ -307,8 +324,16 @@ def control():
     yield ("A/A control: String 100 B sink", "raw is Millrace once more", lambda: job(Millrace), job, False)
 
 
+def relay_rows():
+    text, large = (lambda: Data("text", 100)), (lambda: Data("text", 1024))
+    words = "transactions of %d ms, as the first row" % COMMIT_MS
+    yield ("topic → topic exactly once, String 100 B", words, raw_relay(text), relay(text, {}), False)
+    yield ("topic → topic exactly once, String 1 KiB", words, raw_relay(large), relay(large, {}), False)
+
+
 def rows():
     yield from file_rows()
+    yield from relay_rows()
     yield from matrix()
     yield from control()
 
