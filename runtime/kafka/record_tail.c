@@ -11,17 +11,15 @@
  * have n / 256 or less, so n would not fit into that varint. */
 #include "kafka/kafka_private.h"
 
-#include <string.h>
-
 bool record_tail_is_bare(const void *value, size_t len)
 {
-    const unsigned char *at = value;
-    unsigned char varint[10];
+    const unsigned char *at = (const unsigned char *)value - 1;
     uint64_t rest = (uint64_t)len * 2;
-    size_t size = 0;
 
+    for (uint64_t n = rest; n > 0x7f; n >>= 7)
+        at--;
     for (; rest > 0x7f; rest >>= 7)
-        varint[size++] = (unsigned char)(rest | 0x80);
-    varint[size++] = (unsigned char)rest;
-    return memcmp(at - size, varint, size) == 0 && at[len] == 0;
+        if (*at++ != (unsigned char)(rest | 0x80))
+            return false;
+    return *at == rest && ((const unsigned char *)value)[len] == 0;
 }
