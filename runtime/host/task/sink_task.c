@@ -161,7 +161,8 @@ static void trouble_is_over(struct sink_task *s)
 
 static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
 {
-    int64_t until = s->commit_due_ms;
+    /* the answer to a commit is asked for, it wakes nobody; the next one waits for it */
+    int64_t until = s->sent_count > 0 ? now_ms + 100 : s->commit_due_ms;
 
     if (s->emit != NULL && !sink_txn_pending(s->emit))
         until = now_ms + QUIET_POLL_MS;
@@ -173,8 +174,6 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
         until = s->put_due_ms;
     if (s->places.ask_ms < until)
         until = s->places.ask_ms;
-    if (s->sent_count > 0 && now_ms + 100 < until)
-        until = now_ms + 100; /* the answer to a commit is asked for, it wakes nobody */
     if ((sink_ghosts_pending(&s->ghosts) || s->member[0] == '\0') && now_ms + GHOSTS_MS < until)
         until = now_ms + GHOSTS_MS;
     return until > now_ms ? until - now_ms : 0;
@@ -274,7 +273,7 @@ static void turn(struct sink_task *s)
     if (sink_ghosts_pending(&s->ghosts))
         sink_ghosts_evict(&s->ghosts, consumer_member_id(s->consumer));
     sink_commit_take_result(s);
-    if (now_ms >= s->commit_due_ms) {
+    if (now_ms >= s->commit_due_ms && s->sent_count == 0) {
         s->commit_due_ms = now_ms + s->times.flush_interval_ms;
         sink_commit_begin(s);
     }
