@@ -81,7 +81,7 @@ void member_retry(struct member *m, bool at_once)
 void member_want_round(struct member *m, const char *why)
 {
     if (!m->wants_round)
-        log_info("joining the group %s again: %s", m->group, why);
+        log_info("joining the group %s%s: %s", m->group, m->completed >= 0 ? " again" : "", why);
     m->wants_round = true;
     member_try_join(m);
 }
