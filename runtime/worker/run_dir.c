@@ -144,8 +144,8 @@ static int open_at(struct run_dir *dir, const char *path, struct mr_error *err)
         return rc;
     err_clear(err);
     return mr_fail(err, MR_ERR_EXISTS,
-                   "another worker (pid %lld) runs with the folder %s: stop it, or give this one a "
-                   "%s of its own",
+                   "another worker (pid %lld) runs with the folder %s: stop it, or give this one "
+                   "its own %s",
                    (long long)pid, path, dir->apart);
 }
 

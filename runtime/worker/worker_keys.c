@@ -276,18 +276,20 @@ bool worker_keys_blank(const char *text)
     return text[strspn(text, " \t\r\n\f")] == '\0';
 }
 
+static bool is_refused(const struct worker_config *config, size_t i, bool cluster)
+{
+    const char *value = props_get(&config->props, refused[i].key);
+
+    return !(refused[i].alone && cluster) && value != NULL && !worker_keys_blank(value) &&
+           strcasecmp(value, refused[i].harmless) != 0;
+}
+
 static void check_refused(struct worker_config *config, struct problems *problems)
 {
-    for (size_t i = 0; i < COUNT(refused); i++) {
-        const char *value = props_get(&config->props, refused[i].key);
-
-        if (refused[i].alone && config->cluster.group_id != NULL)
-            continue;
-        if (value != NULL && !worker_keys_blank(value) &&
-            strcasecmp(value, refused[i].harmless) != 0)
+    for (size_t i = 0; i < COUNT(refused); i++)
+        if (is_refused(config, i, config->cluster.group_id != NULL))
             worker_keys_problem_of(problems, refused[i].key, "%s: %s", refused[i].key,
                                    refused[i].remedy);
-    }
 }
 
 void worker_keys_check(struct worker_config *config, struct problems *problems)
@@ -374,6 +376,9 @@ static void warn_about(const struct worker_config *config, const char *key,
             log_warn("%s%s has no effect: %s", where, key, without_effect[i].why);
             return;
         }
+    for (size_t i = 0; i < COUNT(refused); i++)
+        if (strcmp(refused[i].key, key) == 0 && is_refused(config, i, cluster))
+            return;
     if (has_prefix(prefixes, COUNT(prefixes), key))
         return;
     other = other_mode(key, cluster, names);

@@ -290,6 +290,7 @@ static void what_would_open_a_door_ends_the_start(void **state)
     refused(f, "exactly.once.source.support=enabled",
             "exactly.once.source.support: a standalone worker can't deliver exactly once from "
             "sources: start it by `millrace worker`, or set this to disabled");
+    assert_false(logged(f, "exactly.once.source.support is a setting of"));
     accepted(f, "exactly.once.source.support=DISABLED");
 }
 
@@ -516,7 +517,7 @@ static void a_state_folder_has_one_worker_and_is_taken_away_when_empty(void **st
     assert_int_equal(run_dir_open_state(&dir, &f->config, &err), 0);
     if (fork() == 0)
         _exit(run_dir_open_state(&second, &f->config, &err) == MR_ERR_EXISTS &&
-                      strstr(err.text, "give this one a millrace.state.dir of its own") != NULL
+                      strstr(err.text, "give this one its own millrace.state.dir") != NULL
                   ? 0
                   : 1);
     wait(&status);
