@@ -68,6 +68,8 @@ static int make_topic(struct dead_letters *d, struct topic_admin *admin, struct 
     rc = topic_admin_create(admin, &topic, ASK_MS, err);
     if (rc == MR_OK)
         log_info("made the dead-letter topic %s", d->topic_name);
+    if (rc == MR_ERR_RETRY || rc == MR_ERR_CONFIG)
+        err_prefix(err, "errors.deadletterqueue.topic.replication.factor=%d", d->spec.replication);
     if (rc != MR_ERR_EXISTS)
         return rc;
     err_clear(err);
@@ -78,12 +80,17 @@ static int make_topic(struct dead_letters *d, struct topic_admin *admin, struct 
 static int find_topic(struct dead_letters *d, struct topic_admin *admin, struct mr_error *err)
 {
     int64_t until_ms = clock_ms() + OPEN_MS;
+    bool told = false;
     int rc;
 
     for (;;) {
         rc = make_topic(d, admin, err);
         if (rc != MR_ERR_RETRY || clock_ms() >= until_ms || !d->spec.wait(d->spec.arg, SLICE_MS))
             return rc;
+        if (!told)
+            log_warn("the dead-letter topic %s: not ready yet, tried again for %d s: %s",
+                     d->topic_name, OPEN_MS / 1000, err->text);
+        told = true;
         err_clear(err);
     }
 }
