@@ -39,6 +39,9 @@ static int check_url(const struct mr_task *task, struct mr_error *err)
     PQconninfoOption *options = PQconninfoParse(url, &text);
     int rc = MR_OK;
 
+    if (text != NULL) /* a line */
+        text[strcspn(text, "\n")] = '\0';
+
     if (options == NULL)
         rc = mr_fail(err, MR_ERR_CONFIG,
                      "Invalid value for configuration connection.url: it is neither a URL of "
