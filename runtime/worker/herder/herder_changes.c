@@ -121,6 +121,12 @@ static void on_remark(void *arg, const char *key, const char *text)
     log_write_for(LOG_WARN, LOGGER, arg, -1, "%s has no effect: %s", key, text);
 }
 
+static void on_left(void *arg, const char *key, const char *text)
+{
+    log_write_for(LOG_WARN, LOGGER, arg, -1, "%s has a reference ${...} that stays as it is: %s",
+                  key, text);
+}
+
 /* A put whose configuration is being judged. */
 struct put_asked {
     struct herder *herder;
@@ -182,6 +188,7 @@ static void on_put_judged(void *arg, const struct validate_input *input,
     } else if (is_valid(result, asked->done, asked->arg)) {
         asked->put.config = input->raw != NULL ? input->raw : input->config;
         validate_remarks(input, result, on_remark, (void *)(uintptr_t)asked->put.conn);
+        validate_references_left(input, on_left, (void *)(uintptr_t)asked->put.conn);
         put_valid(asked->herder, &asked->put, result->plugin, asked->done, asked->arg);
     }
     free((char *)(uintptr_t)asked->put.conn);

@@ -55,6 +55,11 @@ typedef void (*validate_remark)(void *arg, const char *key, const char *text);
 void validate_remarks(const struct validate_input *input, const struct validate_result *result,
                       validate_remark fn, void *arg);
 
+/* References of a valid configuration that nothing was found for, so that the value is taken as it
+ * stands, as in Java: why, to be logged as "KEY has a reference ${...} that stays as it is: TEXT".
+ * Neither says what the value is, which may be a password. */
+void validate_references_left(const struct validate_input *input, validate_remark fn, void *arg);
+
 /* --- validate_questions.c: what only plugin code can judge ------------------------------------ */
 
 /* The values of transforms and predicates that nothing is wrong with so far and that their class

@@ -4,6 +4,7 @@
 #include "worker/herder/validation.h"
 
 #include "base/config_ref.h"
+#include "base/text.h"
 
 /* --- which plugins there are ------------------------------------------------------------------ */
 
@@ -42,6 +43,40 @@ void validate_references_check(struct validation *v)
                 "Invalid value %s for configuration %s: which plugins a connector has must be "
                 "known without a look into files: write it out, or take it from the environment",
                 raw, key->name);
+    }
+}
+
+/* --- what stays ------------------------------------------------------------------------------- */
+
+/* Why a reference of a value has not been replaced; NULL: all have been. */
+static const char *why_left(const struct validate_input *in, const char *raw, const char *value)
+{
+    struct config_ref ref;
+
+    for (; config_ref_next(raw, &ref); raw = ref.whole.at + ref.whole.len) {
+        char *whole = text_dup_len(ref.whole.at, ref.whole.len);
+        bool left = strstr(value, whole) != NULL;
+        bool known = providers_refer(in->worker->providers, whole, true, true);
+
+        free(whole);
+        if (left)
+            return known ? "its config provider has no such value"
+                         : "the worker's config.providers have no such name";
+    }
+    return NULL;
+}
+
+void validate_references_left(const struct validate_input *in, validate_remark fn, void *arg)
+{
+    const struct props *raw = in->raw != NULL ? in->raw : in->config;
+
+    for (size_t i = 0; i < raw->count; i++) {
+        const struct props_entry *entry = &raw->entries[i];
+        const char *value = props_get(in->config, entry->key);
+        const char *why = value != NULL ? why_left(in, entry->value, value) : NULL;
+
+        if (why != NULL)
+            fn(arg, entry->key, why);
     }
 }
 

@@ -804,6 +804,40 @@ static void what_has_no_effect_is_remarked_upon(void **state)
     f->worker.cluster.group_id = NULL;
 }
 
+static void a_reference_that_stays_is_remarked_upon(void **state)
+{
+    struct fixture *f = *state;
+    struct validate_input input = {.config = &f->config, .worker = &f->worker};
+    struct props raw, worker;
+    struct buf seen;
+
+    buf_init(&seen, 1 << 16);
+    props_init(&worker);
+    assert_int_equal(props_set(&worker, "config.providers", "env"), 0);
+    assert_int_equal(props_set(&worker, "config.providers.env.class", "EnvVarConfigProvider"), 0);
+    a_source(f);
+    set(f, "topic", "${topic} ${vault:a:b}");
+    validate_references_left(&input, on_remark, &seen);
+    assert_string_equal(seen.data, "topic: the worker's config.providers have no such name\n");
+    buf_reset(&seen);
+    f->worker.providers = providers_new(&worker, true, NULL, NULL);
+    assert_non_null(f->worker.providers);
+    set(f, "topic", "${env:TEST_VALIDATE_HAS} ${env:TEST_VALIDATE_NONE}");
+    assert_int_equal(props_copy(&raw, &f->config), 0);
+    set(f, "topic", "found ${env:TEST_VALIDATE_NONE}");
+    input.raw = &raw;
+    validate_references_left(&input, on_remark, &seen);
+    assert_string_equal(seen.data, "topic: its config provider has no such value\n");
+    buf_reset(&seen);
+    set(f, "topic", "found found");
+    validate_references_left(&input, on_remark, &seen);
+    assert_int_equal(seen.len, 0);
+    providers_free(&f->worker.providers);
+    props_deinit(&raw);
+    props_deinit(&worker);
+    buf_deinit(&seen);
+}
+
 static void dead_letters_of_a_source_are_known(void **state)
 {
     struct fixture *f = *state;
@@ -1152,6 +1186,7 @@ int main(void)
         validate_test(a_pattern_that_no_task_could_use_is_refused),
         validate_test(what_has_no_effect_is_remarked_upon),
         validate_test(dead_letters_of_a_source_are_known),
+        validate_test(a_reference_that_stays_is_remarked_upon),
         validate_test(misspelt_options_of_transforms_are_remarked_upon),
         validate_test(misspelt_keys_are_remarked_upon_with_the_nearest_name),
         validate_test(keys_of_converters_and_clients_are_known),
