@@ -423,7 +423,7 @@ SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 PLUGINDIR := $(PREFIX)/lib/millrace/plugins
 INSTALL := install -D -m
 # For users and authors of plugins; links to what stays in the tree become plain text.
-DOCS_INSTALLED := README.md include/millrace/README.md $(wildcard plugins/*/README.md) examples/README.md $(wildcard examples/*/Makefile examples/*/*.c examples/*/*.cpp)
+DOCS_INSTALLED := README.md include/millrace/README.md $(wildcard plugins/*/README.md) examples/README.md $(wildcard examples/*/README.md examples/*/Makefile examples/*/*.c examples/*/*.cpp)
 DOCS_TREE := config|runtime|tests|CONTRIBUTING
 PKG_CONFIG_DIRS = $(subst :, ,$(PKG_CONFIG_PATH):$(shell pkg-config --variable pc_path pkg-config 2>/dev/null))
 install: all
