@@ -241,21 +241,21 @@ static void reports_that_arrive_while_offsets_are_stored_count(void **state)
 
     counter_script.per_poll = 1;
     counter_script.limit = 100;
-    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "1000",
+    rig_init(rig, 1, "worker:task.shutdown.graceful.timeout.ms", "4000",
              "worker:offset.flush.interval.ms", "60000", NULL);
     rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
     rig_start(rig, &counter_plugin, TARGET_STARTED);
     rig_wait_true(rig, polls_are, 100);
     usleep(100000); /* delivered, not stored */
     counter_script.limit = 101;
-    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 700); /* its report comes at 7/10 */
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 2600); /* its report comes behind 6/10 */
     pthread_mutex_lock(&rig->lock);
-    rig->hold_puts = true; /* the first answer at 8/10 */
+    rig->hold_puts = true; /* the first answer behind that, and before 9/10 */
     pthread_mutex_unlock(&rig->lock);
     mr_wake(counter_script.handle);
     rig_wait_true(rig, polls_are, 101);
     task_stop(rig->task);
-    usleep(800000);
+    usleep(3000000);
     rig_answer_held(rig);
     rig_wait_end(rig);
     assert_int_equal(rig_stored(rig, PART, "next"), 101);
