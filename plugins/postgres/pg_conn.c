@@ -107,11 +107,14 @@ static int give(struct pg_conn *c, int code, const char *what, const char *text,
     char line[800];
     size_t len = 0;
 
-    for (; *text != '\0' && len < sizeof(line) - 1; text++)
-        if ((unsigned char)*text > ' ')
+    for (; *text != '\0' && len < sizeof(line) - 2; text++)
+        if ((unsigned char)*text > ' ') {
             line[len++] = *text;
-        else if (len > 0 && line[len - 1] != ' ' && text[1] != '\0')
+        } else if (len > 0 && line[len - 1] != ' ' && text[1] != '\0') {
+            if (*text == '\n')
+                line[len++] = ';';
             line[len++] = ' ';
+        }
     line[len] = '\0';
     if (code == MR_ERR_RETRY && ++c->failures > limit(c))
         return mr_fail(err, MR_ERR_FATAL, "Can't %s, after %" PRId64 " retries (max.retries): %s",
