@@ -180,6 +180,24 @@ bool providers_refer_any(const struct providers *providers, const struct props *
     return false;
 }
 
+const char *providers_left(const struct providers *providers, const char *raw, const char *value)
+{
+    struct config_ref ref;
+
+    while (raw != NULL && value != NULL && config_ref_next(raw, &ref)) {
+        char *whole = text_dup_len(ref.whole.at, ref.whole.len);
+        bool left = strstr(value, whole) != NULL;
+        bool known = providers_refer(providers, whole, true, true);
+
+        free(whole);
+        if (left)
+            return known ? "its config provider has no such value"
+                         : "the worker's config.providers have no such name";
+        raw = ref.whole.at + ref.whole.len;
+    }
+    return NULL;
+}
+
 struct resolving {
     const struct providers *providers;
     const struct provider_job *job;

@@ -513,6 +513,20 @@ static bool may_begin(struct task *task, bool (*claim)(void *arg), void *arg)
     return true;
 }
 
+/* The environment may be another than when the connector was created. */
+static void tell_left(const struct task *task, const struct props *raw,
+                      const struct props *resolved)
+{
+    for (size_t i = 0; i < raw->count; i++) {
+        const struct props_entry *entry = &raw->entries[i];
+        const char *value = props_get(resolved, entry->key);
+        const char *why = providers_left(task->providers, entry->value, value);
+
+        if (why != NULL)
+            log_warn("%s has a reference ${...} that stays as it is: %s", entry->key, why);
+    }
+}
+
 /* From here on what the task reads of its configurations are values. */
 static int resolve(struct task *task, struct props *config, struct mr_error *err)
 {
@@ -521,6 +535,8 @@ static int resolve(struct task *task, struct props *config, struct mr_error *err
 
     if (rc != 0)
         return rc;
+    if (config == &task->connector_config) /* the task's own is made of it */
+        tell_left(task, config, &resolved);
     props_deinit(config);
     *config = resolved;
     return 0;

@@ -4,7 +4,6 @@
 #include "worker/herder/validation.h"
 
 #include "base/config_ref.h"
-#include "base/text.h"
 
 /* --- which plugins there are ------------------------------------------------------------------ */
 
@@ -48,24 +47,6 @@ void validate_references_check(struct validation *v)
 
 /* --- what stays ------------------------------------------------------------------------------- */
 
-/* Why a reference of a value has not been replaced; NULL: all have been. */
-static const char *why_left(const struct validate_input *in, const char *raw, const char *value)
-{
-    struct config_ref ref;
-
-    for (; config_ref_next(raw, &ref); raw = ref.whole.at + ref.whole.len) {
-        char *whole = text_dup_len(ref.whole.at, ref.whole.len);
-        bool left = strstr(value, whole) != NULL;
-        bool known = providers_refer(in->worker->providers, whole, true, true);
-
-        free(whole);
-        if (left)
-            return known ? "its config provider has no such value"
-                         : "the worker's config.providers have no such name";
-    }
-    return NULL;
-}
-
 void validate_references_left(const struct validate_input *in, validate_remark fn, void *arg)
 {
     const struct props *raw = in->raw != NULL ? in->raw : in->config;
@@ -73,7 +54,7 @@ void validate_references_left(const struct validate_input *in, validate_remark f
     for (size_t i = 0; i < raw->count; i++) {
         const struct props_entry *entry = &raw->entries[i];
         const char *value = props_get(in->config, entry->key);
-        const char *why = value != NULL ? why_left(in, entry->value, value) : NULL;
+        const char *why = providers_left(in->worker->providers, entry->value, value);
 
         if (why != NULL)
             fn(arg, entry->key, why);

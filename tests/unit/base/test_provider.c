@@ -222,6 +222,23 @@ static void what_is_not_there_stays_as_it_is(void **state)
     assert_string_equal(f->remarks, "The path /nowhere/at/all is not a directory\n");
 }
 
+static void what_stays_is_told_without_its_value(void **state)
+{
+    struct fixture *f = *state;
+
+    open_providers(f);
+    assert_string_equal(providers_left(f->providers, "a ${e:NONE}", "a ${e:NONE}"),
+                        "its config provider has no such value");
+    assert_string_equal(providers_left(f->providers, "${e:A} ${x:NONE}", "a ${x:NONE}"),
+                        "the worker's config.providers have no such name");
+    assert_string_equal(providers_left(NULL, "${e:NONE}", "${e:NONE}"),
+                        "the worker's config.providers have no such name");
+    assert_null(providers_left(f->providers, "${e:A}", "value of a"));
+    assert_null(providers_left(f->providers, "${topic}", "${topic}"));
+    assert_null(providers_left(f->providers, NULL, "x"));
+    assert_null(providers_left(f->providers, "${e:A}", NULL));
+}
+
 static void what_cannot_be_read_is_an_error(void **state)
 {
     struct fixture *f = *state;
@@ -460,6 +477,7 @@ int main(void)
         cmocka_unit_test(references_are_found_where_java_finds_them),
         TEST(files_directories_and_the_environment_give_values),
         TEST(what_is_not_there_stays_as_it_is),
+        TEST(what_stays_is_told_without_its_value),
         TEST(what_cannot_be_read_is_an_error),
         TEST(only_allowed_paths_are_read),
         TEST(variables_may_be_limited_to_a_pattern),
