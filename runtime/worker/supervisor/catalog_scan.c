@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "link/scan_format.h"
+#include "model/plugin_version.h"
 #include "worker/supervisor/spawn.h"
 
 #include <dirent.h>
@@ -316,6 +317,20 @@ static int run_scanner(struct run *run, const char *exe, struct mr_error *err)
     return 0;
 }
 
+/* As when an example was copied, and its class kept its name. The catalog lists them one behind the
+ * other. */
+static void tell_doubles(const struct catalog *cat)
+{
+    for (size_t i = 1; i < catalog_count(cat); i++) {
+        const struct catalog_plugin *a = catalog_at(cat, i - 1), *b = catalog_at(cat, i);
+
+        if (a->kind == b->kind && strcmp(a->java_class, b->java_class) == 0 &&
+            plugin_version_compare(a->version, b->version) == 0)
+            log_warn("plugin %s %s is in %s and in %s: that of %s is used", a->name, a->version,
+                     a->library, b->library, catalog_find(cat, a->kind, a->java_class)->library);
+    }
+}
+
 struct catalog *catalog_scan(const char *exe, const char *const *folders, int cancel_fd,
                              struct mr_error *err)
 {
@@ -331,5 +346,7 @@ struct catalog *catalog_scan(const char *exe, const char *const *folders, int ca
     for (size_t i = 0; i < libs.count; i++)
         free(libs.paths[i]);
     free(libs.paths);
+    if (run.cat != NULL)
+        tell_doubles(run.cat);
     return run.cat;
 }

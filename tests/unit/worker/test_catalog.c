@@ -344,6 +344,25 @@ static void libraries_are_found_in_folders_and_one_level_down(void **state)
     catalog_free(&cat);
 }
 
+static void a_plugin_of_two_libraries_is_told(void **state)
+{
+    struct folder *f = *state;
+    char text[8192] = "", line[512];
+    struct catalog *cat;
+
+    add(f, "a.so");
+    add(f, "b.so");
+    add(f, "sub/a.so");
+    cat = scan_folder(f);
+    assert_int_equal(catalog_count(cat), 3);
+    assert_true(pread(f->log, text, sizeof(text) - 1, 0) >= 0);
+    snprintf(line, sizeof(line), "is in %s/a.so and in %s/sub/a.so: that of %s/a.so is used",
+             f->path, f->path, f->path);
+    assert_non_null(strstr(text, line));
+    assert_null(strstr(text, "plugin b"));
+    catalog_free(&cat);
+}
+
 static void bad_libraries_cost_themselves_only(void **state)
 {
     struct folder *f = *state;
@@ -457,6 +476,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_bad_plugin_takes_its_library_only),
         cmocka_unit_test(a_line_above_the_cap_is_refused),
         IN_FOLDER(libraries_are_found_in_folders_and_one_level_down),
+        IN_FOLDER(a_plugin_of_two_libraries_is_told),
         IN_FOLDER(bad_libraries_cost_themselves_only),
         IN_FOLDER(a_library_that_hangs_costs_ten_seconds),
         IN_FOLDER(more_libraries_than_one_process_takes),
