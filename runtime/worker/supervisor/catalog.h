@@ -28,9 +28,10 @@ struct catalog;
 
 /* Scan every *.so directly inside each folder and one level down; a folder may also be a library
  * itself. A library that is refused (mismatch, crash, time-out) is logged with one line and left
- * out, a folder that can't be read too; a plugin that is in two libraries is logged. exe: binary to run as `exe scan LIBRARY...`; folders: ended
- * by NULL. NULL with err: exe itself can't be run, or MR_ERR_CLOSED: cancel_fd (-1 none) became
- * readable, and no scanner is left. Blocks, 10 s for each library that hangs; any thread. */
+ * out, a folder that can't be read too; a plugin that is in two libraries is logged. exe: binary
+ * to run as `exe scan LIBRARY...`; folders: ended by NULL. NULL with err: exe itself can't be
+ * run, or MR_ERR_CLOSED: cancel_fd (-1 none) became readable, and no scanner is left. Blocks, 10
+ * s for each library that hangs; any thread. */
 struct catalog *catalog_scan(const char *exe, const char *const *folders, int cancel_fd,
                              struct mr_error *err);
 void catalog_free(struct catalog **cat);
