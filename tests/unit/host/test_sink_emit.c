@@ -3,6 +3,7 @@
  * when Kafka or the plugin gives a transaction up. The mock shows what was aborted as well; what
  * readers of committed records see is for real brokers (integration/test_topic_to_topic). */
 #include "keep_sink.h"
+#include "support/unit/side_by_side.h"
 #include "txn_watch.h"
 
 #include <setjmp.h>
@@ -405,7 +406,7 @@ static void settings_that_are_no_numbers_are_refused(void **state)
                                        "millrace.state.max.bytes: it must be a whole number"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, step_setup, keep_teardown)
     const struct CMUnitTest tests[] = {
@@ -427,5 +428,6 @@ int main(void)
         T(an_interval_that_no_transaction_lasts_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
+                            NULL, NULL);
 }

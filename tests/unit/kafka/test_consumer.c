@@ -475,8 +475,10 @@ static void a_pattern_of_javas_own_finds_what_comes_later(void **state)
     struct props java;
 
     mock_kafka_topic(&kafka, topic, sizeof(topic), 1);
+    /* the mock waits for a session when a member comes with another subscription */
     mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "group.id", topic,
-                     "auto.offset.reset", "earliest", "metadata.max.age.ms", "200", NULL);
+                     "auto.offset.reset", "earliest", "metadata.max.age.ms", "200",
+                     "session.timeout.ms", "6000", "heartbeat.interval.ms", "500", NULL);
     c = consumer_new(&java, &events, NULL, NULL, &err);
     props_deinit(&java);
     assert_non_null(c);
