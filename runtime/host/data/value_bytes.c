@@ -22,7 +22,7 @@ static void write_varint(struct buf *out, uint64_t n)
 
 static uint64_t zigzag(int64_t n)
 {
-    return ((uint64_t)n << 1) ^ (uint64_t)(n >> 63);
+    return ((uint64_t)n << 1) ^ (n < 0 ? UINT64_MAX : 0);
 }
 
 static void write_bytes(struct buf *out, const void *bytes, size_t len)
