@@ -90,14 +90,27 @@ static bool is_a_look(const char *command)
            strstr(command, ">>") == NULL;
 }
 
+static struct process *jobs[4]; /* %1 and on */
+static size_t job_count;
+
 static void start_in_background(const char *command, const char *mark)
 {
-    static unsigned count;
     const char *line =
         scratch_text("cd '%s' && exec %.*s", TEST_SOURCE, (int)strlen(command) - 1, command);
     const char *argv[] = {"bash", "-c", line, NULL};
 
-    process_start(argv, scratch_path(scratch_text("background-%u.log", ++count)), mark);
+    assert_true(job_count < 4);
+    jobs[job_count++] = process_start(argv, scratch_path("background.log"), mark);
+}
+
+/* `kill %1 %2`: they end in order. */
+static void end_jobs(void)
+{
+    assert_true(job_count > 0);
+    for (size_t i = 0; i < job_count; i++)
+        process_signal(jobs[i], SIGTERM);
+    while (job_count > 0)
+        assert_int_equal(process_wait(jobs[--job_count], COMMAND_MS), 0);
 }
 
 static void run(const char *command, const char *expected)
@@ -141,6 +154,8 @@ static void run_block(char *block, const char *mark)
             *next++ = '\0';
         if (end[-1] == '&')
             start_in_background(ours(at + 2), mark);
+        else if (strncmp(at + 2, "kill %", 6) == 0)
+            end_jobs();
         else
             run(ours(at + 2), next == output ? "" : ours(output));
         at = next;
@@ -166,21 +181,28 @@ static void end_marked(void *arg)
         kill(pids[i], SIGKILL);
 }
 
-/* The shipped configuration, with our ports and our folder. */
+/* The shipped configurations, with our ports and our folder. */
 static void prepare(void)
 {
-    const char *tmp = scratch_path("tmp"), *config = scratch_path("tmp/standalone.properties");
-    char *shipped = scratch_read(TEST_SOURCE "/config/standalone.properties", NULL);
+    static const char *const shipped[] = {"config/standalone.properties",
+                                          "config/distributed.properties"};
+    const char *tmp = scratch_path("tmp");
 
-    assert_non_null(shipped);
     assert_int_equal(mkdir(tmp, 0755), 0);
     swap_count = 0;
     swaps[swap_count++] = (struct swap){"build/release", TEST_BUILD};
     swaps[swap_count++] = (struct swap){"9092", scratch_text("%d", worker_run_free_port())};
     swaps[swap_count++] = (struct swap){"8083", scratch_text("%d", worker_run_free_port())};
+    swaps[swap_count++] = (struct swap){"8084", scratch_text("%d", worker_run_free_port())};
     swaps[swap_count++] = (struct swap){"/tmp/", scratch_text("%s/", tmp)};
-    scratch_write_text(config, ours(shipped));
-    swaps[swap_count++] = (struct swap){"config/standalone.properties", config};
+    for (size_t i = 0; i < 2; i++) {
+        const char *own = scratch_path(strchr(shipped[i], '/') + 1);
+        char *text = scratch_read(scratch_text("%s/%s", TEST_SOURCE, shipped[i]), NULL);
+
+        assert_non_null(text);
+        scratch_write_text(own, ours(text));
+        swaps[swap_count++] = (struct swap){shipped[i], own};
+    }
 }
 
 static void every_command_of_the_readme_does_what_it_says(void **state)
