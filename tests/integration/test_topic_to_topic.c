@@ -229,6 +229,7 @@ static void a_standalone_worker_has_them_too(void **state)
     (void)state;
     worker_run_await(w, f.conn, "RUNNING", 2, STATE_MS);
     flow_append(w, &f);
+    wait_until(STATE_MS, topic_count(w->servers, f.out) > 0); /* it has joined its group */
     kill_host(w, &f);
     flow_append(w, &f);
     tallies_arrived(w, &f);
