@@ -17,6 +17,7 @@
 void pg_write_deinit(struct pg_write *w)
 {
     pg_text_deinit(&w->text);
+    pg_text_deinit(&w->cell);
 }
 
 /* --- COPY ------------------------------------------------------------------------------------- */
@@ -89,7 +90,6 @@ static int fail_field(const struct mr_record *rec, const struct pg_column *colum
 static int add_line(struct pg_write *w, const struct pg_plan *plan, const struct mr_record *rec,
                     struct mr_error *err)
 {
-    struct pg_text cell = {0};
     int rc = MR_OK;
 
     for (size_t i = 0; i < plan->column_count && rc == MR_OK; i++) {
@@ -100,15 +100,14 @@ static int add_line(struct pg_write *w, const struct pg_plan *plan, const struct
             pg_text_put(&w->text, "\\N");
             continue;
         }
-        pg_text_clear(&cell);
-        rc = pg_text_value(&cell, w->arena, plan->columns[i].schema, v, err);
+        pg_text_clear(&w->cell);
+        rc = pg_text_value(&w->cell, w->arena, plan->columns[i].schema, v, err);
         if (rc == MR_OK)
-            pg_text_copy_cell(&w->text, cell.len == 0 ? "" : cell.p, cell.len);
+            pg_text_copy_cell(&w->text, w->cell.len == 0 ? "" : w->cell.p, w->cell.len);
         else
             rc = fail_field(rec, &plan->columns[i], err);
     }
     pg_text_put(&w->text, "\n");
-    pg_text_deinit(&cell);
     if (rc == MR_OK && w->text.over)
         rc = mr_fail(err, MR_ERR_DATA, "A row is larger than %zu bytes", PG_TEXT_MAX);
     return rc;

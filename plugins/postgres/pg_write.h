@@ -13,6 +13,7 @@ struct pg_write {
     size_t queued;           /* statements whose answers are out */
     bool piping;
     struct pg_text text; /* rows of a COPY, or one row's values */
+    struct pg_text cell; /* of a row of a COPY */
 };
 
 void pg_write_deinit(struct pg_write *w);

@@ -3,6 +3,8 @@
  * topic, and are checked. Thread: the task's. */
 #include "host/data/value_bytes.h"
 
+#include "host/data/values.h"
+
 #include <millrace/schema.h>
 
 #include <string.h>
@@ -312,7 +314,7 @@ int value_bytes_read(struct mr_arena *arena, const void *bytes, size_t len, stru
     struct reader r = {arena, bytes, (const unsigned char *)bytes + len};
     struct mr_value value;
 
-    if (!read_value(&r, &value, 0) || r.at != r.end)
+    if (!read_value(&r, &value, 0) || r.at != r.end || values_check(value, NULL) != MR_OK)
         return mr_fail(err, MR_ERR_PROTOCOL, "%zu bytes are no value as it was written", len);
     *v = value;
     return 0;

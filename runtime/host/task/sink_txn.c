@@ -170,7 +170,6 @@ static int open_transactions(void *arg, struct mr_error *err)
 
     if (rc == MR_OK)
         rc = connect_producer(e, err);
-
     if (rc != MR_OK)
         return rc;
     timeout_ms =

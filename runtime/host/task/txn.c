@@ -6,7 +6,7 @@
  *     └───────────────────────────────────────────────────────────────────┴── EndTxn ◄──┘
  *
  * Offsets of a source are records of the same producer (txn_offsets.c), those of a sink that emits
- * are its group's (sink_emit.c): they stand or fall with what they are the offsets of.
+ * are its group's (sink_txn.c): they stand or fall with what they are the offsets of.
  *
  * Invariants: nothing of the next transaction is sent before the end of this one is known; a
  * producer whose transaction may have been ended twice is never used again (kafka/producer_txn.c).

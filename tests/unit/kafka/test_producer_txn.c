@@ -166,18 +166,23 @@ static void an_abort_of_what_was_delivered_is_gone_on_from(void **state)
     assert_int_equal(delivered, 31);
 }
 
+/* One record delivered, and the broker answers the next EndTxn so. */
+static void begin_with_an_end_that_is(rd_kafka_resp_err_t code)
+{
+    if (kafka.cluster == NULL)
+        skip();
+    begin_with(1);
+    walk(1);
+    rd_kafka_mock_push_request_errors(kafka.cluster, END_TXN, 1, code);
+}
+
 /* A broker that takes the end of a transaction for another one's. */
 static void one_whose_state_the_broker_denies_is_over(void **state)
 {
     struct mr_error err = {0};
 
     (void)state;
-    if (kafka.cluster == NULL)
-        skip();
-    begin_with(1);
-    walk(1);
-    rd_kafka_mock_push_request_errors(kafka.cluster, END_TXN, 1,
-                                      RD_KAFKA_RESP_ERR_INVALID_TXN_STATE);
+    begin_with_an_end_that_is(RD_KAFKA_RESP_ERR_INVALID_TXN_STATE);
     assert_int_equal(insist(producer_txn_abort, &err), MR_ERR_STATE);
     assert_true(producer_txn_over(p));
 }
@@ -187,12 +192,7 @@ static void one_that_is_refused_is_not_tried_anew(void **state)
     struct mr_error err = {0};
 
     (void)state;
-    if (kafka.cluster == NULL)
-        skip();
-    begin_with(1);
-    walk(1);
-    rd_kafka_mock_push_request_errors(kafka.cluster, END_TXN, 1,
-                                      RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+    begin_with_an_end_that_is(RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
     assert_int_equal(insist(producer_txn_commit, &err), MR_ERR_FATAL);
     assert_false(producer_txn_over(p));
 }
@@ -202,12 +202,7 @@ static void an_end_that_was_sent_again_taints(void **state)
     struct mr_error err = {0};
 
     (void)state;
-    if (kafka.cluster == NULL)
-        skip();
-    begin_with(1);
-    walk(1);
-    rd_kafka_mock_push_request_errors(kafka.cluster, END_TXN, 1,
-                                      RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+    begin_with_an_end_that_is(RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
     must(insist(producer_txn_commit, &err), &err);
     assert_true(producer_txn_tainted(p));
 }

@@ -6,6 +6,8 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 /* At, below and above each length whose varint is a byte longer, and where bytes of it repeat. */
@@ -30,16 +32,15 @@ static size_t put_varint(unsigned char *out, size_t len)
     return size;
 }
 
-/* Exactly as long as it is: who reads further is caught by a sanitizer. format 0: 4 bytes of
- * length; 2: a varint and, behind the value, tail. */
-static struct lie lie(int format, size_t len, unsigned char tail)
+/* format 0: 4 bytes of length; 2: a varint and, behind the value, tail. */
+static struct lie lie_behind(size_t pad, int format, size_t len, unsigned char tail)
 {
     unsigned char head[24];
     size_t size = 0;
     struct lie out;
 
     memset(head, 0x80, sizeof(head)); /* a key, say */
-    size = 12;
+    size = 12 + pad;
     if (format == 2) {
         size += put_varint(head + size, len);
     } else {
@@ -52,6 +53,18 @@ static struct lie lie(int format, size_t len, unsigned char tail)
     out.value = out.bytes + size;
     memset(out.value, 'v', len);
     out.value[len] = tail;
+    return out;
+}
+
+/* Not one that ends with its page, which is another matter. */
+static struct lie lie(int format, size_t len, unsigned char tail)
+{
+    struct lie out = lie_behind(0, format, len, tail);
+
+    for (size_t pad = 1; (uintptr_t)(out.value + len) % 4096 == 0 && pad < 8; pad++) {
+        free(out.bytes);
+        out = lie_behind(pad, format, len, tail);
+    }
     return out;
 }
 
@@ -88,12 +101,29 @@ static void a_record_of_an_older_format_never_is(void **state)
             fail_msg("%zu", len);
 }
 
+/* What lies behind a value that ends with its page may not be there at all. */
+static void nothing_behind_the_last_page_is_read(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), len = 100;
+    unsigned char *pages =
+        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *value = pages + page - len;
+
+    (void)state;
+    assert_true(pages != MAP_FAILED);
+    assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+    put_varint(value - 2, len);
+    assert_false(record_tail_is_bare(value, len));
+    munmap(pages, 2 * page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_without_headers_is_bare),
         cmocka_unit_test(a_record_with_headers_is_not),
         cmocka_unit_test(a_record_of_an_older_format_never_is),
+        cmocka_unit_test(nothing_behind_the_last_page_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
