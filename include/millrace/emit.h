@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From topic to topic: what a sink with `.emits` writes to Kafka, and what it keeps. All of it, and the offsets of the
- * records that it was made of, become visible in one transaction, or not at all; what a call
- * emitted that then failed never does. Spec: KIP-447. */
+/* From topic to topic: what a sink with `.emits` writes to Kafka, and what it keeps. All of it, and
+ * the offsets of the records that it was made of, become visible in one transaction, or not at all;
+ * what a call emitted that then failed never does. Spec: KIP-447. */
 #ifndef MILLRACE_EMIT_H
 #define MILLRACE_EMIT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The offsets' table. Rows belong to a connector by its name: two connectors of one name, in two
- * clusters, must not share a table (millrace.offsets.table). A row is only changed where it has what
- * this task stored last; PostgreSQL looks again once another transaction that had it is over, so of
- * two tasks with one partition the later changes nothing. The task's thread. */
+ * clusters, must not share a table (millrace.offsets.table). A row is only changed where it has
+ * what this task stored last; PostgreSQL looks again once another transaction that had it is over,
+ * so of two tasks with one partition the later changes nothing. The task's thread. */
 #include "pg_offsets.h"
 #include "pg_text.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The offsets of a connector, in a table beside its data: connector, topic, partition, next_offset. */
+/* The offsets of a connector, in a table beside its data: connector, topic, partition,
+ * next_offset. */
 #ifndef PG_OFFSETS_H
 #define PG_OFFSETS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PostgresSink, the plugin: records of topics as rows of tables, exactly once. On the task's thread.
+/* PostgresSink, the plugin: records of topics as rows of tables, exactly once. On the task's
+ * thread.
  *
  *   put: plans (tables made, statements prepared) ─► BEGIN ─► rows ─► offsets, on their condition
  *                                                     ─► COMMIT

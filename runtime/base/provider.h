@@ -45,8 +45,8 @@ char *providers_glance(const struct providers *providers, const char *text);
 void providers_glance_all(const struct providers *providers, const struct props *config,
                           struct props *out);
 
-/* Why a reference in raw still stands in value, which raw was resolved to; NULL: none does. Both may
- * be NULL, and no part of either is in the words: they may be a password. */
+/* Why a reference in raw still stands in value, which raw was resolved to; NULL: none does. Both
+ * may be NULL, and no part of either is in the words: they may be a password. */
 const char *providers_left(const struct providers *providers, const char *raw, const char *value);
 
 /* Has the text a reference to a provider of ours? quick: to one that reads no file; slow: to one

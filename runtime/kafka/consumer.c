@@ -313,8 +313,8 @@ static struct consumer_part *part_of(struct consumer *c, struct lookup *last,
     return last->part;
 }
 
-/* To ask the library costs a third of what consuming costs: it allocates to find out. Payloads point
- * into the fetch buffer in all versions that are looked at below. */
+/* To ask the library costs a third of what consuming costs: it allocates to find out. Payloads
+ * point into the fetch buffer in all versions that are looked at below. */
 static size_t count_headers(const struct consumer *c, const rd_kafka_message_t *msg)
 {
     rd_kafka_headers_t *headers;

@@ -103,9 +103,9 @@ int consumer_seek(struct consumer *c, const struct consumer_partition *parts, si
 int consumer_hold(struct consumer *c, const struct consumer_partition *part, bool hold,
                   struct mr_error *err);
 
-/* Where these partitions begin and end now, for this consumer: begins[i] to ends[i] - 1 can be read.
- * Asks the brokers, at most limit_ms for each of the two: MR_ERR_RETRY no answer. May be called
- * inside `assigned`. */
+/* Where these partitions begin and end now, for this consumer: begins[i] to ends[i] - 1 can be
+ * read. Asks the brokers, at most limit_ms for each of the two: MR_ERR_RETRY no answer. May be
+ * called inside `assigned`. */
 int consumer_bounds(struct consumer *c, const struct consumer_partition *parts, size_t count,
                     int64_t *begins, int64_t *ends, int limit_ms, struct mr_error *err);
 

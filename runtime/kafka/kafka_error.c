@@ -2,9 +2,9 @@
 /* librdkafka's error codes in the words of this runtime, in one table.
  *
  * For a produced record: is it too large, given up for now, dropped by us, its topic away, or
- * hopeless. For a consumer: does polling on help. What librdkafka skips when it goes on (a batch with a bad
- * checksum, an unreadable compression) is hopeless, since going on would lose records. Codes that
- * are not listed are hopeless for a record and retried by a consumer. Pure. */
+ * hopeless. For a consumer: does polling on help. What librdkafka skips when it goes on (a batch
+ * with a bad checksum, an unreadable compression) is hopeless, since going on would lose records.
+ * Codes that are not listed are hopeless for a record and retried by a consumer. Pure. */
 #include "kafka/kafka_private.h"
 
 #include <string.h>

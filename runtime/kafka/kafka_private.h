@@ -147,8 +147,8 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
 
 /* --- record_tail.c ---------------------------------------------------------------------------- */
 
-/* Of a message's value as it lies in librdkafka's fetch buffer, 1 to 2^31 - 1 bytes: true when it is
- * of the newest format and has no headers. Reads the bytes before it and the one behind it. */
+/* Of a message's value as it lies in librdkafka's fetch buffer, 1 to 2^31 - 1 bytes: true when it
+ * is of the newest format and has no headers. Reads the bytes before it and the one behind it. */
 bool record_tail_is_bare(const void *value, size_t len);
 
 /* --- producer.c, producer_txn.c --------------------------------------------------------------- */

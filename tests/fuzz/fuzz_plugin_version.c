@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions and ranges of versions as users write them: two texts, apart by a newline. What must hold
- * whatever comes: the order is the same from both sides; a range that is told of is a range again,
- * and holds the same. */
+/* Versions and ranges of versions as users write them: two texts, apart by a newline. What must
+ * hold whatever comes: the order is the same from both sides; a range that is told of is a range
+ * again, and holds the same. */
 #include "model/plugin_version.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cluster's configurations outlive its workers' settings: what the policy of overrides forbids now
- * fails the task at its start, and the connector is still there to be mended. */
+/* A cluster's configurations outlive its workers' settings: what the policy of overrides forbids
+ * now fails the task at its start, and the connector is still there to be mended. */
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 #include "support/worker_run.h"

@@ -102,8 +102,8 @@ void sink_txn_abort(struct sink_emit *e);
 bool sink_txn_unready(const struct sink_emit *e); /* for records: what comes is read again */
 bool sink_txn_pending(const struct sink_emit *e); /* there is something to commit */
 void sink_txn_lose(struct sink_emit *e); /* partitions went without a word: nothing is committed */
-/* The consumer is closed: what is open vanishes. *why: why the task is to begin anew, code 0: for no
- * fault. */
+/* The consumer is closed: what is open vanishes. *why: why the task is to begin anew, code 0: for
+ * no fault. */
 void sink_txn_drop(struct sink_emit *e, struct mr_error *why);
 
 #endif

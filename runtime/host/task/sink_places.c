@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sink whose plugin stores its offsets itself, with its data (stores_offsets). Thread: the task's.
+/* A sink whose plugin stores its offsets itself, with its data (stores_offsets). Thread: the
+ * task's.
  *
  *   partitions came ─open─► it says what is stored ─► reading goes on there ─put─► stored moves on
  *         ▲                                                                   │
@@ -9,10 +10,10 @@
  * has said, nothing is delivered. What it has stored is the truth; the group's offset only follows,
  * and counts where nothing is stored.
  *
- * Invariants: each put is told what is stored (ledger) and what then will be, so the plugin can make
- * the one the condition of the other: of two tasks that believe to own a partition the one that was
- * overtaken changes nothing. Dead letters of records in front of what a put stores are delivered
- * before it. */
+ * Invariants: each put is told what is stored (ledger) and what then will be, so the plugin can
+ * make the one the condition of the other: of two tasks that believe to own a partition the one
+ * that was overtaken changes nothing. Dead letters of records in front of what a put stores are
+ * delivered before it. */
 #include "base/clock.h"
 #include "host/task/sink_task_priv.h"
 

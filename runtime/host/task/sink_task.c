@@ -10,8 +10,8 @@
  * partitions are paused, and the loop goes on polling (which gives nothing) to keep its place in
  * the group until the batch is put again.
  *
- * What is committed and when is sink_commit.c; plugins that store offsets sink_places.c; the group, and who serves the consumer during a call
- * that takes long, sink_consumer.c.
+ * What is committed and when is sink_commit.c; plugins that store offsets sink_places.c; the group,
+ * and who serves the consumer during a call that takes long, sink_consumer.c.
  *
  * Invariant (promise 1): records of partitions that went are dropped from a batch in hand.
  *

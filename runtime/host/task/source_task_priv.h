@@ -50,8 +50,8 @@ bool source_commit_take_answers(struct source_task *s);
 /* For offset_writer; arg: the source_task; entries: taken. The id of the question, -1: not asked,
  * a dead letter is not delivered. */
 int64_t source_commit_put_offsets(void *arg, json_t *entries);
-/* What mr_offset_long does; arg: the source_task. The connector's own topic has the first word; what
- * it does not know, the worker may: it did before the connector had a topic of its own. */
+/* What mr_offset_long does; arg: the source_task. The connector's own topic has the first word;
+ * what it does not know, the worker may: it did before the connector had a topic of its own. */
 int source_commit_read_offset(void *arg, const struct mr_source_partition *part, const char *key,
                               bool *found, int64_t *out, struct mr_error *err);
 /* End the transaction with what was sent since the last end, or without it (aborts). */

@@ -74,8 +74,8 @@ int txn_commit(struct txn *t, struct mr_error *err);
 /* Make what was sent since the last end vanish, and store its offsets all the same. As
  * txn_commit. */
 int txn_discard(struct txn *t, struct mr_error *err);
-/* Walk the reports of all that is under way: what is aborted behind them leaves the producer fit for
- * more. 0, or as txn_wait. */
+/* Walk the reports of all that is under way: what is aborted behind them leaves the producer fit
+ * for more. 0, or as txn_wait. */
 int txn_settle(struct txn *t);
 /* Make what is open vanish at once; else (false) the broker does after transaction.timeout.ms, or a
  * successor that takes the id. */

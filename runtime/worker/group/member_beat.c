@@ -71,8 +71,8 @@ static void doubt_if_lapsed(struct member *m, const struct answer *answer)
         member_want_round(m, "the lease had run out");
 }
 
-/* As in Java, any other code is a heartbeat that failed: what can't be said in a heartbeat shows in the
- * next join. */
+/* As in Java, any other code is a heartbeat that failed: what can't be said in a heartbeat shows in
+ * the next join. */
 static bool ends_membership(int16_t code)
 {
     return code == KAFKA_CODE_INVALID_GROUP_ID || code == KAFKA_CODE_GROUP_AUTHORIZATION_FAILED ||

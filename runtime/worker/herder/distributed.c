@@ -86,7 +86,8 @@ static int fail_class(const char *name, struct mr_error *err)
         name != NULL ? name : "(none)");
 }
 
-/* The class in the version that is asked for; where only that is not here, *plugin is another one. */
+/* The class in the version that is asked for; where only that is not here, *plugin is another
+ * one. */
 static int pick(const struct distributed *d, const struct config_conn *config,
                 const struct catalog_plugin **plugin, struct mr_error *err)
 {

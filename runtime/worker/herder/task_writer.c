@@ -10,8 +10,8 @@
  *                               after a while, or a round
  *
  * A set that came torn to the topic, as when its writer was cut off, or another hand wrote, runs
- * nowhere: whoever has the connector makes it anew. One set of a connector is under way at a time. Spec: DistributedHerder.reconfigureConnector;
- * runtime-behaviour 6. Loop thread. */
+ * nowhere: whoever has the connector makes it anew. One set of a connector is under way at a time.
+ * Spec: DistributedHerder.reconfigureConnector; runtime-behaviour 6. Loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/distributed_private.h"
 

@@ -55,7 +55,8 @@ static bool uses(const struct validation *v, enum client_kind kind)
 }
 
 /* What can't be honoured here is refused now, and not found out by the running task; but for what
- * stands in files, and for values that no Kafka client takes: of these Connect lets the task tell. */
+ * stands in files, and for values that no Kafka client takes: of these Connect lets the task
+ * tell. */
 static void check_client(struct validation *v, enum client_kind kind, const char *first)
 {
     struct client_conf_layers layers = {

@@ -93,8 +93,8 @@ static int out_of_time(const struct fenced_writer *w, int64_t deadline_ms, struc
     return 0;
 }
 
-/* A failure that the next write need not share: it is too large, or a broker that is behind does not
- * know the topic. */
+/* A failure that the next write need not share: it is too large, or a broker that is behind does
+ * not know the topic. */
 static bool is_write_s(int code)
 {
     return code == MR_ERR_TOO_LARGE || code == MR_ERR_NOT_FOUND;

@@ -57,8 +57,8 @@ bool delivered_some(struct rig *rig, int64_t n); /* more than n are stored */
 bool polls_are(struct rig *rig, int64_t n);      /* at least */
 /* The topic holds exactly from..to-1 in order. */
 void check_topic(struct rig *rig, int from, int to);
-/* Everything from 0 to n - 1 is there; what comes twice follows what it was sent after. Gives how many
- * there are in all. */
+/* Everything from 0 to n - 1 is there; what comes twice follows what it was sent after. Gives how
+ * many there are in all. */
 size_t check_no_gap(struct rig *rig, int n);
 
 #endif

@@ -53,7 +53,8 @@ static void a_producer_has_connects_defaults(void **state)
     assert_null(props_get(&f->java, "security.protocol")); /* not inherited without a prefix */
 }
 
-/* The policy may be younger than what is stored; each kind of client is judged by its own overrides. */
+/* The policy may be younger than what is stored; each kind of client is judged by its own
+ * overrides. */
 static void a_stored_override_that_the_policy_forbids_is_refused(void **state)
 {
     struct fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of work put together and taken apart, held against the slow way; and how long a list that is
- * read may be. */
+/* Lists of work put together and taken apart, held against the slow way; and how long a list that
+ * is read may be. */
 #include "worker/group/connect_protocol.h"
 
 #include <setjmp.h>
