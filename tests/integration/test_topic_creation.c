@@ -21,7 +21,7 @@
 
 static const char *source_config(const char *topic)
 {
-    const char *file = scratch_path("in.txt");
+    const char *file = scratch_path(topic);
 
     scratch_write_text(file, "a\nb\n");
     return scratch_text(

@@ -59,7 +59,7 @@ static const char *reach(const struct secure_kafka *far, const char *client, con
 static const char *source_config(const struct secure_kafka *far, const char *user,
                                  const char *topic)
 {
-    const char *file = scratch_path("in.txt");
+    const char *file = scratch_path(topic); /* its own: another's, written anew, is truncated */
 
     scratch_write_text(file, "one\ntwo\n");
     return scratch_text(
