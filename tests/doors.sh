@@ -18,10 +18,13 @@ runtime/model/              : base/ model/ millrace/config.h
 runtime/link/               : base/ model/ link/
 runtime/worker/             : base/ kafka/ wire/ model/ link/ worker/ millrace/config.h millrace/plugin.h
 runtime/worker/peer.c       : base/ worker/peer.h worker/worker_https.h curl/
-runtime/worker/rest/        : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h worker/peer.h millrace/config.h
-runtime/worker/rest/server : base/ model/ worker/rest/ worker/herder/ worker/worker_config.h worker/worker_https.h millrace/config.h microhttpd.h
+runtime/worker/rest/        : base/ model/ worker/rest/ worker/herder/herder.h worker/herder/offsets/offset_entries.h worker/worker_config.h worker/peer.h millrace/config.h
+runtime/worker/rest/server : base/ model/ worker/rest/ worker/herder/herder.h worker/worker_config.h worker/worker_https.h millrace/config.h microhttpd.h
 runtime/worker/rest/client_cert. : worker/rest/ gnutls/
-runtime/worker/herder/      : base/ kafka/ wire/ model/ link/ worker/herder/ worker/store/ worker/group/ worker/supervisor/ worker/worker_config.h worker/worker_https.h worker/peer.h millrace/config.h millrace/plugin.h
+runtime/worker/herder/      : base/ kafka/ model/ worker/herder/validate/ worker/herder/offsets/ worker/store/ worker/supervisor/ worker/worker_config.h
+runtime/worker/herder/cluster/  : base/ kafka/ wire/ model/ worker/herder/cluster/ worker/herder/conn_source.h worker/herder/herder.h worker/herder/log_control.h worker/herder/task_config.h worker/store/ worker/group/ worker/supervisor/ worker/worker_config.h worker/worker_https.h worker/peer.h
+runtime/worker/herder/offsets/  : base/ kafka/ model/ worker/herder/offsets/ worker/herder/conn_source.h worker/store/offset_store.h worker/supervisor/ worker/worker_config.h
+runtime/worker/herder/validate/ : base/ kafka/ model/ worker/herder/validate/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h
 runtime/worker/store/       : base/ kafka/ model/ worker/store/ worker/worker_config.h
 runtime/worker/group/       : base/ kafka/ wire/ model/ worker/group/ worker/worker_config.h
 runtime/worker/supervisor/  : base/ model/ link/ worker/supervisor/ worker/worker_config.h millrace/config.h millrace/plugin.h
@@ -65,7 +68,7 @@ FNR == 1 {
     sub(/^[^<"]*[<"]/, "", name)
     sub(/[>"].*$/, "", name)
     quoted = ($0 ~ /include[ \t]*"/)
-    if (quoted && name !~ /\// || starts("runtime/" name, folder(FILENAME)) && quoted) next          # own folder
+    if (quoted && (name !~ /\// || folder("runtime/" name) == folder(FILENAME))) next              # own folder
     if (name ~ /_private\.h$/ && folder("runtime/" name) != folder(FILENAME)) bad("a private header stays in its folder")
     if (quoted || starts(name, "millrace/") || any(name, libraries)) {
         if (!any(name, may[who])) bad("no door here")

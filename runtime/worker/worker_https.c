@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS settings of the worker's own HTTP, server and client. All keys of a listener stand below
  * one prefix, or none does: then those without a prefix count, which Kafka's own clients use
- * too. Called at start, by rest/server.c for listeners and by herder/distributed.c for calls to
+ * too. Called at start, by rest/server.c for listeners and by herder/cluster for calls to
  * other workers. */
 #include "worker/worker_https.h"
 

@@ -2,7 +2,7 @@
 /* The body of PATCH offsets, from its bytes to what is written. Whatever comes: what is taken is a
  * list of partitions, each once, with an offset or null; shown as the same body and read again it
  * is the same list; refusals say why. */
-#include "worker/herder/offset_entries.h"
+#include "worker/herder/offsets/offset_entries.h"
 #include "worker/rest/request_offsets.h"
 
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include "worker/group/assignor.h"
 
 #include "worker/group/assignor_private.h"
-#include "worker/group/java_order.h"
+#include "base/java_order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "worker/group/connect_protocol.h"
 
 #include "base/utf8.h"
-#include "worker/group/java_order.h"
+#include "base/java_order.h"
 
 #include <endian.h>
 #include <stdlib.h>

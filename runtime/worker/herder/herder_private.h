@@ -8,8 +8,8 @@
 #include "worker/herder/cluster_probe.h"
 #include "worker/herder/conn_source.h"
 #include "worker/herder/host_desk.h"
-#include "worker/herder/judge.h"
-#include "worker/herder/offset_changes.h"
+#include "worker/herder/validate/judge.h"
+#include "worker/herder/offsets/offset_changes.h"
 
 struct herder {
     struct loop *loop;

@@ -6,7 +6,7 @@
  *   client ─► here ─ forward=true ─► leader ─ forward=false ─► owner          no further: 409
  *
  * When the leader changes meanwhile, the call begins again, once, if it may be done twice: who led
- * before does nothing any more once its lease is over (herder/cluster_changes.c).
+ * before does nothing any more once its lease is over (herder/cluster/cluster_changes.c).
  *
  * Only Authorization travels along, and the signature of an internal call. Spec: RestClient,
  * HerderRequestHandler. */

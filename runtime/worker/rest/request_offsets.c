@@ -5,7 +5,7 @@
 #include "worker/rest/request_offsets.h"
 
 #include "base/map.h"
-#include "worker/herder/offset_entries.h"
+#include "worker/herder/offsets/offset_entries.h"
 
 #include <errno.h>
 #include <stdlib.h>

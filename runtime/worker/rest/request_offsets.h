@@ -9,8 +9,8 @@
 #define REQUEST_OFFSETS_MAX 10000 /* in one request */
 
 /* {"offsets": [{"partition": object or null, "offset": object or null}, …]} → *out: [[partition,
- * offset], …] as in herder/offset_entries.h, each partition once (of several the last counts); the
- * caller's. An absent or null list is an empty one.
+ * offset], …] as in herder/offsets/offset_entries.h, each partition once (of several the last
+ * counts); the caller's. An absent or null list is an empty one.
  *
  * 0, or MR_ERR_PROTOCOL (what is wrong, where), or MR_ERR_NOMEM. *absent: the document is empty or
  * null; *out is an empty array. */

@@ -5,9 +5,9 @@
 #define TESTS_CLUSTER_WORLD_H
 
 #include "herder_world.h"
-#include "worker/herder/distributed.h"
-#include "worker/herder/distributed_private.h"
-#include "worker/herder/fence_round.h"
+#include "worker/herder/cluster/distributed.h"
+#include "worker/herder/cluster/distributed_private.h"
+#include "worker/herder/cluster/fence_round.h"
 #include "worker/herder/herder.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* offset_entries: what a sink's and a source's offsets may be, with the Java worker's texts, and
  * the body of GET. */
-#include "worker/herder/offset_entries.h"
+#include "worker/herder/offsets/offset_entries.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* round_pace: when the next round is asked for. */
-#include "worker/herder/round_pace.h"
+#include "worker/herder/cluster/round_pace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "wire/mac.h"
-#include "worker/herder/signature.h"
+#include "worker/herder/cluster/signature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

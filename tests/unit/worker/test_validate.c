@@ -2,7 +2,7 @@
 /* validate: the refusals of Connect, in its words and its order, over a catalog that this file
  * plays. The texts are those that a Java worker 4.3.1 answered. */
 #include "base/buf.h"
-#include "worker/herder/validate.h"
+#include "worker/herder/validate/validate.h"
 
 #include "fake_catalog.h"
 

@@ -3,7 +3,7 @@
  * file plays. That the whole is what a Java worker answers is compared by tests/compat. */
 #include "kafka/client_conf.h"
 #include "model/client_keys.h"
-#include "worker/herder/validate.h"
+#include "worker/herder/validate/validate.h"
 
 #include "fake_catalog.h"
 

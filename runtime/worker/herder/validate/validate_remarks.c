@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a valid configuration asks for and does not get: settings that nothing here acts on, and
+ * keys that nobody knows, as a typing error leaves them. Connect is silent about both. Called by
+ * the herder when a configuration is taken; pure.
+ *
+ * Known is what the validation has looked at: the framework's keys, the connector's own, those of
+ * its converters, transforms and predicates. A plugin can read only keys that it declares, so a key
+ * that is not among them reaches nobody. */
+#include "base/nearest.h"
+#include "worker/herder/validate/validation.h"
+
+#define UNKNOWN_MAX 20 /* remarks about unknown keys */
+
+static void remark_known(const struct validate_input *input, validate_remark fn, void *arg)
+{
+    static const char *const key = "offsets.storage.topic";
+
+    if (input->worker->cluster.group_id == NULL && !validation_blank(props_get(input->config, key)))
+        fn(arg, key, "a standalone worker keeps all offsets in its file");
+}
+
+/* --- unknown keys ----------------------------------------------------------------------------- */
+
+/* Below these, others judge: the Kafka clients. */
+static const char *const judged_elsewhere[] = {"producer.override.", "consumer.override.",
+                                               "admin.override.", "topic.creation."};
+
+static bool begins_with(const char *key, const char *prefix)
+{
+    return strncmp(key, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_judged_elsewhere(const char *key)
+{
+    for (size_t i = 0; i < sizeof(judged_elsewhere) / sizeof(judged_elsewhere[0]); i++)
+        if (begins_with(key, judged_elsewhere[i]))
+            return true;
+    return false;
+}
+
+/* The converter below whose prefix the key stands, as its own key; NULL none. */
+static const char *converter_of(const char *key)
+{
+    static const char *const converters[] = {"key.converter", "value.converter",
+                                             "header.converter"};
+
+    for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]); i++)
+        if (begins_with(key, converters[i]) && key[strlen(converters[i])] == '.')
+            return converters[i];
+    return NULL;
+}
+
+static bool knows_keys_of(const struct validate_result *result, const char *converter)
+{
+    for (size_t i = 0; i < result->key_count; i++)
+        if (result->keys[i].per_key && converter_of(result->keys[i].name) == converter)
+            return true;
+    return false;
+}
+
+/* What dead letters of a source are set by: beyond Connect, so no part of what its validation
+ * shows. */
+static const char *const source_dead_letters[] = {"millrace.errors.deadletterqueue.topic.name",
+                                                  "errors.deadletterqueue.topic.replication.factor",
+                                                  "errors.deadletterqueue.context.headers.enable"};
+
+/* What a sink that emits has besides. */
+static const char *const emitter_keys[] = {"millrace.commit.interval.ms",
+                                           "millrace.state.max.bytes"};
+
+#define SINK_DEAD_LETTERS "errors.deadletterqueue.topic.name"
+#define SOURCE_NAMES (sizeof(source_dead_letters) / sizeof(source_dead_letters[0]))
+#define EMITTER_NAMES (sizeof(emitter_keys) / sizeof(emitter_keys[0]))
+
+static const char **names_of(const struct validate_result *result)
+{
+    const char **names =
+        calloc(result->key_count + SOURCE_NAMES + EMITTER_NAMES + 1, sizeof(*names));
+
+    mr_assert(names != NULL);
+    for (size_t i = 0; i < result->key_count; i++)
+        names[i] = result->keys[i].name;
+    for (size_t i = 0; result->plugin->kind == MR_PLUGIN_SOURCE && i < SOURCE_NAMES; i++)
+        names[result->key_count + i] = source_dead_letters[i];
+    for (size_t i = 0; result->plugin->emits && i < EMITTER_NAMES; i++)
+        names[result->key_count + i] = emitter_keys[i];
+    return names;
+}
+
+static bool contains(const char *const *names, const char *key)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(*names, key) == 0)
+            return true;
+    return false;
+}
+
+/* Is it below transforms. or predicates., and of no alias that the list has? */
+static const char *unlisted(const struct validate_result *result, const char *key)
+{
+    const char *list = begins_with(key, "transforms.")   ? "transforms"
+                       : begins_with(key, "predicates.") ? "predicates"
+                                                         : NULL;
+
+    for (size_t i = 0; list != NULL && i < result->key_count; i++) {
+        const struct validate_stage_key *of = result->keys[i].stage;
+
+        if (of != NULL && strncmp(key, of->def.name, (size_t)(of->own_name - of->def.name)) == 0)
+            return NULL;
+    }
+    return list;
+}
+
+/* What is wrong with a key; false: nothing, or nobody here can tell. */
+static bool judge(const struct props *config, const struct validate_result *result,
+                  const char *const *names, const char *key, char *text, size_t size)
+{
+    const char *converter = converter_of(key), *list = unlisted(result, key), *near;
+
+    if (is_judged_elsewhere(key) || contains(names, key))
+        return false;
+    if (converter != NULL && props_get(config, converter) == NULL) {
+        snprintf(text, size,
+                 "%s is not set, and the worker's converter has the worker's settings; set both "
+                 "here",
+                 converter);
+        return true;
+    }
+    if (converter != NULL && !knows_keys_of(result, converter))
+        return false;
+    if (list != NULL) {
+        snprintf(text, size, "%s does not list its alias", list);
+        return true;
+    }
+    if (strcmp(key, source_dead_letters[0]) == 0 || strcmp(key, SINK_DEAD_LETTERS) == 0) {
+        bool sink = result->plugin->kind == MR_PLUGIN_SINK;
+
+        snprintf(text, size, "%s have %s", sink ? "sinks" : "sources",
+                 sink ? SINK_DEAD_LETTERS : source_dead_letters[0]);
+        return true;
+    }
+    near = nearest_name(key, names);
+    snprintf(text, size, "no such setting is known%s%s%s", near != NULL ? "; did you mean " : "",
+             near != NULL ? near : "", near != NULL ? "?" : "");
+    return true;
+}
+
+static void remark_unknown(const struct props *config, const struct validate_result *result,
+                           validate_remark fn, void *arg)
+{
+    const char **names = names_of(result);
+    char text[512];
+
+    for (size_t i = 0, said = 0; i < config->count && said < UNKNOWN_MAX; i++)
+        if (judge(config, result, names, config->entries[i].key, text, sizeof(text))) {
+            fn(arg, config->entries[i].key, text);
+            said++;
+        }
+    free(names);
+}
+
+void validate_remarks(const struct validate_input *input, const struct validate_result *result,
+                      validate_remark fn, void *arg)
+{
+    remark_known(input, fn, arg);
+    remark_unknown(input->config, result, fn, arg);
+}
