@@ -229,7 +229,7 @@ $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)
 $(BUILD)/tests/unit/host/test_sink_emit: TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_txn_,offsets commit abort)
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/host/test_own_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,create setting)
-$(BUILD)/tests/unit/plugins/postgres/test_pg_text: TEST_LINK += $(PLUGIN_LIBS_postgres)
+$(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/plugins/postgres/test_*.c)): TEST_LINK += $(PLUGIN_LIBS_postgres)
 $(BUILD)/tests/unit/plugins/test_file_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,write ftruncate fdatasync fsync rename)
 $(BUILD)/tests/unit/kafka/test_consumer_group: TEST_LINK = -Wl,--wrap=rd_kafka_new
 

@@ -30,8 +30,8 @@ enum mr_config_flag {
     MR_CFG_INTERNAL = 4,  /* not shown */
     /* LIST: an item twice, or an empty one, is an error; NON_EMPTY says so too. */
     MR_CFG_DISTINCT = 8,
-    /* Of a transform, a predicate: `check` is asked also where the key has no value, and has a
-     * second word about it. */
+    /* Where the plugin has a `check`: it is asked also where the key has no value, and has a second
+     * word about it. */
     MR_CFG_CHECK_NULL = 16
 };
 

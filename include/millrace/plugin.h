@@ -85,10 +85,13 @@ struct mr_plugin {
  *            for that. For configurations with exactly.once.support=required
  * boundaries it says where transactions end (mr_record_commit …). For configurations with
  *            transaction.boundary=connector
+ * check      what data can't say of one of its keys, or of some together, when a user validates or
+ *            gives a configuration: as a transform's, below. Not before start, and nothing that
+ *            takes a connection: what is away now may be there when the connector runs
  *
  * Thread: start, poll, committed and stop on the task's own; interrupt on another, at any time
- * until stop is called; tasks on the connector's own; alter_offsets in a process of its own, for at
- * most 20 s. Blocking is allowed everywhere but in interrupt.
+ * until stop is called; tasks on the connector's own; alter_offsets and check in a process of its
+ * own, for at most 20 s. Blocking is allowed everywhere but in interrupt.
  * Spec: org.apache.kafka.connect.source.SourceConnector, SourceTask. */
 struct mr_source {
     MR_PLUGIN_HEAD
@@ -103,6 +106,8 @@ struct mr_source {
                          struct mr_error *err);
     const char *exactly_once;
     bool boundaries;
+    int (*check)(const struct mr_task *config, const char *key, const char *shown,
+                 struct mr_error *err);
 };
 
 /* A sink connector and its task.
@@ -159,6 +164,8 @@ struct mr_sink {
                          struct mr_error *err);
     const char *stores_offsets;
     int (*emits)(void *self, const struct mr_batch *in, struct mr_emitter *out,
+                 struct mr_error *err);
+    int (*check)(const struct mr_task *config, const char *key, const char *shown,
                  struct mr_error *err);
 };
 
@@ -225,6 +232,8 @@ struct mr_predicate {
                  struct mr_error *err);
 };
 
+/* abi_minor keeps promises: on an older Millrace, which would not see a slot that stands behind its
+ * own end of a descriptor, a sink with stores_offsets or emits is refused, and not run without. */
 struct mr_module {
     uint32_t magic;     /* MR_MODULE_MAGIC */
     uint32_t size;      /* bytes of this struct, as the plugin was compiled */

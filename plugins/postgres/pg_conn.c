@@ -10,6 +10,8 @@
  * or for good. Passing ones are tried again after retry.backoff.ms, max.retries times. */
 #include "pg_conn.h"
 
+#include "pg_settings.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -20,43 +22,9 @@
 #define CONNECT_MS 30000
 #define POLL_MS 1000
 
-/* --- settings --------------------------------------------------------------------------------- */
-
-/* JDBC's URLs are libpq's with a word in front. */
-static const char *url_of(const struct mr_task *task)
-{
-    const char *url = mr_config_str(task, "connection.url");
-
-    return strncmp(url, "jdbc:", 5) == 0 ? url + 5 : url;
-}
-
-/* What libpq says of it may hold a password. */
-static int check_url(const struct mr_task *task, struct mr_error *err)
-{
-    const char *url = url_of(task);
-    bool secret = strchr(url, '@') != NULL || strcasestr(url, "password") != NULL;
-    char *text = NULL;
-    PQconninfoOption *options = PQconninfoParse(url, &text);
-    int rc = MR_OK;
-
-    if (text != NULL) /* a line */
-        text[strcspn(text, "\n")] = '\0';
-
-    if (options == NULL)
-        rc = mr_fail(err, MR_ERR_CONFIG,
-                     "Invalid value for configuration connection.url: it is neither a URL of "
-                     "PostgreSQL, such as jdbc:postgresql://host:5432/database, nor libpq's "
-                     "keywords, such as host=h dbname=d%s%s",
-                     secret || text == NULL ? "" : ": ", secret || text == NULL ? "" : text);
-    PQconninfoFree(options);
-    PQfreemem(text);
-    return rc;
-}
-
-int pg_conn_init(struct pg_conn *c, const struct mr_task *task, struct mr_error *err)
+void pg_conn_init(struct pg_conn *c, const struct mr_task *task)
 {
     *c = (struct pg_conn){.task = task};
-    return check_url(task, err);
 }
 
 void pg_conn_close(struct pg_conn *c)
@@ -285,7 +253,7 @@ static PGconn *begin(const struct mr_task *task)
     const char *values[] = {"60000",
                             "30",
                             name == NULL ? "millrace" : name,
-                            url_of(task),
+                            pg_settings_url(task),
                             "UTF8",
                             user != NULL ? user : "UTF8",
                             password != NULL ? password : "UTF8",

@@ -15,9 +15,9 @@ struct pg_conn {
     int64_t failures; /* in a row */
 };
 
-/* From here on the configuration is the task's: connection.*, max.retries, retry.backoff.ms.
- * MR_ERR_CONFIG: connection.url is no place of a PostgreSQL. Does not connect. */
-int pg_conn_init(struct pg_conn *c, const struct mr_task *task, struct mr_error *err);
+/* From here on the configuration is the task's, which pg_settings.h has checked: connection.*,
+ * max.retries, retry.backoff.ms. Does not connect. */
+void pg_conn_init(struct pg_conn *c, const struct mr_task *task);
 void pg_conn_close(struct pg_conn *c); /* what is open is rolled back; may be connected again */
 
 /* Be connected. MR_ERR_RETRY: not now; MR_ERR_FATAL: refused, or not after max.retries. */

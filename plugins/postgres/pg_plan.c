@@ -15,46 +15,6 @@
 #define PLANS_MAX 1000 /* then all are forgotten: schemas that never come again */
 #define COLUMNS_MAX 1600
 
-/* --- settings --------------------------------------------------------------------------------- */
-
-static bool is(const struct mr_task *task, const char *key, const char *value)
-{
-    return strcmp(mr_config_str(task, key), value) == 0;
-}
-
-int pg_settings_read(struct pg_settings *s, const struct mr_task *task, struct mr_error *err)
-{
-    *s = (struct pg_settings){
-        .task = task,
-        .insert = is(task, "insert.mode", "insert")   ? PG_INSERT
-                  : is(task, "insert.mode", "upsert") ? PG_UPSERT
-                                                      : PG_UPDATE,
-        .pk = is(task, "pk.mode", "none")         ? PG_PK_NONE
-              : is(task, "pk.mode", "kafka")      ? PG_PK_KAFKA
-              : is(task, "pk.mode", "record_key") ? PG_PK_KEY
-                                                  : PG_PK_VALUE,
-        .table_format = mr_config_str(task, "table.name.format"),
-        .create = mr_config_bool(task, "auto.create"),
-        .evolve = mr_config_bool(task, "auto.evolve"),
-        .deletes = mr_config_bool(task, "delete.enabled"),
-    };
-    if (s->insert != PG_INSERT && s->pk == PG_PK_NONE)
-        return mr_fail(
-            err, MR_ERR_CONFIG,
-            "insert.mode=%s needs a key: set pk.mode to record_key, record_value or kafka",
-            mr_config_str(task, "insert.mode"));
-    if (s->deletes && s->pk != PG_PK_KEY)
-        return mr_fail(err, MR_ERR_CONFIG,
-                       "delete.enabled=true needs pk.mode=record_key: a record without a value has "
-                       "nothing but its key");
-    if (s->pk == PG_PK_KAFKA && mr_config_count(task, "pk.fields") != 0 &&
-        mr_config_count(task, "pk.fields") != 3)
-        return mr_fail(err, MR_ERR_CONFIG,
-                       "pk.mode=kafka takes three names in pk.fields, for topic, partition and "
-                       "offset, or none");
-    return MR_OK;
-}
-
 /* --- columns ---------------------------------------------------------------------------------- */
 
 static bool is_listed(const struct mr_task *task, const char *key, const char *name)

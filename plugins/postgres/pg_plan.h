@@ -5,25 +5,8 @@
 #define PG_PLAN_H
 
 #include "pg_conn.h"
+#include "pg_settings.h"
 #include "pg_text.h"
-
-enum pg_insert { PG_INSERT, PG_UPSERT, PG_UPDATE };
-enum pg_pk { PG_PK_NONE, PG_PK_KAFKA, PG_PK_KEY, PG_PK_VALUE };
-
-/* The configuration, as the records need it. Borrowed from the task. */
-struct pg_settings {
-    const struct mr_task *task;
-    enum pg_insert insert;
-    enum pg_pk pk;
-    const char *table_format;
-    bool create;
-    bool evolve;
-    bool deletes;
-};
-
-/* MR_ERR_CONFIG: settings that contradict each other. */
-int pg_settings_read(struct pg_settings *settings, const struct mr_task *task,
-                     struct mr_error *err);
 
 enum pg_from {
     PG_FROM_KEY, /* the whole of it */

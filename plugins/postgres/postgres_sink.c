@@ -11,6 +11,7 @@
  * (MR_ERR_STALE). */
 #include "pg_offsets.h"
 #include "pg_plan.h"
+#include "pg_settings.h"
 #include "pg_write.h"
 
 #include <inttypes.h>
@@ -24,58 +25,6 @@ struct postgres_sink {
     struct pg_write write;
 };
 
-static const struct mr_config_key sink_keys[] = {
-    {"connection.url", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY,
-     .doc = "The database: jdbc:postgresql://host:5432/database, postgresql://host/database, or "
-            "libpq's keywords.",
-     .importance = MR_CFG_HIGH, .group = "Connection", .order = 1},
-    {"connection.user", MR_CFG_STRING, .doc = "User of the database.", .importance = MR_CFG_HIGH,
-     .group = "Connection", .order = 2},
-    {"connection.password", MR_CFG_PASSWORD, .doc = "Password of the user.",
-     .importance = MR_CFG_HIGH, .group = "Connection", .order = 3},
-    {"insert.mode", MR_CFG_STRING, .fallback = "insert", .choices = "insert|upsert|update",
-     .doc = "insert: new rows, by COPY. upsert: a row of the same primary key is replaced. update: "
-            "only rows that are there.",
-     .importance = MR_CFG_HIGH, .group = "Writes", .order = 1},
-    {"delete.enabled", MR_CFG_BOOLEAN, .fallback = "false",
-     .doc = "A record without a value deletes the row of its key. Needs pk.mode=record_key.",
-     .importance = MR_CFG_MEDIUM, .group = "Writes", .order = 2},
-    {"table.name.format", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = "${topic}",
-     .doc = "The table, with ${topic} for the record's topic; a dot parts schema and table.",
-     .importance = MR_CFG_MEDIUM, .group = "Data Mapping", .order = 1},
-    {"pk.mode", MR_CFG_STRING, .fallback = "none", .choices = "none|kafka|record_key|record_value",
-     .doc =
-         "What the primary key is: nothing, the record's topic, partition and offset, its key, or "
-         "fields of its value.",
-     .importance = MR_CFG_HIGH, .group = "Data Mapping", .order = 2},
-    {"pk.fields", MR_CFG_LIST, .fallback = "",
-     .doc =
-         "Columns of the primary key: the name for a key that is a single value; those fields of a "
-         "struct that count, none = all; three names with pk.mode=kafka.",
-     .importance = MR_CFG_MEDIUM, .group = "Data Mapping", .order = 3},
-    {"fields.whitelist", MR_CFG_LIST, .fallback = "",
-     .doc = "Fields of the value that become columns; none = all.", .importance = MR_CFG_MEDIUM,
-     .group = "Data Mapping", .order = 4},
-    {"auto.create", MR_CFG_BOOLEAN, .fallback = "false",
-     .doc = "Create tables that are missing, by the schemas of records.",
-     .importance = MR_CFG_MEDIUM, .group = "DDL Support", .order = 1},
-    {"auto.evolve", MR_CFG_BOOLEAN, .fallback = "false",
-     .doc = "Add columns that are missing, by the schemas of records.", .importance = MR_CFG_MEDIUM,
-     .group = "DDL Support", .order = 2},
-    {"max.retries", MR_CFG_INT, .fallback = "10", .has_range = true, .min = 0, .max = INT32_MAX,
-     .doc =
-         "How often in a row a batch is tried again before the task fails, when the server is away "
-         "or busy.",
-     .importance = MR_CFG_MEDIUM, .group = "Retries", .order = 1},
-    {"retry.backoff.ms", MR_CFG_INT, .fallback = "3000", .has_range = true, .min = 0,
-     .max = INT32_MAX, .doc = "The wait before that.", .importance = MR_CFG_MEDIUM,
-     .group = "Retries", .order = 2},
-    {"millrace.offsets.table", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = "millrace_offsets",
-     .doc = "The table of offsets; a dot parts schema and table. Made when it is missing.",
-     .importance = MR_CFG_LOW, .group = "Writes", .order = 3},
-    {0},
-};
-
 static int start(void *self, struct mr_task *task, struct mr_error *err)
 {
     struct postgres_sink *s = self;
@@ -84,7 +33,8 @@ static int start(void *self, struct mr_task *task, struct mr_error *err)
     s->task = task;
     s->plans.settings = &s->settings;
     s->write.conn = &s->conn;
-    return rc == MR_OK ? pg_conn_init(&s->conn, task, err) : rc;
+    pg_conn_init(&s->conn, task);
+    return rc;
 }
 
 static void stop(void *self)
@@ -205,9 +155,11 @@ static int put(void *self, struct mr_batch *in, struct mr_error *err)
 static int alter_offsets(struct mr_task *connector, const struct mr_partition_list *offsets,
                          struct mr_error *err)
 {
+    struct pg_settings settings;
     struct pg_conn conn;
-    int rc = pg_conn_init(&conn, connector, err);
+    int rc = pg_settings_read(&settings, connector, err);
 
+    pg_conn_init(&conn, connector);
     if (rc == MR_OK)
         rc = pg_conn_ready(&conn, err);
     if (rc == MR_OK)
@@ -219,5 +171,6 @@ static int alter_offsets(struct mr_task *connector, const struct mr_partition_li
 }
 
 MR_SINK(PostgresSink, "0.1.0", .doc = "Records as rows of PostgreSQL's tables, exactly once",
-        .keys = sink_keys, .state_size = sizeof(struct postgres_sink), .start = start, .put = put,
-        .stop = stop, .open = open_partitions, .alter_offsets = alter_offsets, .stores_offsets = "")
+        .keys = pg_settings_keys, .state_size = sizeof(struct postgres_sink), .start = start,
+        .put = put, .stop = stop, .open = open_partitions, .alter_offsets = alter_offsets,
+        .stores_offsets = "", .check = pg_settings_check)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `millrace check`: a throwaway process that asks transforms and predicates of values which only
- * they can judge, such as regular expressions, and connectors of offsets that a user wants changed,
- * in the format of link/check_format.h. It is also the process in which clients of a connector look
+/* `millrace check`: a throwaway process that asks connectors, transforms and predicates of values
+ * which only they can judge, such as regular expressions, and connectors of offsets that a user
+ * wants changed, in the format of link/check_format.h. It is also the process in which clients of a connector look
  * into the offsets topic that it has for itself. Run by worker/supervisor/plugin_check.c while a
  * connector's configuration is validated; it is killed when it takes too long. One thread.
  *
@@ -74,7 +74,7 @@ struct question {
     const char *library, *class_name;
     int64_t kind;
     const json_t *keys;
-    const json_t *offsets; /* of a connector */
+    const json_t *offsets; /* of a connector that is asked of them; NULL: of its keys */
     const json_t *worker;  /* NULL: config is resolved by nothing */
     bool all;
     struct props config;
@@ -90,8 +90,8 @@ static bool read_question(const json_t *from, size_t stage, struct question *q)
     return json_get_text(from, "library", &q->library) &&
            json_get_text(from, "class", &q->class_name) &&
            json_get_int(from, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_PREDICATE, &q->kind) &&
-           (q->kind <= MR_PLUGIN_SINK ? json_is_array(q->offsets)
-                                      : q->kind >= MR_PLUGIN_TRANSFORM) &&
+           (q->offsets != NULL ? q->kind <= MR_PLUGIN_SINK && json_is_array(q->offsets)
+                               : q->kind != MR_PLUGIN_CONVERTER) &&
            json_string_value(json_array_get(q->keys, 0)) != NULL &&
            json_to_props(json_object_get(from, "config"), &q->config, NULL) == 0;
 }
@@ -158,7 +158,7 @@ static void ask(int fd, const json_t *from, size_t stage)
         instance_init_loose(&inst, plugin, &q.config, &err) != MR_OK) {
         tell_error(fd, stage, json_string_value(json_array_get(q.keys, 0)), &err);
     } else {
-        if (q.kind <= MR_PLUGIN_SINK)
+        if (q.offsets != NULL)
             ask_offsets(fd, &q, &inst);
         else
             ask_keys(fd, &q, &inst);

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "host/plugin_load.h"
+#include "host/task/plugin_stage.h"
 #include "link/printable.h"
 #include "link/scan_format.h"
 
@@ -122,7 +123,7 @@ static json_t *json_of_plugin(const struct plugin *plugin)
         json_object_set_new(object, "boundaries", json_true());
     if (plugin->sink.emits != NULL)
         json_object_set_new(object, "emits", json_true());
-    if (plugin->transform.check != NULL || plugin->predicate.check != NULL)
+    if (plugin_stage_checks(plugin))
         json_object_set_new(object, "checks", json_true());
     return object;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `millrace check` is asked and answers: values of transforms and predicates, and changed
- * offsets of connectors, that only their own code can judge. Written by
+/* What `millrace check` is asked and answers: values of connectors, transforms and predicates, and
+ * changed offsets of connectors, that only their own code can judge. Written by
  * worker/supervisor/plugin_check.c and host/check.c.
  *
  * The question stands in a file that is its descriptor 0, as one JSON array:
@@ -8,9 +8,10 @@
  *   [{"library": PATH, "class": TEXT, "kind": enum mr_plugin_kind, "config": {OWN KEY: TEXT, …},
  *   "keys": [OWN KEY, …]}, …]
  *
- * For a connector there is one key, which is only a name, and "offsets": [[partition, offset or
- * null], …] of a source (objects, a partition may be null), [[topic, partition, offset or -1], …]
- * of a sink, where "all": true says that its offsets are forgotten altogether. "worker": {KEY:
+ * config is all of it for a connector. Asked of offsets, that has one key, which is only a name, and
+ * "offsets": [[partition, offset or null], …] of a source (objects, a partition may be null),
+ * [[topic, partition, offset or -1], …] of a sink, where "all": true says that its offsets are
+ * forgotten altogether. "worker": {KEY:
  * TEXT, …} has the settings of config providers, which config is resolved by.
  *
  * About the offsets topic that a source has for itself no class is asked, and "own" stands in place

@@ -27,20 +27,23 @@ static struct worker_run *start_worker(const char *name)
 }
 
 /* more: members behind the others, which win. */
+static const char *sink_config(const char *topic, const char *more)
+{
+    return scratch_text(
+        "\"connector.class\": \"PostgresSink\", \"tasks.max\": \"2\", "
+        "\"topics\": \"%s\", \"connection.url\": \"%s\", "
+        "\"connection.user\": \"millrace\", \"connection.password\": \"secret\", "
+        "\"key.converter\": \"JsonConverter\", \"value.converter\": \"JsonConverter\", "
+        "\"auto.create\": \"true\", "
+        "\"max.retries\": \"100\", \"retry.backoff.ms\": \"200\", "
+        "\"consumer.override.session.timeout.ms\": \"6000\"%s",
+        topic, postgres_run_url(), more);
+}
+
 static void put_sink(const struct worker_run *w, const char *conn, const char *topic,
                      const char *more)
 {
-    worker_run_put(
-        w, conn,
-        scratch_text(
-            "\"connector.class\": \"PostgresSink\", \"tasks.max\": \"2\", "
-            "\"topics\": \"%s\", \"connection.url\": \"%s\", "
-            "\"connection.user\": \"millrace\", \"connection.password\": \"secret\", "
-            "\"key.converter\": \"JsonConverter\", \"value.converter\": \"JsonConverter\", "
-            "\"auto.create\": \"true\", "
-            "\"max.retries\": \"100\", \"retry.backoff.ms\": \"200\", "
-            "\"consumer.override.session.timeout.ms\": \"6000\"%s",
-            topic, postgres_run_url(), more));
+    worker_run_put(w, conn, sink_config(topic, more));
 }
 
 static const char *row(int id, const char *name)
@@ -317,9 +320,6 @@ static void what_can_not_work_fails_and_says_why(void **state)
     } cases[] = {
         {", \"auto.create\": \"false\"", "create it, or set auto.create=true"},
         {", \"connection.password\": \"wrong\"", "password authentication failed"},
-        {", \"connection.url\": \"mysql://h/d\"", "connection.url: it is neither a URL"},
-        {", \"insert.mode\": \"upsert\"", "insert.mode=upsert needs a key"},
-        {", \"delete.enabled\": \"true\"", "delete.enabled=true needs pk.mode=record_key"},
         {", \"connection.url\": \"postgresql://127.0.0.1:1/d\", \"max.retries\": \"1\"",
          "after 1 retries (max.retries)"},
         {", \"pk.mode\": \"record_value\", \"pk.fields\": \"none\"",
@@ -338,6 +338,52 @@ static void what_can_not_work_fails_and_says_why(void **state)
     assert_int_equal(rows(topic), 0);
 }
 
+/* The one error of the answer that says no, and the key that it stands at. */
+static void expect_error(const json_t *reply, const char *key, const char *text)
+{
+    const json_t *one;
+    size_t i;
+
+    assert_string_equal(http_at(reply, "error_count"), "1");
+    json_array_foreach(json_object_get(reply, "configs"), i, one)
+    {
+        if (strcmp(http_at(one, "value.name"), key) == 0 &&
+            strstr(http_at(one, "value.errors.0"), text) != NULL)
+            return;
+    }
+    fail_msg("%s has no error \"%s\"", key, text);
+}
+
+/* By the sink itself, which is asked before anything is stored. */
+static void what_contradicts_itself_is_refused_with_the_key_that_is_wrong(void **state)
+{
+    static const struct {
+        const char *more, *key, *text;
+    } cases[] = {
+        {", \"connection.url\": \"mysql://h/d\"", "connection.url", "it is neither a URL"},
+        {", \"insert.mode\": \"upsert\"", "insert.mode", "it needs a key: set pk.mode"},
+        {", \"delete.enabled\": \"true\"", "delete.enabled", "it needs pk.mode=record_key"},
+        {", \"pk.mode\": \"kafka\", \"pk.fields\": \"a,b\"", "pk.fields", "takes three names"},
+        {", \"table.name.format\": \"${topic}.\"", "table.name.format",
+         "an empty name beside a dot"},
+    };
+    struct worker_run *w = start_worker("w");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *config = sink_config("t", cases[i].more);
+        struct http_reply reply =
+            worker_run_expect(w, 200, "PUT", "/connector-plugins/PostgresSink/config/validate",
+                              scratch_text("{\"name\": \"no\", %s}", config));
+
+        expect_error(reply.json, cases[i].key, cases[i].text);
+        reply = worker_run_expect(w, 400, "POST", "/connectors",
+                                  scratch_text("{\"name\": \"no\", \"config\": {%s}}", config));
+        assert_non_null(strstr(http_at(reply.json, "message"), cases[i].text));
+    }
+    worker_run_expect(w, 404, "GET", "/connectors/no", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +393,7 @@ int main(void)
         scratch_test(every_type_of_connect_has_a_column),
         scratch_test(what_postgresql_refuses_becomes_a_dead_letter),
         scratch_test(what_can_not_work_fails_and_says_why),
+        scratch_test(what_contradicts_itself_is_refused_with_the_key_that_is_wrong),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

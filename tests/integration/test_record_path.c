@@ -136,14 +136,11 @@ static void bad_records_become_dead_letters(const struct worker_run *w)
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
-/* A source with one transform: what the refusal says, between its first line and its last. */
-static void refused(const struct worker_run *w, const char *transform, const char *want)
+/* What the refusal says, between its first line and its last. */
+static void refused_config(const struct worker_run *w, const char *fields, const char *want)
 {
-    struct http_reply reply = worker_run_expect(
-        w, 400, "PUT", "/connectors/refused/config",
-        scratch_text("{\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", "
-                     "\"transforms\": \"a\", %s}",
-                     transform));
+    struct http_reply reply = worker_run_expect(w, 400, "PUT", "/connectors/refused/config",
+                                                scratch_text("{%s}", fields));
 
     assert_string_equal(
         http_at(reply.json, "message"),
@@ -151,6 +148,16 @@ static void refused(const struct worker_run *w, const char *transform, const cha
                      "%s\nYou can also find the above list of errors at the endpoint "
                      "`/connector-plugins/{connectorType}/config/validate`",
                      want));
+}
+
+/* A source with one transform. */
+static void refused(const struct worker_run *w, const char *transform, const char *want)
+{
+    refused_config(w,
+                   scratch_text("\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", "
+                                "\"transforms\": \"a\", %s",
+                                transform),
+                   want);
 }
 
 static void what_only_plugin_code_knows_is_refused(const struct worker_run *w)
@@ -171,6 +178,11 @@ static void what_only_plugin_code_knows_is_refused(const struct worker_run *w)
     refused(w, "\"transforms.a.type\": \"Picky\", \"transforms.a.mood\": \"crash\"",
             "Configuration transforms.a.mood could not be checked: its class was killed by signal "
             "11 (SIGSEGV)");
+    refused_config(w, "\"connector.class\": \"PickyChecked\", \"mood\": \"bad\"",
+                   "Invalid value bad for configuration mood: it is\nbad");
+    refused_config(w, "\"connector.class\": \"PickyChecked\", \"mood\": \"exit\"",
+                   "Configuration mood could not be checked: its class ended the process with code "
+                   "3");
     worker_run_expect(w, 404, "GET", "/connectors/refused", NULL);
     reply = worker_run_expect(w, 200, "PUT", "/connector-plugins/FileStreamSource/config/validate",
                               "{\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", "

@@ -125,9 +125,14 @@ MR_DEFINE_SOURCE(picky_source, "PickySource", "1.0", .keys = keys, .poll = picky
 MR_DEFINE_SINK(picky_sink, "PickySink", "1.0", .keys = keys, .put = picky_put,
                .alter_offsets = sink_alter);
 MR_DEFINE_SOURCE(picky_silent, "PickySilent", "1.0", .keys = keys, .poll = picky_poll);
+MR_DEFINE_SOURCE(picky_checked, "PickyChecked", "1.0", .keys = keys, .poll = picky_poll,
+                 .check = picky_check);
+MR_DEFINE_SINK(picky_checked_sink, "PickyCheckedSink", "1.0", .keys = keys, .put = picky_put,
+               .check = picky_check);
 MR_DEFINE_TRANSFORM(picky, "Picky", "1.0", .keys = keys, .apply = picky_apply,
                     .check = picky_check);
 MR_DEFINE_PREDICATE(picky_predicate, "PickyPredicate", "1.0", .keys = keys, .test = picky_test,
                     .check = picky_check);
 MR_MODULE(MR_PLUGIN(picky), MR_PLUGIN(picky_predicate), MR_PLUGIN(picky_source),
-          MR_PLUGIN(picky_sink), MR_PLUGIN(picky_silent))
+          MR_PLUGIN(picky_sink), MR_PLUGIN(picky_silent), MR_PLUGIN(picky_checked),
+          MR_PLUGIN(picky_checked_sink))

@@ -32,7 +32,14 @@ static check_slot check_of(const struct plugin *plugin)
 {
     return plugin->kind == MR_PLUGIN_TRANSFORM   ? plugin->transform.check
            : plugin->kind == MR_PLUGIN_PREDICATE ? plugin->predicate.check
+           : plugin->kind == MR_PLUGIN_SOURCE    ? plugin->source.check
+           : plugin->kind == MR_PLUGIN_SINK      ? plugin->sink.check
                                                  : NULL;
+}
+
+bool plugin_stage_checks(const struct plugin *plugin)
+{
+    return check_of(plugin) != NULL;
 }
 
 /* A negative code always has a text. */

@@ -28,6 +28,9 @@ int plugin_stage_start(struct plugin_stage *stage, const struct stage_owner *own
                        struct mr_error *err);
 void plugin_stage_stop(struct plugin_stage *stage);
 
+/* Has it a check of its own? A plugin of any kind. */
+bool plugin_stage_checks(const struct plugin *plugin);
+
 /* Has the plugin's own check anything against the value of a key? shown: how its text is to name
  * it. MR_OK also when it has no check, or the key no value. */
 int plugin_stage_judge(const struct instance *inst, const char *key, const char *shown,

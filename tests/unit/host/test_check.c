@@ -87,6 +87,29 @@ static void a_class_is_asked_of_each_key(void **state)
            0);
 }
 
+#define ASK_CONNECTOR(class, kind, config, keys) \
+    "[{\"library\":\"" PICKY "\",\"class\":\"" class "\",\"kind\":" kind \
+                                                     ",\"prefix\":\"\",\"config\":{" config \
+                                                     "},\"keys\":[" keys "]}]"
+
+static void a_connector_is_asked_of_each_key_and_sees_them_all(void **state)
+{
+    (void)state;
+    expect(ASK_CONNECTOR("PickyChecked", "1", "\"name\":\"c\",\"mood\":\"bad\",\"taste\":\"sour\"",
+                         "\"mood\",\"taste\",\"number\""),
+           BEGIN("mood") BEGIN(
+               "mood") "{\"stage\":0,\"key\":\"mood\",\"error\":\"Invalid value bad for "
+                       "configuration mood: it is\\nbad\"}\n" BEGIN(
+                           "taste") "{\"stage\":0,\"key\":\"taste\",\"error\":\"Invalid value sour "
+                                    "for configuration taste, with mood bad\"}\n" BEGIN("number")
+                                        END,
+           0);
+    expect(ASK_CONNECTOR("PickyCheckedSink", "2", "\"mood\":\"crash\"", "\"mood\""),
+           BEGIN("mood") BEGIN("mood"), SIGSEGV);
+    expect(ASK_CONNECTOR("PickySilent", "1", "\"mood\":\"bad\"", "\"mood\""),
+           BEGIN("mood") BEGIN("mood") END, 0);
+}
+
 /* What can't be read is no reason not to ask about the rest. */
 static void values_that_are_wrong_count_as_not_set(void **state)
 {
@@ -183,12 +206,18 @@ static void offsets_of_another_form_reach_no_connector(void **state)
 static void questions_that_are_none_are_usage(void **state)
 {
     static const char *const bad[] = {
-        "", "{}", "[1]",
+        "",
+        "{}",
+        "[1]",
         "[{\"library\":\"/x.so\",\"class\":\"P\",\"kind\":4,\"config\":{},\"keys\":[]}]",
-        "[{\"library\":\"/x.so\",\"class\":\"P\",\"kind\":1,\"config\":{},\"keys\":[\"a\"]}]"};
+        "[{\"library\":\"/x.so\",\"class\":\"P\",\"kind\":3,\"config\":{},\"keys\":[\"a\"]}]",
+        "[{\"library\":\"/x.so\",\"class\":\"P\",\"kind\":1,\"config\":{},\"keys\":[\"a\"],"
+        "\"offsets\":7}]",
+        "[{\"library\":\"/x.so\",\"class\":\"P\",\"kind\":4,\"config\":{},\"keys\":[\"a\"],"
+        "\"offsets\":[]}]"};
 
     (void)state;
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         expect(bad[i], "", 1 << 8);
 }
 
@@ -196,6 +225,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_class_is_asked_of_each_key),
+        cmocka_unit_test(a_connector_is_asked_of_each_key_and_sees_them_all),
         cmocka_unit_test(values_that_are_wrong_count_as_not_set),
         cmocka_unit_test(what_plugin_code_does_is_laid_at_its_key_s_door),
         cmocka_unit_test(a_library_that_is_not_there_is_told),

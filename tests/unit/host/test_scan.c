@@ -125,6 +125,24 @@ static void plugins_are_printed_with_all_their_keys(void **state)
     scan_end(&scan);
 }
 
+static void plugins_with_a_check_of_their_own_say_so(void **state)
+{
+    struct scan scan = scan_of(LIBRARY("picky"), NULL);
+    json_t *plugins = json_object_get(scan.lines[1], "plugins"), *plugin;
+    char names[200] = "";
+    size_t i;
+
+    (void)state;
+    json_array_foreach(plugins, i, plugin)
+    {
+        if (json_is_true(json_object_get(plugin, "checks")))
+            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s ",
+                     json_string_value(json_object_get(plugin, "name")));
+    }
+    assert_string_equal(names, "Picky PickyPredicate PickyChecked PickyCheckedSink ");
+    scan_end(&scan);
+}
+
 static void refused_library_is_one_line_and_the_next_one_is_read(void **state)
 {
     struct scan scan = scan_of(LIBRARY("wrong_major"), LIBRARY("odd_descriptors"));
@@ -134,7 +152,7 @@ static void refused_library_is_one_line_and_the_next_one_is_read(void **state)
     assert_int_equal(scan.count, 4);
     assert_string_equal(
         member(&scan, 1, "error"),
-        "built for plugin ABI 1.1, this Millrace has 0.1: build the plugin with its headers");
+        "built for plugin ABI 1.2, this Millrace has 0.2: build the plugin with its headers");
     assert_int_equal(json_array_size(json_object_get(scan.lines[3], "plugins")), 1);
     scan_end(&scan);
 }
@@ -206,6 +224,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         scan_test(plugins_are_printed_with_all_their_keys),
+        scan_test(plugins_with_a_check_of_their_own_say_so),
         scan_test(refused_library_is_one_line_and_the_next_one_is_read),
         scan_test(crash_is_laid_at_the_door_of_the_library_that_began),
         scan_test(what_a_constructor_prints_or_leaves_is_no_answer),

@@ -468,6 +468,14 @@ static const struct catalog_plugin plugins[] = {
      .aliases = no_aliases,
      .keys = source_keys,
      .java_class = "org.example.SrcConnector"},
+    {.name = "PickySrc",
+     .version = "1.0",
+     .library = "/p/picky.so",
+     .kind = MR_PLUGIN_SOURCE,
+     .aliases = no_aliases,
+     .keys = picky_keys,
+     .checks = true,
+     .java_class = "org.example.PickySrcConnector"},
     {.name = "StringConverter",
      .library = "/p/c.so",
      .kind = MR_PLUGIN_CONVERTER,
@@ -500,7 +508,7 @@ const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t ki
                                           const char *name)
 {
     for (size_t i = 0; i < PLUGINS; i++)
-        if (strcmp(plugins[i].name, name) == 0 && (kind == 0 ? i < 2 : plugins[i].kind == kind))
+        if (strcmp(plugins[i].name, name) == 0 && (kind == 0 ? i < 3 : plugins[i].kind == kind))
             return &plugins[i];
     return NULL;
 }

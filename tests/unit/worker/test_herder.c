@@ -365,6 +365,32 @@ static void plugin_code_is_asked_of_what_is_sound_so_far(void **state)
     json_decref(answer);
 }
 
+/* First its connector's keys, with all of the configuration to see; then those of transforms. */
+static void a_connector_s_own_code_is_asked_too(void **state)
+{
+    struct fixture *f = *state;
+    json_t *answer = problem(0, "mood", "error", "It does not go with that taste.");
+
+    put_to(f, &f->last, "c", TARGET_STARTED, true, "connector.class", "PickySrc", "mood", "so so",
+           "number", "x", "transforms", "a", "transforms.a.type", "Picky", NULL);
+    expect_question("[{\"prefix\":\"\",\"library\":\"/p/picky.so\",\"class\":\"PickySrc\","
+                    "\"kind\":1,\"config\":{\"name\":\"c\",\"connector.class\":\"PickySrc\","
+                    "\"mood\":\"so so\",\"number\":\"x\",\"transforms\":\"a\","
+                    "\"transforms.a.type\":\"Picky\"},\"keys\":[\"mood\"]},"
+                    "{\"prefix\":\"transforms.a.\",\"library\":\"/p/picky.so\",\"class\":"
+                    "\"Picky\",\"kind\":4,\"config\":{},\"keys\":[\"mood\",\"number\"]}]");
+    check_answers(answer);
+    assert_answered(f, 1, MR_ERR_CONFIG);
+    assert_string_equal(
+        f->last.text, "Connector configuration is invalid and contains the following 2 error(s):\n"
+                      "It does not go with that taste.\n"
+                      "Invalid value x for configuration number: Not a number of type INT\n"
+                      "You can also find the above list of errors at the endpoint "
+                      "`/connector-plugins/{connectorType}/config/validate`");
+    expect("");
+    json_decref(answer);
+}
+
 static void a_put_goes_on_when_plugin_code_has_nothing_against_it(void **state)
 {
     struct fixture *f = *state;
@@ -1503,15 +1529,16 @@ static void plugins_are_listed_in_connects_order(void **state)
     struct fixture *f = *state;
     json_t *list = herder_plugins(f->herder, true), *want;
 
-    want = json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "class", "org.example.SnkConnector",
-                     "type", "sink", "version", "2.0", "class", "org.example.SrcConnector", "type",
-                     "source", "version", "1.0");
+    want = json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s, s:s, s:s}]", "class",
+                     "org.example.SnkConnector", "type", "sink", "version", "2.0", "class",
+                     "org.example.SrcConnector", "type", "source", "version", "1.0", "class",
+                     "org.example.PickySrcConnector", "type", "source", "version", "1.0");
     assert_true(json_equal(list, want));
     json_decref(list);
     json_decref(want);
     list = herder_plugins(f->herder, false);
-    assert_int_equal(json_array_size(list), 5);
-    assert_null(json_object_get(json_array_get(list, 3), "version"));
+    assert_int_equal(json_array_size(list), 6);
+    assert_null(json_object_get(json_array_get(list, 4), "version"));
     json_decref(list);
 }
 
@@ -2025,6 +2052,7 @@ int main(void)
         herder_test(a_connector_created_paused_makes_tasks_when_it_is_resumed),
         herder_test(an_existing_name_is_refused_after_validation),
         herder_test(plugin_code_is_asked_of_what_is_sound_so_far),
+        herder_test(a_connector_s_own_code_is_asked_too),
         herder_test(a_put_goes_on_when_plugin_code_has_nothing_against_it),
         herder_test(a_create_that_was_overtaken_is_refused),
         herder_test(a_check_that_breaks_is_its_key_s_problem),

@@ -16,20 +16,19 @@ static bool is_same_alias(const struct validate_stage_key *a, const struct valid
            strncmp(a->def.name, b->def.name, prefix_of(a)) == 0;
 }
 
-static bool has_value(const struct props *config, const struct validate_key *key)
+static bool has_value(const struct props *config, const char *name, const struct mr_config_key *def)
 {
-    const struct props_entry *entry = props_find(config, key->name);
+    const struct props_entry *entry = props_find(config, name);
 
-    return entry != NULL ? entry->value != NULL : key->stage->def.fallback != NULL;
+    return entry != NULL ? entry->value != NULL : def->fallback != NULL;
 }
 
 /* A value that nothing is wrong with so far; or none, of which a class may have a second word. */
-static bool is_asked(const struct props *config, const struct validate_key *key)
+static bool is_asked(const struct props *config, const struct validate_key *key,
+                     const struct mr_config_key *def)
 {
-    if (key->stage == NULL || !key->stage->own)
-        return false;
-    return has_value(config, key) ? key->error_count == 0
-                                  : (key->stage->def.flags & MR_CFG_CHECK_NULL) != 0;
+    return has_value(config, key->name, def) ? key->error_count == 0
+                                             : (def->flags & MR_CFG_CHECK_NULL) != 0;
 }
 
 /* What one alias's class is to be asked, from its first key on; NULL: nothing. */
@@ -42,7 +41,8 @@ static json_t *question_of(const struct props *config, const struct validate_res
     for (size_t i = first; i < result->key_count; i++) {
         const struct validate_key *key = &result->keys[i];
 
-        if (!is_same_alias(alias, key->stage) || !is_asked(config, key))
+        if (!is_same_alias(alias, key->stage) || !key->stage->own ||
+            !is_asked(config, key, &key->stage->def))
             continue;
         json_array_append_new(keys, json_string(key->stage->own_name));
         if (props_get(config, key->name) != NULL)
@@ -59,21 +59,49 @@ static json_t *question_of(const struct props *config, const struct validate_res
                      (int)alias->kind, "config", values, "keys", keys);
 }
 
+/* What the connector's class is to be asked; NULL: nothing. Across keys it sees all there is. */
+static json_t *question_of_connector(const struct props *config,
+                                     const struct validate_result *result)
+{
+    const struct catalog_plugin *plugin = result->plugin;
+    struct validation v = {.out = (struct validate_result *)(uintptr_t)result};
+    json_t *keys = json_array();
+
+    for (const struct mr_config_key *def = plugin->keys; def->name != NULL; def++) {
+        const struct validate_key *key = validation_find(&v, def->name);
+
+        if (key != NULL && is_asked(config, key, def))
+            json_array_append_new(keys, json_string(def->name));
+    }
+    if (json_array_size(keys) == 0) {
+        json_decref(keys);
+        return NULL;
+    }
+    return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o}", "prefix", "", "library", plugin->library,
+                     "class", plugin->name, "kind", (int)plugin->kind, "config",
+                     json_from_props(config), "keys", keys);
+}
+
+static void ask(json_t *questions, json_t *one)
+{
+    if (one != NULL)
+        json_array_append_new(questions, one);
+}
+
 json_t *validate_questions(const struct validate_input *input, const struct validate_result *result)
 {
     json_t *questions = json_array();
     bool any;
 
+    if (!result->bare && result->plugin->checks)
+        ask(questions, question_of_connector(input->config, result));
     for (size_t i = 0; i < result->key_count; i++) {
         const struct validate_stage_key *of = result->keys[i].stage;
-        json_t *one;
 
         if (of == NULL || of->plugin == NULL || !of->plugin->checks ||
             strcmp(of->own_name, "type") != 0)
             continue;
-        one = question_of(input->config, result, i);
-        if (one != NULL)
-            json_array_append_new(questions, one);
+        ask(questions, question_of(input->config, result, i));
     }
     any = json_array_size(questions) > 0;
     if (!any)
