@@ -81,6 +81,11 @@ static const struct verb verbs[] = {
      NULL},
     {"check", check_main, "", NULL,
      "Internal: asks transforms and predicates whether values of a configuration will do.\n", NULL},
+    {"service", service_main, "NAME", NULL,
+     "Internal: the process of a plugin that is no connector's, such as a config provider. Not to "
+     "be "
+     "run by hand.\n",
+     NULL},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

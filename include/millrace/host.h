@@ -17,11 +17,12 @@ extern "C" {
  * goes up whenever a descriptor or the host's table has grown
  * (tests/unit/host/test_abi_minor.c). */
 #define MR_ABI_MAJOR 0
-#define MR_ABI_MINOR 2
+#define MR_ABI_MINOR 3
 
 struct mr_arena;
 struct mr_batch;
 struct mr_emitter;
+struct mr_lookup;
 struct mr_record;
 struct mr_task;
 struct mr_task_list;
@@ -113,6 +114,11 @@ struct mr_host {
     struct mr_record *(*emit_add)(struct mr_emitter *out, const char *topic);
     bool (*state_get)(struct mr_emitter *out, struct mr_value key, struct mr_value *value);
     void (*state_set)(struct mr_emitter *out, struct mr_value key, struct mr_value value);
+
+    const char *(*lookup_path)(const struct mr_lookup *at);
+    const char *(*lookup_key)(const struct mr_lookup *at, size_t i);
+    void (*lookup_set)(struct mr_lookup *at, size_t i, const char *value, size_t len);
+    void (*lookup_ttl)(struct mr_lookup *at, int64_t ms);
 };
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@
 #include <millrace/config.h>
 #include <millrace/emit.h>
 #include <millrace/error.h>
+#include <millrace/lookup.h>
 #include <millrace/pattern.h>
 #include <millrace/record.h>
 #include <millrace/schema.h>
@@ -30,14 +31,16 @@ enum mr_plugin_kind {
     MR_PLUGIN_CONVERTER = 3,
     MR_PLUGIN_TRANSFORM = 4,
     MR_PLUGIN_PREDICATE = 5,
-    MR_PLUGIN_HEADER_CONVERTER = 6
+    MR_PLUGIN_HEADER_CONVERTER = 6,
+    MR_PLUGIN_CONFIG_PROVIDER = 7
 };
 
 /* What all descriptors begin with.
  *
  * size        bytes of the whole descriptor, as the plugin was compiled
  * kind        enum mr_plugin_kind
- * name        the class name: value of connector.class, of *.converter, or of transforms.*.type
+ * name        the class name: value of connector.class, of *.converter, of transforms.*.type, or of
+ *             config.providers.*.class
  * version     shown in REST
  * aliases     NULL-terminated list of further names, such as the Java class it stands in for; may
  *             be NULL
@@ -232,6 +235,27 @@ struct mr_predicate {
                  struct mr_error *err);
 };
 
+/* A config provider: what ${provider:path:key} stands for in configurations. One instance for all of
+ * a worker, in a process of its own.
+ *
+ * start  once, before the first get; task gives the settings config.providers.<name>.param.*
+ *        without prefix. A failure ends the worker's start
+ * get    must: give the values of the keys that at asks for (lookup.h). Calls come one after the
+ *        other. MR_OK, also where keys have no value; on a negative return whoever asked fails with
+ *        the text, which therefore names no value
+ * stop   once, last, when the worker ends in order; no effect may depend on it
+ *
+ * start and get together, and each further get, have millrace.services.timeout.ms; a process that
+ * takes longer is killed and, like one that crashed, started again for the next call.
+ * Thread: one for all. Blocking is allowed.
+ * Spec: org.apache.kafka.common.config.provider.ConfigProvider (KIP-297, KIP-421). */
+struct mr_config_provider {
+    MR_PLUGIN_HEAD
+    int (*start)(void *self, struct mr_task *task, struct mr_error *err);
+    int (*get)(void *self, struct mr_lookup *at, struct mr_error *err);
+    void (*stop)(void *self);
+};
+
 /* abi_minor keeps promises: on an older Millrace, which would not see a slot that stands behind its
  * own end of a descriptor, a sink with stores_offsets or emits is refused, and not run without. */
 struct mr_module {
@@ -302,6 +326,8 @@ struct mr_module {
     MR_DESCRIBE(mr_transform, MR_PLUGIN_TRANSFORM, id, class_name, release, __VA_ARGS__)
 #define MR_DEFINE_PREDICATE(id, class_name, release, ...) \
     MR_DESCRIBE(mr_predicate, MR_PLUGIN_PREDICATE, id, class_name, release, __VA_ARGS__)
+#define MR_DEFINE_CONFIG_PROVIDER(id, class_name, release, ...) \
+    MR_DESCRIBE(mr_config_provider, MR_PLUGIN_CONFIG_PROVIDER, id, class_name, release, __VA_ARGS__)
 
 #define MR_PLUGIN(id) ((const struct mr_plugin *)&id##_plugin)
 
@@ -320,6 +346,9 @@ struct mr_module {
     MR_MODULE(MR_PLUGIN(id))
 #define MR_PREDICATE(id, release, ...) \
     MR_DEFINE_PREDICATE(id, #id, release, __VA_ARGS__); \
+    MR_MODULE(MR_PLUGIN(id))
+#define MR_CONFIG_PROVIDER(id, release, ...) \
+    MR_DEFINE_CONFIG_PROVIDER(id, #id, release, __VA_ARGS__); \
     MR_MODULE(MR_PLUGIN(id))
 
 #ifdef __cplusplus

@@ -5,12 +5,15 @@
  *
  * As in Java: a name without a class is no provider, a reference to none stays as it is, and so
  * does one to a key that is not there; what a provider can't read is an error of the whole. Built
- * in is provider_kind.c. */
+ * in is provider_kind.c; all others are services of the worker's (provider_service.c), which are
+ * asked once a path for all keys of a configuration. */
 #include "base/provider.h"
 
 #include "base/buf.h"
 #include "base/config_ref.h"
+#include "base/map.h"
 #include "base/provider_kind.h"
+#include "base/provider_service.h"
 #include "base/text.h"
 
 #include <stdatomic.h>
@@ -25,11 +28,12 @@
 
 struct named {
     char *name;
-    struct provider *provider;
+    struct provider *provider; /* NULL: a service */
 };
 
 struct providers {
     atomic_int refs;
+    char *socket; /* of services; NULL: there are none */
     struct named list[PROVIDERS_MAX];
     size_t count;
 };
@@ -51,6 +55,38 @@ static int wrong(char **key, char *property, const char *value, struct mr_error 
     return MR_ERR_CONFIG;
 }
 
+static bool is_quick(const struct named *named)
+{
+    return named->provider != NULL && provider_kind_is_quick(named->provider);
+}
+
+/* It has read its parameters, and is ready. */
+static int look_at_service(const struct providers *providers, const char *name,
+                           struct mr_error *err)
+{
+    const struct provider_service service = {providers->socket, name};
+    json_t *none = json_array();
+    struct props values;
+    int64_t ttl_ms;
+    int rc;
+
+    mr_assert(none != NULL);
+    props_init(&values);
+    rc = provider_service_get(&service, "", none, &values, &ttl_ms, err);
+    props_deinit(&values);
+    json_decref(none);
+    return rc;
+}
+
+static int make(const struct providers *providers, struct named *to, const char *class_name,
+                const struct props *params, bool look, struct mr_error *err)
+{
+    if (providers->socket != NULL && !provider_kind_known(class_name))
+        return look ? look_at_service(providers, to->name, err) : 0;
+    to->provider = provider_kind_new(class_name, params, look, err);
+    return to->provider != NULL ? 0 : err->code;
+}
+
 static int add(struct providers *providers, const struct props *worker, const char *name, bool look,
                char **key, struct mr_error *err)
 {
@@ -66,13 +102,13 @@ static int add(struct providers *providers, const struct props *worker, const ch
     class_name = props_get(worker, property);
     props_init(&params);
     if (class_name != NULL) {
+        *to = (struct named){.name = text_dup(name)};
         mr_assert(props_subset(worker, prefix, &params) == 0);
-        to->provider = provider_kind_new(class_name, &params, look, &why);
+        rc = make(providers, to, class_name, &params, look, &why);
+        providers->count += rc == 0 ? 1 : 0;
     }
-    if (to->provider != NULL) {
-        to->name = text_dup(name);
-        providers->count++;
-    } else if (class_name != NULL) {
+    if (rc != 0) {
+        free(to->name);
         rc = wrong(key, property, class_name, err, &why);
         property = NULL;
     }
@@ -82,12 +118,12 @@ static int add(struct providers *providers, const struct props *worker, const ch
     return rc;
 }
 
-static struct provider *find(const struct providers *providers, struct config_ref_part name)
+static const struct named *find(const struct providers *providers, struct config_ref_part name)
 {
     for (size_t i = 0; i < providers->count; i++)
         if (strlen(providers->list[i].name) == name.len &&
             memcmp(providers->list[i].name, name.at, name.len) == 0)
-            return providers->list[i].provider;
+            return &providers->list[i];
     return NULL;
 }
 
@@ -119,6 +155,7 @@ struct providers *providers_new(const struct props *worker, bool look, char **ke
 
     mr_assert(providers != NULL);
     atomic_init(&providers->refs, 1);
+    providers->socket = text_dup(props_get(worker, PROVIDER_SOCKET_KEY));
     while (rc == 0 && list != NULL && (name = next_name(&list)) != NULL) {
         if (find(providers, (struct config_ref_part){name, strlen(name)}) != NULL)
             ; /* named twice */
@@ -133,6 +170,29 @@ struct providers *providers_new(const struct props *worker, bool look, char **ke
     return providers;
 }
 
+bool providers_foreign(const struct props *worker,
+                       void (*fn)(void *arg, const char *name, const char *class_name), void *arg)
+{
+    const char *list = props_get(worker, PREFIX);
+    char *name, *property = NULL;
+    bool any = false;
+
+    while (list != NULL && (name = next_name(&list)) != NULL) {
+        const char *class_name;
+
+        mr_assert(asprintf(&property, PREFIX ".%s.class", name) > 0);
+        class_name = props_get(worker, property);
+        if (class_name != NULL && !provider_kind_known(class_name)) {
+            any = true;
+            if (fn != NULL)
+                fn(arg, name, class_name);
+        }
+        free(property);
+        free(name);
+    }
+    return any;
+}
+
 void providers_free(struct providers **providersp)
 {
     struct providers *providers = *providersp;
@@ -144,6 +204,7 @@ void providers_free(struct providers **providersp)
         free(providers->list[i].name);
         provider_kind_free(&providers->list[i].provider);
     }
+    free(providers->socket);
     free(providers);
 }
 
@@ -163,9 +224,9 @@ bool providers_refer(const struct providers *providers, const char *text, bool q
     struct config_ref ref;
 
     while (providers != NULL && text != NULL && config_ref_next(text, &ref)) {
-        const struct provider *provider = find(providers, ref.provider);
+        const struct named *named = find(providers, ref.provider);
 
-        if (provider != NULL && (provider_kind_is_quick(provider) ? quick : slow))
+        if (named != NULL && (is_quick(named) ? quick : slow))
             return true;
         text = ref.whole.at + ref.whole.len;
     }
@@ -201,9 +262,85 @@ const char *providers_left(const struct providers *providers, const char *raw, c
 struct resolving {
     const struct providers *providers;
     const struct provider_job *job;
-    bool quick; /* read no files */
+    bool quick; /* wait for nothing */
     struct provider_cache cache;
+    struct map *answers; /* of services: "name path" → struct props; NULL: none was asked */
+    int64_t ttl_ms;
 };
+
+static bool same_part(struct config_ref_part a, struct config_ref_part b)
+{
+    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+static void add_keys(const char *text, const struct config_ref *like, json_t *keys)
+{
+    struct config_ref ref;
+
+    while (text != NULL && config_ref_next(text, &ref)) {
+        if (same_part(ref.provider, like->provider) && same_part(ref.path, like->path) &&
+            ref.key.len <= NAME_MAX_BYTES)
+            json_array_append_new(keys, json_stringn(ref.key.at, ref.key.len));
+        text = ref.whole.at + ref.whole.len;
+    }
+}
+
+/* All that the configuration wants of this reference's provider and path. */
+static json_t *keys_like(const struct resolving *r, const struct config_ref *ref)
+{
+    const struct provider_job *job = r->job;
+    json_t *keys = json_array();
+
+    mr_assert(keys != NULL);
+    for (size_t i = 0; i < job->in->count; i++)
+        if (job->except == NULL || strcmp(job->except, job->in->entries[i].key) != 0)
+            add_keys(job->in->entries[i].value, ref, keys);
+    return keys;
+}
+
+static void free_answer(void *answer)
+{
+    struct props *values = answer;
+
+    for (size_t i = 0; i < values->count; i++)
+        explicit_bzero(values->entries[i].value, strlen(values->entries[i].value));
+    props_deinit(values);
+    free(values);
+}
+
+/* What the service called name has at path; NULL with err. */
+static const struct props *ask_service(struct resolving *r, const struct config_ref *ref,
+                                       const char *name, const char *path, struct mr_error *err)
+{
+    const struct provider_service service = {r->providers->socket, name};
+    struct props *values;
+    json_t *keys;
+    char *place = NULL;
+    int64_t ttl_ms;
+    int rc;
+
+    if (r->answers == NULL)
+        r->answers = map_new();
+    mr_assert(asprintf(&place, "%s:%s", name, path) > 0);
+    values = map_get(r->answers, place);
+    if (values == NULL) {
+        values = calloc(1, sizeof(*values));
+        mr_assert(values != NULL);
+        props_init(values);
+        keys = keys_like(r, ref);
+        rc = provider_service_get(&service, path, keys, values, &ttl_ms, err);
+        json_decref(keys);
+        if (rc != 0) {
+            free_answer(values);
+            values = NULL;
+        } else {
+            map_set(r->answers, place, values);
+            r->ttl_ms = ttl_ms < r->ttl_ms ? ttl_ms : r->ttl_ms;
+        }
+    }
+    free(place);
+    return values;
+}
 
 static char *text_of(struct config_ref_part part)
 {
@@ -212,26 +349,44 @@ static char *text_of(struct config_ref_part part)
     return text;
 }
 
-/* What a reference stands for, into *value; NULL: nothing, it stays. */
-static int look_up(struct resolving *r, const struct config_ref *ref, char **value,
-                   struct mr_error *err)
+static int get_of_service(struct resolving *r, const struct config_ref *ref,
+                          const struct named *named, char **value, struct mr_error *err)
 {
-    const struct provider *provider = find(r->providers, ref->provider);
-    char remark[REMARK_MAX], *path, *key;
-    int rc;
+    char *path = text_of(ref->path), *key = text_of(ref->key);
+    const struct props *values = ask_service(r, ref, named->name, path, err);
+    const char *found = values != NULL ? props_get(values, key) : NULL;
 
-    *value = NULL;
-    if (provider == NULL || (r->quick && !provider_kind_is_quick(provider)) ||
-        ref->path.len > NAME_MAX_BYTES || ref->key.len > NAME_MAX_BYTES)
-        return 0;
-    path = text_of(ref->path);
-    key = text_of(ref->key);
-    rc = provider_kind_get(provider, path, key, &r->cache, value, remark, err);
+    *value = text_dup(found);
+    free(path);
+    free(key);
+    return values != NULL ? 0 : MR_ERR_IO;
+}
+
+static int get_of_kind(struct resolving *r, const struct config_ref *ref, const struct named *named,
+                       char **value, struct mr_error *err)
+{
+    char remark[REMARK_MAX], *path = text_of(ref->path), *key = text_of(ref->key);
+    int rc = provider_kind_get(named->provider, path, key, &r->cache, value, remark, err);
+
     if (remark[0] != '\0' && r->job->remark != NULL)
         r->job->remark(r->job->arg, remark);
     free(path);
     free(key);
     return rc;
+}
+
+/* What a reference stands for, into *value; NULL: nothing, it stays. */
+static int look_up(struct resolving *r, const struct config_ref *ref, char **value,
+                   struct mr_error *err)
+{
+    const struct named *named = find(r->providers, ref->provider);
+
+    *value = NULL;
+    if (named == NULL || (r->quick && !is_quick(named)) || ref->path.len > NAME_MAX_BYTES ||
+        ref->key.len > NAME_MAX_BYTES)
+        return 0;
+    return named->provider != NULL ? get_of_kind(r, ref, named, value, err)
+                                   : get_of_service(r, ref, named, value, err);
 }
 
 static int replace(struct resolving *r, const struct config_ref *ref, struct buf *out,
@@ -315,7 +470,7 @@ void providers_glance_all(const struct providers *providers, const struct props 
 int providers_resolve(const struct providers *providers, const struct provider_job *job,
                       struct props *out, struct mr_error *err)
 {
-    struct resolving r = {.providers = providers, .job = job};
+    struct resolving r = {.providers = providers, .job = job, .ttl_ms = PROVIDER_SERVICE_NO_TTL};
     int rc = 0;
 
     mr_assert(props_copy(out, job->in) == 0);
@@ -335,7 +490,11 @@ int providers_resolve(const struct providers *providers, const struct provider_j
         free(value);
     }
     provider_cache_deinit(&r.cache);
+    if (r.answers != NULL)
+        map_free(&r.answers, free_answer);
     if (rc != 0)
         props_deinit(out);
+    else if (job->ttl_ms != NULL)
+        *job->ttl_ms = r.ttl_ms;
     return rc;
 }

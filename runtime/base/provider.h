@@ -9,24 +9,38 @@
 #include "base/props.h"
 #include "base/secrets.h"
 
+#include <stdint.h>
+
+/* Set among the worker's properties by itself (worker_services.c), and by nobody else: the socket
+ * where those providers are asked whose classes are not built in (service_link.h). */
+#define PROVIDER_SOCKET_KEY "config.providers.millrace.socket"
+
 struct providers;
 
 /* Those of config.providers, with config.providers.NAME.class and …NAME.param.*. look: what they
- * are restricted to must exist, as when a worker starts. NULL with MR_ERR_CONFIG; *key, if not
- * NULL: the property that is wrong, malloc'ed. */
+ * are restricted to must exist, and those that are services must have started, as when a worker
+ * starts. NULL with MR_ERR_CONFIG; *key, if not NULL: the property that is wrong, malloc'ed. Blocks
+ * on services where they are looked at. */
 struct providers *providers_new(const struct props *worker, bool look, char **key,
                                 struct mr_error *err);
 void providers_free(struct providers **providers);
+/* Does config.providers name one with a class that is not built in? fn, which may be NULL, is told
+ * of each. */
+bool providers_foreign(const struct props *worker,
+                       void (*fn)(void *arg, const char *name, const char *class_name), void *arg);
 /* One more owner, on any thread: freed when the last calls providers_free. */
 struct providers *providers_ref(const struct providers *providers);
 
 /* except   a key whose value stays as it is; NULL: none
  * secrets  what was resolved is added; NULL: nobody wants it
+ * ttl_ms   set to the least time after which a provider wants a value to be read again, in
+ *          milliseconds, or INT64_MAX: none; NULL: nobody wants it
  * remark   why something stays as it is, as Java logs it; may be NULL */
 struct provider_job {
     const struct props *in;
     const char *except;
     struct secrets *secrets;
+    int64_t *ttl_ms;
     void (*remark)(void *arg, const char *text);
     void *arg;
 };
@@ -34,7 +48,7 @@ struct provider_job {
 /* A copy of the configuration with every reference replaced that is to a provider of ours and to
  * something that it has; others stay as they are, and nothing is resolved twice. out: initialised
  * by this, and on failure left as if never touched. MR_ERR_IO: what a reference names cannot be
- * read, in Java's words. Blocks on files. */
+ * read, in Java's words. Blocks on files and services, on these for a minute each at most. */
 int providers_resolve(const struct providers *providers, const struct provider_job *job,
                       struct props *out, struct mr_error *err);
 
@@ -49,8 +63,8 @@ void providers_glance_all(const struct providers *providers, const struct props 
  * may be NULL, and no part of either is in the words: they may be a password. */
 const char *providers_left(const struct providers *providers, const char *raw, const char *value);
 
-/* Has the text a reference to a provider of ours? quick: to one that reads no file; slow: to one
- * that does. */
+/* Has the text a reference to a provider of ours? quick: to one that waits for nothing; slow: to
+ * one that reads files, or is a service. */
 bool providers_refer(const struct providers *providers, const char *text, bool quick, bool slow);
 /* Any value of a configuration? */
 bool providers_refer_any(const struct providers *providers, const struct props *config);

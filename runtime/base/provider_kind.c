@@ -324,6 +324,11 @@ static const struct kind *kind_of(const char *class_name)
     return NULL;
 }
 
+bool provider_kind_known(const char *class_name)
+{
+    return kind_of(class_name) != NULL;
+}
+
 struct provider *provider_kind_new(const char *class_name, const struct props *params, bool look,
                                    struct mr_error *err)
 {
@@ -334,7 +339,7 @@ struct provider *provider_kind_new(const char *class_name, const struct props *p
         mr_fail(err, MR_ERR_NOT_FOUND,
                 "Could not load config provider class or one of its dependencies (built in are "
                 "FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider of "
-                "org.apache.kafka.common.config.provider)");
+                "org.apache.kafka.common.config.provider; others are found by plugin.path)");
         return NULL;
     }
     p = calloc(1, sizeof(*p));

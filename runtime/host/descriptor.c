@@ -74,6 +74,11 @@ static const struct kind {
      offsetof(struct plugin, predicate),
      sizeof(struct mr_predicate),
      {{"test", offsetof(struct mr_predicate, test)}, {NULL, 0}, {NULL, 0}}},
+    {MR_PLUGIN_CONFIG_PROVIDER,
+     "config provider",
+     offsetof(struct plugin, provider),
+     sizeof(struct mr_config_provider),
+     {{"get", offsetof(struct mr_config_provider, get)}, {NULL, 0}, {NULL, 0}}},
 };
 
 /* One reading: what is needed everywhere. who names the descriptor in errors. */

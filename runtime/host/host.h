@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host process: `millrace host NAME`, born from the worker with the descriptors of
  * link/inherit.h; `millrace nest`, which hosts are forked from; `millrace scan LIBRARY...` and
- * `millrace check`, which are gone after their answer. */
+ * `millrace check`, which are gone after their answer; `millrace service NAME`, a plugin that is no
+ * connector's. */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
 
@@ -11,5 +12,7 @@ int host_main(int argc, char **argv);
 int nest_main(int argc, char **argv);
 int scan_main(int argc, char **argv);  /* 0; lines of link/scan_format.h on stdout */
 int check_main(int argc, char **argv); /* 0; question and answer of link/check_format.h */
+/* exit code: 0 the worker needs it no more, 1 usage, 70 internal error */
+int service_main(int argc, char **argv);
 
 #endif

@@ -18,6 +18,7 @@
 #include "host/data/utf8_text.h"
 #include "host/data/values.h"
 #include "host/host_pattern.h"
+#include "host/service_lookup.h"
 #include "model/config_def.h"
 
 #include <errno.h>
@@ -387,6 +388,10 @@ const struct mr_host host_api_table = {
     .emit_add = api_emit_add,
     .state_get = api_state_get,
     .state_set = api_state_set,
+    .lookup_path = service_lookup_path,
+    .lookup_key = service_lookup_key,
+    .lookup_set = service_lookup_set,
+    .lookup_ttl = service_lookup_ttl,
 };
 
 /* --- instances -------------------------------------------------------------------------------- */

@@ -136,7 +136,8 @@ const char *plugin_load_kind_name(uint32_t kind)
     static const char *const names[] = {[MR_PLUGIN_CONVERTER] = "converter",
                                         [MR_PLUGIN_HEADER_CONVERTER] = "converter",
                                         [MR_PLUGIN_TRANSFORM] = "transform",
-                                        [MR_PLUGIN_PREDICATE] = "predicate"};
+                                        [MR_PLUGIN_PREDICATE] = "predicate",
+                                        [MR_PLUGIN_CONFIG_PROVIDER] = "config provider"};
 
     return kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL ? names[kind]
                                                                           : "connector";

@@ -25,6 +25,7 @@ struct plugin {
     struct mr_converter converter;
     struct mr_transform transform;
     struct mr_predicate predicate;
+    struct mr_config_provider provider;
 };
 
 /* Where a plugin is, as the worker has found it: a library, and a descriptor's own name in it. */

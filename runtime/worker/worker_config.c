@@ -13,6 +13,7 @@
 #include "wire/wire_conf.h"
 #include "worker/run_dir.h"
 #include "worker/worker_keys.h"
+#include "worker/supervisor/services.h"
 #include "worker/worker_references.h"
 
 #include <limits.h>
@@ -163,6 +164,13 @@ static char **list_of(const struct worker_config *config, const char *name, size
                 append(&list, count, value.items[i]);
     config_value_deinit(&value);
     return list;
+}
+
+char **worker_config_list(const struct worker_config *config, const char *key)
+{
+    size_t count;
+
+    return list_of(config, key, &count);
 }
 
 /* The shell expands ~ on a command line and nobody does in a file, so the folder would be missed in
@@ -490,6 +498,7 @@ void worker_config_deinit(struct worker_config *config)
 {
     props_deinit(&config->props);
     providers_free(&config->providers);
+    services_free(&config->services);
     if (config->secrets != NULL)
         secrets_free(&config->secrets);
     for (size_t i = 0; i < config->listener_count; i++)

@@ -10,6 +10,8 @@
 
 #define WORKER_CONFIG_LISTENERS 8 /* and as many of admin.listeners */
 
+struct services;
+
 struct worker_listener {
     char *host; /* "" = all interfaces; IPv6 without brackets */
     int port;   /* 0 = any free one */
@@ -41,6 +43,7 @@ struct worker_config {
     struct props props;          /* everything, references resolved (hosts get it whole) */
     struct providers *providers; /* config.providers */
     struct secrets *secrets;     /* what was resolved in props */
+    struct services *services;   /* those of providers that plugins bring; NULL: none */
     struct worker_listener listeners[2 * WORKER_CONFIG_LISTENERS];
     size_t listener_count;
     /* Admin.listeners is set: /admin is served there only, which may be nowhere. */
@@ -73,6 +76,10 @@ void worker_config_deinit(struct worker_config *config);
  * it. */
 void worker_config_where(const struct worker_config *config, const char *key, char *out,
                          size_t size);
+
+/* The items of a list among the properties, without empty ones: malloc'ed, as each is, and ended by
+ * NULL. */
+char **worker_config_list(const struct worker_config *config, const char *key);
 
 const char *worker_config_servers(const struct worker_config *config); /* of Kafka, as given */
 

@@ -90,6 +90,7 @@ static const struct setting {
     TEXT("response.http.headers.config", ""),
     {{"ssl.client.auth", MR_CFG_STRING, .fallback = "none", .choices = "required|requested|none"},
      CHECKED},
+    NUMBER("millrace.services.timeout.ms", MR_CFG_LONG, "10000", 100, 60000, CHECKED),
     NUMBER("millrace.restart.max", MR_CFG_INT, "5", 0, 100, STORED(restart_max)),
     {{"millrace.log.level", MR_CFG_STRING, .fallback = "INFO",
       .choices = "~TRACE|DEBUG|INFO|WARN|ERROR|FATAL|OFF"},

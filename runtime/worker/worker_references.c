@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker's properties may ask config providers for values, like connectors' configurations.
  * That is done once, before anything is checked; what was resolved is hidden in the log from then
- * on, and handed to hosts with what stands for it. Spec:
+ * on, and handed to hosts with what stands for it. Providers that plugins bring are started for
+ * that. Spec:
  * org.apache.kafka.common.config.AbstractConfig.resolveConfigVariables. */
 #define LOGGER "worker.config"
 #include "worker/worker_references.h"
 
 #include "base/log.h"
 #include "base/log_hide.h"
+#include "worker/worker_services.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,13 +58,29 @@ static int open_providers(struct worker_config *config, struct mr_error *err)
     return rc;
 }
 
+static void settings_of_providers(const struct worker_config *config, struct props *out)
+{
+    props_init(out);
+    mr_assert(props_subset(&config->props, "config.providers", out) == 0);
+}
+
 /* A provider's own parameters may come from another one, so those that connectors have are made
- * anew. */
+ * anew, and services where these have changed. */
 int worker_references_resolve(struct worker_config *config, struct mr_error *err)
 {
-    int rc = open_providers(config, err);
+    struct props before, after;
+    int rc = worker_services_open(config, err);
 
     if (rc == 0)
-        rc = resolve(config, err);
+        rc = open_providers(config, err);
+    if (rc != 0)
+        return rc;
+    settings_of_providers(config, &before);
+    rc = resolve(config, err);
+    settings_of_providers(config, &after);
+    if (rc == 0 && !props_equal(&before, &after))
+        rc = worker_services_open(config, err);
+    props_deinit(&before);
+    props_deinit(&after);
     return rc == 0 ? open_providers(config, err) : rc;
 }

@@ -31,16 +31,16 @@ static void build_examples(void)
         "env -u MAKEFLAGS -u MAKELEVEL make -s install BUILD=%s DESTDIR=%s PREFIX=/usr", TEST_BUILD,
         root));
     run(scratch_text("cp -r examples %s", copy));
-    run(scratch_text(
-        "cd %s && for e in hello_source hello_sink hello_transform hello_cpp visits; do env "
-        "-u MAKEFLAGS -u "
-        "MAKELEVEL -u CFLAGS "
-        "PKG_CONFIG_SYSROOT_DIR=%s PKG_CONFIG_PATH=%s/usr/lib/pkgconfig make -s -C $e "
-        "CFLAGS='-O2 -Wall -Wextra "
-        "-Wshadow -Wno-unused-parameter -Werror' CXXFLAGS='-O2 -Wall -Wextra "
-        "-Wno-unused-parameter -Werror' || "
-        "exit 1; done && mkdir plugins && cp */*.so plugins",
-        copy, root, root));
+    run(scratch_text("cd %s && for e in hello_source hello_sink hello_transform hello_cpp "
+                     "command_provider visits; do env "
+                     "-u MAKEFLAGS -u "
+                     "MAKELEVEL -u CFLAGS "
+                     "PKG_CONFIG_SYSROOT_DIR=%s PKG_CONFIG_PATH=%s/usr/lib/pkgconfig make -s -C $e "
+                     "CFLAGS='-O2 -Wall -Wextra "
+                     "-Wshadow -Wno-unused-parameter -Werror' CXXFLAGS='-O2 -Wall -Wextra "
+                     "-Wno-unused-parameter -Werror' || "
+                     "exit 1; done && mkdir plugins && cp */*.so plugins",
+                     copy, root, root));
 }
 
 /* Every relative link of an installed page leads to an installed file, and the page for authors of

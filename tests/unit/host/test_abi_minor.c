@@ -17,24 +17,25 @@
 
 #include <string.h>
 
-static void what_minor_2_has_is_of_this_size(void **state)
+static void what_minor_3_has_is_of_this_size(void **state)
 {
     static const struct {
         size_t is, was;
     } sizes[] = {
-        {sizeof(struct mr_host), 408},         {sizeof(struct mr_module), 24},
-        {sizeof(struct mr_config_key), 96},    {sizeof(struct mr_source), 144},
-        {sizeof(struct mr_sink), 176},         {sizeof(struct mr_converter), 96},
-        {sizeof(struct mr_transform), 96},     {sizeof(struct mr_predicate), 96},
-        {sizeof(struct mr_partition), 32},     {sizeof(struct mr_partition_list), 40},
-        {sizeof(struct mr_offset_change), 32}, {sizeof(struct mr_offset_list), 32},
+        {sizeof(struct mr_host), 440},           {sizeof(struct mr_module), 24},
+        {sizeof(struct mr_config_key), 96},      {sizeof(struct mr_source), 144},
+        {sizeof(struct mr_sink), 176},           {sizeof(struct mr_converter), 96},
+        {sizeof(struct mr_transform), 96},       {sizeof(struct mr_predicate), 96},
+        {sizeof(struct mr_partition), 32},       {sizeof(struct mr_partition_list), 40},
+        {sizeof(struct mr_offset_change), 32},   {sizeof(struct mr_offset_list), 32},
+        {sizeof(struct mr_config_provider), 88},
     };
 
     (void)state;
     if (sizeof(void *) != 8)
         skip();
     assert_int_equal(MR_ABI_MAJOR, 0);
-    assert_int_equal(MR_ABI_MINOR, 2);
+    assert_int_equal(MR_ABI_MINOR, 3);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         assert_int_equal(sizes[i].is, sizes[i].was);
 }
@@ -61,7 +62,7 @@ static void a_library_carries_the_minor_that_it_was_compiled_with(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_minor_2_has_is_of_this_size),
+        cmocka_unit_test(what_minor_3_has_is_of_this_size),
         cmocka_unit_test(a_library_carries_the_minor_that_it_was_compiled_with),
     };
 

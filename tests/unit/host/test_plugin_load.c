@@ -173,8 +173,8 @@ static void mismatches_are_refused(void **state)
     (void)state;
     assert_refused(LIBRARY("wrong_magic"),
                    "millrace_module gives magic 0x12345678 in place of 0x3152524d");
-    assert_refused(LIBRARY("wrong_major"), "built for plugin ABI 1.2, this Millrace has 0.2");
-    assert_refused(LIBRARY("minor_too_new"), "needs plugin ABI 0.3, this Millrace has 0.2");
+    assert_refused(LIBRARY("wrong_major"), "built for plugin ABI 1.3, this Millrace has 0.3");
+    assert_refused(LIBRARY("minor_too_new"), "needs plugin ABI 0.4, this Millrace has 0.3");
     assert_refused(LIBRARY("no_symbol"), "exports no millrace_module");
 }
 

@@ -152,7 +152,7 @@ static void refused_library_is_one_line_and_the_next_one_is_read(void **state)
     assert_int_equal(scan.count, 4);
     assert_string_equal(
         member(&scan, 1, "error"),
-        "built for plugin ABI 1.2, this Millrace has 0.2: build the plugin with its headers");
+        "built for plugin ABI 1.3, this Millrace has 0.3: build the plugin with its headers");
     assert_int_equal(json_array_size(json_object_get(scan.lines[3], "plugins")), 1);
     scan_end(&scan);
 }

@@ -335,7 +335,18 @@ static void references_are_resolved_once_and_hidden(void **state)
             "Invalid value com.example.Vault for configuration config.providers.v.class: Could not "
             "load config provider class or one of its dependencies (built in are "
             "FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider of "
-            "org.apache.kafka.common.config.provider)");
+            "org.apache.kafka.common.config.provider; others are found by plugin.path)");
+}
+
+static void where_services_are_asked_is_nobody_s_to_say(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "config.providers.millrace.socket=mine\n");
+    assert_null(props_get(&f->config.props, PROVIDER_SOCKET_KEY));
+    refused(f, "millrace.services.timeout.ms=5",
+            "Invalid value 5 for configuration millrace.services.timeout.ms: Value must be at "
+            "least 100");
 }
 
 static void a_plugin_path_is_taken_as_it_is_written(void **state)
@@ -736,6 +747,7 @@ int main(void)
         config_test(what_would_open_a_door_ends_the_start),
         config_test(references_are_resolved_once_and_hidden),
         config_test(a_plugin_path_is_taken_as_it_is_written),
+        config_test(where_services_are_asked_is_nobody_s_to_say),
         config_test(security_that_cannot_be_honoured_ends_the_start_with_the_remedy),
         config_test(unknown_keys_are_warned_about_with_the_nearest_known_one),
         config_test(secrets_are_not_logged),

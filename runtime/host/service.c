@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `millrace service NAME`: the process of one plugin that is no connector's, such as a config
+ * provider. Started by worker/supervisor/services.c, with the descriptors and frames of
+ * base/service_link.h; one thread, one question after the other.
+ *
+ * The plugin is opened and started before the first question is answered; what is wrong with it is
+ * that question's answer, and the next question tries anew. The worker keeps the deadlines. The process ends with its worker: at the end of the connection, or, while
+ * the plugin hangs, by the kernel, when the worker's thread that started it is gone. */
+#include "host/host.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/service_link.h"
+#include "host/service_lookup.h"
+#include "link/printable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOGGER "host.service"
+
+#define EXIT_USAGE 1
+#define EXIT_INTERNAL 70
+#define PRIVATE_FD 64 /* and above: out of the way of what a library may close by number */
+
+typedef int (*start_slot)(void *self, struct mr_task *task, struct mr_error *err);
+
+/* What a kind of service is asked, and how it starts and ends. */
+struct kind {
+    uint32_t kind;
+    json_t *(*run)(struct instance *inst, const json_t *question, struct mr_error *err);
+    start_slot (*start)(const struct plugin *plugin);
+    void (*(*stop)(const struct plugin *plugin))(void *self);
+};
+
+static start_slot provider_start(const struct plugin *plugin)
+{
+    return plugin->provider.start;
+}
+
+static void (*provider_stop(const struct plugin *plugin))(void *self)
+{
+    return plugin->provider.stop;
+}
+
+static const struct kind kinds[] = {
+    {MR_PLUGIN_CONFIG_PROVIDER, service_lookup_run, provider_start, provider_stop},
+};
+
+struct service {
+    int fd;
+    const char *name;
+    const char *library;
+    const char *class_name;
+    const struct kind *kind;
+    struct props params;
+    struct instance inst;
+    bool opened; /* inst is there */
+};
+
+/* --- birth ------------------------------------------------------------------------------------ */
+
+/* With a worker, that is: what happens to that one from now on ends this process. */
+static bool born_right(void)
+{
+    struct stat st;
+    char c;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return fstat(SERVICE_LINK_FD, &st) == 0 && S_ISSOCK(st.st_mode) &&
+           recv(SERVICE_LINK_FD, &c, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
+static json_t *read_setup(void)
+{
+    struct buf text;
+    json_t *setup = NULL;
+    ssize_t n;
+
+    buf_init(&text, SERVICE_LINK_SETUP_MAX);
+    do {
+        if (buf_reserve(&text, 4096) != 0)
+            break;
+        n = read(STDIN_FILENO, text.data + text.len, 4096);
+        text.len += n > 0 ? (size_t)n : 0;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    if (text.data != NULL) {
+        setup = json_parse(text.data, text.len, NULL);
+        explicit_bzero(text.data, text.len);
+    }
+    buf_deinit(&text);
+    return setup;
+}
+
+static const struct kind *kind_of(int64_t number)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (kinds[i].kind == number)
+            return &kinds[i];
+    return NULL;
+}
+
+/* The texts lead into setup. */
+static bool take_setup(struct service *s, const json_t *setup)
+{
+    int64_t kind = 0;
+
+    if (!json_get_text(setup, "name", &s->name) || !json_get_text(setup, "library", &s->library) ||
+        !json_get_text(setup, "class", &s->class_name) ||
+        !json_get_int(setup, "kind", 1, INT32_MAX, &kind) ||
+        json_to_props(json_object_get(setup, "params"), &s->params, NULL) != 0)
+        return false;
+    s->kind = kind_of(kind);
+    return s->kind != NULL;
+}
+
+/* A child that the plugin forks must not be taken for this process. */
+static bool keep_fd(struct service *s)
+{
+    s->fd = fcntl(SERVICE_LINK_FD, F_DUPFD_CLOEXEC, PRIVATE_FD);
+    return s->fd >= 0 && close(SERVICE_LINK_FD) == 0;
+}
+
+/* --- the plugin ------------------------------------------------------------------------------- */
+
+static void stop(struct service *s)
+{
+    void (*slot)(void *self) = s->opened ? s->kind->stop(s->inst.plugin) : NULL;
+
+    if (slot != NULL)
+        slot(s->inst.self);
+    instance_deinit(&s->inst);
+    s->opened = false;
+}
+
+static int call_start(struct service *s, struct mr_error *err)
+{
+    start_slot slot = s->kind->start(s->inst.plugin);
+    int rc = slot != NULL ? slot(s->inst.self, &s->inst.pub, err) : 0;
+
+    if (s->inst.misuse.code != 0) {
+        err_clear(err);
+        return mr_fail(err, s->inst.misuse.code, "%s", s->inst.misuse.text);
+    }
+    return rc >= 0 ? 0
+                   : mr_fail(err, rc, "it did not start: %s, without a text", err_code_name(rc));
+}
+
+/* So that inst is there, and started; else nothing of it is. */
+static int start(struct service *s, struct mr_error *err)
+{
+    const struct plugin *plugin = plugin_load_find(s->library, s->kind->kind, s->class_name, err);
+    int rc = plugin != NULL ? instance_init(&s->inst, plugin, &s->params, err) : err->code;
+
+    if (rc != 0)
+        return rc;
+    s->inst.connector = s->name;
+    s->opened = true;
+    rc = call_start(s, err);
+    if (rc != 0)
+        stop(s);
+    return rc;
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+/* Too large to be sent is an error of the plugin's. */
+static void answer(const struct service *s, json_t *object)
+{
+    struct buf text;
+
+    buf_init(&text, SERVICE_LINK_ANSWER_MAX);
+    if (object == NULL || json_write(&text, object) != 0) {
+        buf_deinit(&text);
+        buf_init(&text, SERVICE_LINK_ANSWER_MAX);
+        buf_puts(&text, "{\"error\":\"its values are more than one answer may hold\"}");
+    }
+    if (service_link_write(s->fd, text.data, text.len, -1, NULL) != 0)
+        _exit(EXIT_INTERNAL);
+    explicit_bzero(text.data, text.len);
+    buf_deinit(&text);
+    json_decref(object);
+}
+
+static void answer_error(const struct service *s, struct mr_error *err)
+{
+    printable_clean(err->text, strlen(err->text));
+    answer(s, json_pack("{s:s}", "error", err->text));
+}
+
+static void serve(struct service *s, const struct buf *body)
+{
+    json_t *question = json_parse(body->data, body->len, NULL);
+    struct mr_error err = {0};
+    json_t *object = NULL;
+
+    if (!json_is_object(question))
+        mr_fail(&err, MR_ERR_PROTOCOL, "the question is no JSON object");
+    else
+        object = s->kind->run(&s->inst, question, &err);
+    if (object != NULL)
+        answer(s, object);
+    else
+        answer_error(s, &err);
+    json_decref(question);
+}
+
+/* Until there are no more questions. */
+static void run(struct service *s)
+{
+    for (;;) {
+        struct mr_error err = {0};
+        struct buf body;
+        bool more;
+
+        buf_init(&body, SERVICE_LINK_QUESTION_MAX);
+        more = service_link_read(s->fd, body.max, -1, &body, NULL) == 0 && body.data != NULL;
+        if (more && !s->opened && start(s, &err) != 0)
+            answer_error(s, &err);
+        else if (more)
+            serve(s, &body);
+        buf_deinit(&body);
+        if (!more)
+            break;
+    }
+    stop(s);
+}
+
+int service_main(int argc, char **argv)
+{
+    struct service s = {.fd = -1};
+    json_t *setup;
+
+    if (argc < 2 || !born_right()) {
+        fprintf(stderr, "millrace service: this command is started by the worker, not by hand\n");
+        return EXIT_USAGE;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    log_relay_to(STDERR_FILENO);
+    setup = read_setup();
+    if (!take_setup(&s, setup) || !keep_fd(&s)) {
+        log_error("the service %s was given no setup that it understands", argv[1]);
+        _exit(EXIT_INTERNAL);
+    }
+    run(&s);
+    _exit(0);
+}

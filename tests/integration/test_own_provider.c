@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Config providers that plugins bring (tests/plugins/steward.c), in the real worker: what they give
+ * reaches worker, connectors and tasks, and nobody else; what they do wrong is told, and hurts
+ * whoever asked alone. */
+#include "support/kafka_run.h"
+#include "support/process.h"
+#include "support/scratch.h"
+#include "support/topic.h"
+#include "support/worker_run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_MS 30000
+#define FLOW_MS 30000
+#define SECRET "a-word-that-nobody-sees"
+
+static const char *const provider =
+    "config.providers=steward\n"
+    "config.providers.steward.class=org.example.StewardConfigProvider\n"
+    "config.providers.steward.param.values=%s\n"
+    "config.providers.steward.param.password=" SECRET "\n"
+    "millrace.services.timeout.ms=1500\n%s";
+
+/* A worker whose provider gives these lines of "key value". */
+static struct worker_run *start(const char *values, const char *more)
+{
+    const char *file = scratch_path("values");
+
+    scratch_write_text(file, values);
+    return worker_run_start(
+        &(struct worker_run_options){.props = scratch_text(provider, file, more)});
+}
+
+static const char *source(const char *file, const char *topic)
+{
+    return scratch_text("\"connector.class\": \"FileStreamSource\", \"file\": \"%s\", "
+                        "\"topic\": \"%s\"",
+                        file, topic);
+}
+
+static pid_t service_of(const struct worker_run *w)
+{
+    pid_t pids[64];
+    size_t count = process_marked(w->mark, pids, 64);
+
+    for (size_t i = 0; i < count && i < 64; i++)
+        if (strcmp(process_arguments(pids[i]), "millrace service steward") == 0)
+            return pids[i];
+    fail_msg("the service steward has no process");
+    return 0;
+}
+
+static void assert_hidden(const struct worker_run *w, const char *conn)
+{
+    static const char *const paths[] = {"", "/config", "/status", "/tasks", "/tasks-config"};
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        const char *path = scratch_text("/connectors/%s%s", conn, paths[i]);
+
+        assert_null(strstr(worker_run_call(w, "GET", path, NULL).body, SECRET));
+    }
+    assert_false(scratch_contains(w->log, SECRET));
+}
+
+static void values_reach_the_worker_and_its_connectors_and_nobody_else(void **state)
+{
+    const char *topic = scratch_name("given"), *file = scratch_path("in.txt");
+    struct worker_run *w = start(scratch_text("topic %s\nhost advertised.example\n", topic),
+                                 "rest.advertised.host.name=${steward:host}\n");
+    struct http_reply reply;
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    scratch_write_text(file, "a line\n");
+    worker_run_put(
+        w, "a",
+        scratch_text("%s, \"note\": \"${steward:password}\"", source(file, "${steward:topic}")));
+    worker_run_await(w, "a", "RUNNING", 1, STATE_MS);
+    assert_string_equal(topic_read(w->servers, topic, 1, FLOW_MS).records[0].value, "a line");
+    assert_non_null(strstr(worker_run_state(w, "a", "connector.worker_id"), "advertised.example:"));
+    reply = worker_run_expect(w, 200, "GET", "/connectors/a/config", NULL);
+    assert_non_null(strstr(reply.body, "\"topic\":\"${steward:topic}\""));
+    assert_hidden(w, "a");
+    reply = worker_run_expect(w, 200, "GET", "/connector-plugins?connectorsOnly=false", NULL);
+    assert_null(strstr(reply.body, "Steward"));
+}
+
+static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
+{
+    static const char *const ways[][2] = {
+        {"hang", "path hang: it gave no answer within 1500 ms"},
+        {"crash", "path crash: its process"},
+        {"nul", "path nul: its value for key k is no UTF-8 text, or holds a NUL"},
+        {"huge", "path huge: its value for key k has 1073741824 bytes"},
+        {"refuse", "path refuse: the cellar is?locked"},
+    };
+    const char *topic = scratch_name("steady"), *file = scratch_path("in.txt");
+    struct worker_run *w = start(scratch_text("topic %s\n", topic), "");
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    scratch_write_text(file, "a line\n");
+    worker_run_put(w, "steady", source(file, "${steward:topic}"));
+    worker_run_await(w, "steady", "RUNNING", 1, STATE_MS);
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        const char *body =
+            scratch_text("{%s}", source(file, scratch_text("${steward:%s:k}", ways[i][0])));
+        struct http_reply reply = worker_run_expect(w, 500, "PUT", "/connectors/bad/config", body);
+
+        if (strstr(reply.body, ways[i][1]) == NULL)
+            fail_msg("expected \"%s\" in %s", ways[i][1], reply.body);
+    }
+    /* The next process serves as if nothing had been. */
+    kill(service_of(w), SIGKILL);
+    worker_run_put(w, "after", source(file, "${steward:topic}"));
+    worker_run_await(w, "after", "RUNNING", 1, STATE_MS);
+    assert_true(worker_run_is(w, "steady", "RUNNING", 1));
+    assert_int_equal(worker_run_stop(w), 0);
+    assert_int_equal(worker_run_processes(w), 0);
+}
+
+static void a_start_names_what_is_wrong_with_a_provider(void **state)
+{
+    struct worker_run *w;
+
+    (void)state;
+    w = worker_run_start(&(struct worker_run_options){
+        .props = "config.providers=s\nconfig.providers.s.class=Steward\n"
+                 "config.providers.s.param.fail=the cellar is under water\n",
+        .dont_wait = true});
+    assert_int_equal(process_wait(w->process, STATE_MS), 2);
+    wait_until(1000,
+               scratch_contains(w->log, "config.providers.s.class: Could not read from config "
+                                        "provider s: the cellar is under water"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(values_reach_the_worker_and_its_connectors_and_nobody_else),
+        scratch_test(a_provider_that_misbehaves_fails_whoever_asked_alone),
+        scratch_test(a_start_names_what_is_wrong_with_a_provider),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
