@@ -260,7 +260,9 @@ $(BUILD)/tests/integration/test_group: $(call archives,$(BELOW_worker))
 $(addprefix $(BUILD)/tests/integration/,test_exactly_once test_topic_to_topic): $(call archives,$(BELOW_worker))
 
 # The short forms of some scenarios.
-$(BUILD)/tests/integration/test_worker_freeze: $(BUILD)/tests/chaos/chaos_rig.o $(BUILD)/tests/chaos/chaos_ledger.o
+chaos_objects = $(patsubst %,$(BUILD)/tests/chaos/chaos_%.o,$(1))
+$(BUILD)/tests/integration/test_worker_freeze: $(call chaos_objects,rig ledger)
+$(BUILD)/tests/integration/test_chaos_tools: $(call chaos_objects,rig ledger proxy route naive numbers)
 
 # Scenarios of faults, in one program; a library that is preloaded into workers; a build whose link has another version.
 $(BUILD)/tests/chaos/chaos: $(patsubst %,$(BUILD)/%.o,$(CHAOS)) $(call to_objects,$(SUPPORT))

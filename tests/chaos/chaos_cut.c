@@ -6,22 +6,16 @@
 #include "chaos/chaos_cut.h"
 
 #include "chaos/chaos.h"
+#include "chaos/chaos_route.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PORTS_MAX 8
 #define PAIRS_MAX 256
 #define TICK_MS 5
 #define CHUNK 65536
@@ -35,17 +29,10 @@ struct chaos_cut {
     pthread_t thread;
     atomic_bool ending;
     atomic_int ways;
-    int from[PORTS_MAX], to[PORTS_MAX], listener[PORTS_MAX];
+    struct chaos_route route[CHAOS_ROUTES_MAX];
     int count;
     struct pair pair[PAIRS_MAX];
 };
-
-static struct sockaddr_in local(int port)
-{
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)port),
-                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
-}
 
 static void end_pair(struct pair *pair)
 {
@@ -64,19 +51,17 @@ static struct pair *free_pair(struct chaos_cut *cut)
 
 static void accept_one(struct chaos_cut *cut, int at)
 {
-    struct sockaddr_in addr = local(cut->from[at]);
     struct pair *pair = free_pair(cut);
-    int near = accept4(cut->listener[at], NULL, NULL, SOCK_CLOEXEC), one = 1;
-    int far = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int near, far;
 
-    if (near < 0 || pair == NULL || connect(far, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
-        close(near);
-        close(far);
+    if (!chaos_route_accept(&cut->route[at], &near, &far))
+        return;
+    if (pair != NULL) {
+        *pair = (struct pair){near, far};
         return;
     }
-    setsockopt(near, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    setsockopt(far, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    *pair = (struct pair){near, far};
+    close(near);
+    close(far);
 }
 
 /* false: one end is gone. */
@@ -100,7 +85,8 @@ static size_t gather(const struct chaos_cut *cut, int ways, struct pollfd *fds)
     size_t count = 0;
 
     for (int i = 0; i < cut->count; i++)
-        fds[count++] = (struct pollfd){(ways & CHAOS_OUT) == 0 ? cut->listener[i] : -1, POLLIN, 0};
+        fds[count++] =
+            (struct pollfd){(ways & CHAOS_OUT) == 0 ? cut->route[i].listener : -1, POLLIN, 0};
     for (int i = 0; i < PAIRS_MAX; i++) {
         bool used = cut->pair[i].near >= 0;
 
@@ -135,7 +121,7 @@ static void serve(struct chaos_cut *cut, const struct pollfd *fds)
 static void *run(void *arg)
 {
     struct chaos_cut *cut = arg;
-    struct pollfd fds[PORTS_MAX + 2 * PAIRS_MAX];
+    struct pollfd fds[CHAOS_ROUTES_MAX + 2 * PAIRS_MAX];
 
     while (!atomic_load(&cut->ending)) {
         size_t count = gather(cut, atomic_load(&cut->ways), fds);
@@ -155,23 +141,8 @@ static void end(void *arg)
     for (int i = 0; i < PAIRS_MAX; i++)
         if (cut->pair[i].near >= 0)
             end_pair(&cut->pair[i]);
-    for (int i = 0; i < cut->count; i++)
-        close(cut->listener[i]);
+    chaos_route_close(cut->route, cut->count);
     free(cut);
-}
-
-static void listen_for(struct chaos_cut *cut, int port)
-{
-    int at = cut->count++, one = 1;
-    struct sockaddr_in addr = local(worker_run_free_port());
-
-    assert_true(at < PORTS_MAX);
-    cut->from[at] = port;
-    cut->to[at] = ntohs(addr.sin_port);
-    cut->listener[at] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    setsockopt(cut->listener[at], SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    assert_int_equal(bind(cut->listener[at], (struct sockaddr *)&addr, sizeof(addr)), 0);
-    assert_int_equal(listen(cut->listener[at], 128), 0);
 }
 
 struct chaos_cut *chaos_cut_new(const int *ports)
@@ -181,8 +152,7 @@ struct chaos_cut *chaos_cut_new(const int *ports)
     assert_non_null(cut);
     for (int i = 0; i < PAIRS_MAX; i++)
         cut->pair[i].near = -1;
-    while (*ports != 0)
-        listen_for(cut, *ports++);
+    cut->count = chaos_route_listen(cut->route, ports);
     assert_int_equal(pthread_create(&cut->thread, NULL, run, cut), 0);
     scratch_at_end(end, cut);
     return cut;
@@ -190,16 +160,7 @@ struct chaos_cut *chaos_cut_new(const int *ports)
 
 void chaos_cut_use(const struct chaos_cut *cut)
 {
-    const char *routes = "";
-
-    if (cut == NULL) {
-        unsetenv("LD_PRELOAD");
-        return;
-    }
-    for (int i = 0; i < cut->count; i++)
-        routes = scratch_text("%s%d:%d,", routes, cut->from[i], cut->to[i]);
-    setenv("ROUTE_SHIM", routes, 1);
-    setenv("LD_PRELOAD", TEST_BUILD "/tests/support/preload/route_shim.so", 1);
+    chaos_route_use(cut == NULL ? NULL : cut->route, cut == NULL ? 0 : cut->count);
 }
 
 void chaos_cut_now(struct chaos_cut *cut, enum chaos_way ways)
