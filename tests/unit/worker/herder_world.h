@@ -6,6 +6,7 @@
 #define TESTS_HERDER_WORLD_H
 
 #include "base/loop.h"
+#include "no_services.h"
 #include "worker/herder/offsets/sink_offsets.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/store/local_store.h"

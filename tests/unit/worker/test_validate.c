@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate: the refusals of Connect, in its words and its order, over a catalog that this file
  * plays. The texts are those that a Java worker 4.3.1 answered. */
+#include "no_services.h"
 #include "base/buf.h"
 #include "worker/herder/validate/validate.h"
 

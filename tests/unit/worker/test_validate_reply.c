@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate_reply: definitions, values and problems in Connect's shape, over a catalog that this
  * file plays. That the whole is what a Java worker answers is compared by tests/compat. */
+#include "no_services.h"
 #include "kafka/client_conf.h"
 #include "model/client_keys.h"
 #include "worker/herder/validate/validate.h"
