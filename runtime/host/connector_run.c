@@ -13,6 +13,7 @@
  * of a thread may hang, and nobody waits for them. */
 #include "host/connector_run.h"
 
+#include "base/clock.h"
 #include "base/config_ref.h"
 #include "base/log.h"
 #include "base/queue.h"
@@ -25,11 +26,14 @@
 #include "model/topic_groups.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <strings.h>
 
 #define LOGGER "host.connector"
 #define COMMANDS_MAX 64
 #define TRACE_MAX 2048
+#define TTL_MIN_MS 100 /* what a provider may ask for is not more often than that */
 
 struct connector_run {
     /* Set before the thread starts, constant after that. */
@@ -44,12 +48,16 @@ struct connector_run {
     const struct connector_run_events *events;
     void *arg;
     struct queue *commands;
+    atomic_bool ending; /* set before the queue is closed */
     /* The thread's own. */
     enum target_state target;
     bool tasks_only; /* there is no object to tell of yet */
     enum state state;
     const struct plugin *plugin; /* NULL: not open */
     struct props resolved;       /* config, as of the last start or question */
+    struct props held;           /* config, as of the start of what runs here */
+    int64_t again_ms;            /* when references are to be looked up again; INT64_MAX: never */
+    int64_t ttl_ms;              /* and how long that was then */
     struct instance instance;
 };
 
@@ -103,17 +111,57 @@ static int check_topics(const struct connector_run *run, const struct plugin *pl
     return rc;
 }
 
+/* A provider may say how long its values hold; a user, that nothing is to come of it. */
+static void look_again_in(struct connector_run *run, const struct props *resolved, int64_t ttl_ms)
+{
+    struct config_value reload = {0};
+    bool wanted = conn_config_get("config.action.reload", resolved, &reload, NULL) != 0 ||
+                  reload.text == NULL || strcasecmp(reload.text, "none") != 0;
+
+    config_value_deinit(&reload);
+    run->ttl_ms = ttl_ms < TTL_MIN_MS ? TTL_MIN_MS : ttl_ms;
+    run->again_ms = wanted && ttl_ms != INT64_MAX ? clock_ms() + run->ttl_ms : INT64_MAX;
+}
+
 /* References are looked up anew: what they name may have changed since. */
 static int resolve(struct connector_run *run, struct mr_error *err)
 {
     struct props resolved;
-    int rc = host_references_resolve(run->providers, &run->config, &resolved, err);
+    int64_t ttl_ms = INT64_MAX;
+    int rc = host_references_resolve(run->providers, &run->config, &ttl_ms, &resolved, err);
 
     if (rc != 0)
         return rc;
+    look_again_in(run, &resolved, ttl_ms);
     props_deinit(&run->resolved);
     run->resolved = resolved;
     return 0;
+}
+
+/* Their time has come. What can't be read now changes nothing: what runs goes on, and they are
+ * looked up again after as long a time. */
+static void look_again(struct connector_run *run)
+{
+    struct mr_error err = {0};
+    struct props now;
+    int64_t ttl_ms = INT64_MAX;
+
+    if (host_references_resolve(run->providers, &run->config, &ttl_ms, &now, &err) != 0) {
+        log_warn("what its configuration refers to was to be read again, and it goes on with what "
+                 "it has: %s",
+                 err.text);
+        run->again_ms = clock_ms() + run->ttl_ms;
+        return;
+    }
+    look_again_in(run, &now, ttl_ms);
+    if (props_equal(&now, &run->held)) {
+        props_deinit(&now);
+        return;
+    }
+    log_info("what its configuration refers to has changed: it is started again");
+    props_deinit(&run->held);
+    run->held = now;
+    run->events->stale(run->arg, run);
 }
 
 static int open_instance(struct connector_run *run, const struct plugin *plugin,
@@ -136,8 +184,11 @@ static int open_connector(struct connector_run *run, struct mr_error *err)
     if (plugin == NULL)
         return err->code;
     rc = resolve(run, err);
-    if (rc == 0)
+    if (rc == 0) {
+        props_deinit(&run->held);
+        mr_assert(props_copy(&run->held, &run->resolved) == 0);
         rc = check_topics(run, plugin, err);
+    }
     if (rc == 0)
         rc = open_instance(run, plugin, err);
     if (rc != 0)
@@ -288,6 +339,22 @@ static void do_task_configs(struct connector_run *run, int max)
         set_failed(run, &err, "tasks");
 }
 
+/* Looks references up where their time comes while it waits; NULL: there is no more. */
+static struct command *next_command(struct connector_run *run)
+{
+    struct command *command;
+
+    for (;;) {
+        int64_t wait_ms = run->again_ms == INT64_MAX ? -1 : run->again_ms - clock_ms();
+
+        command = queue_pop(run->commands, run->again_ms != INT64_MAX && wait_ms < 0 ? 0 : wait_ms);
+        if (command != NULL || atomic_load(&run->ending))
+            return command;
+        if (clock_ms() >= run->again_ms)
+            look_again(run);
+    }
+}
+
 static void *thread_main(void *arg)
 {
     struct connector_run *run = arg;
@@ -296,7 +363,7 @@ static void *thread_main(void *arg)
     thread_guard_enter(run->box_slot);
     log_context(run->name, -1);
     settle(run);
-    while ((command = queue_pop(run->commands, -1)) != NULL) {
+    while ((command = next_command(run)) != NULL) {
         command->act(run, command->number);
         free(command);
     }
@@ -336,6 +403,7 @@ int connector_run_task_configs(struct connector_run *run, int max)
 
 void connector_run_end(struct connector_run *run)
 {
+    atomic_store(&run->ending, true);
     queue_close(run->commands);
 }
 
@@ -365,6 +433,8 @@ struct connector_run *connector_run_new(const struct connector_run_spec *spec, s
         run->target = spec->target;
         run->tasks_only = spec->tasks_only;
         run->commands = queue_new(COMMANDS_MAX);
+        run->again_ms = INT64_MAX;
+        atomic_init(&run->ending, false);
     }
     if (run == NULL || run->name == NULL || run->library == NULL || run->class_name == NULL ||
         props_copy(&run->config, spec->config) != 0)
@@ -385,6 +455,7 @@ void connector_run_free(struct connector_run **rp)
     queue_free(&run->commands, free);
     props_deinit(&run->config);
     props_deinit(&run->resolved);
+    props_deinit(&run->held);
     free(run->name);
     free(run->library);
     free(run->class_name);

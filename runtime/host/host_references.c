@@ -20,10 +20,11 @@ static void on_remark(void *arg, const char *text)
 }
 
 int host_references_resolve(const struct providers *providers, const struct props *config,
-                            struct props *out, struct mr_error *err)
+                            int64_t *ttl_ms, struct props *out, struct mr_error *err)
 {
     struct secrets *secrets = secrets_new();
-    struct provider_job job = {.in = config, .secrets = secrets, .remark = on_remark};
+    struct provider_job job = {
+        .in = config, .secrets = secrets, .ttl_ms = ttl_ms, .remark = on_remark};
     int rc = providers_resolve(providers, &job, out, err);
 
     log_hide(secrets); /* also after a failure: some may have been read */

@@ -7,9 +7,10 @@
 #include "base/provider.h"
 
 /* As providers_resolve; from then on what was resolved is hidden in the log and in frames
- * (base/log_hide.h). Remarks are logged. providers NULL: there are none. */
+ * (base/log_hide.h). Remarks are logged. providers NULL: there are none. ttl_ms: as in struct
+ * provider_job; NULL: nobody wants it. */
 int host_references_resolve(const struct providers *providers, const struct props *config,
-                            struct props *out, struct mr_error *err);
+                            int64_t *ttl_ms, struct props *out, struct mr_error *err);
 
 /* The configuration of a task as its connector made it, with references back in their places: those
  * of the same key of the connector's configuration as it is stored (raw), as in Java; and those for

@@ -94,6 +94,17 @@ static void on_conn_status(void *arg, struct connector_run *run, enum state stat
     conn_note_post(note);
 }
 
+static void read_stale(struct conn_note *note)
+{
+    hosted_send(note->conn->hosted, MSG_CONFIG_STALE, json_pack("{s:s}", "conn", note->conn->name));
+}
+
+static void on_stale(void *arg, struct connector_run *run)
+{
+    (void)run;
+    conn_note_post(conn_note_new(arg, read_stale, NULL));
+}
+
 static void send_configs_error(struct conn *conn, const char *error)
 {
     json_t *body = json_pack("{s:s}", "conn", conn->name);
@@ -157,6 +168,7 @@ static void on_conn_ended(void *arg, struct connector_run *run)
 static const struct connector_run_events run_events = {
     .loaded = on_loaded,
     .status = on_conn_status,
+    .stale = on_stale,
     .task_configs = on_task_configs,
     .ended = on_conn_ended,
 };

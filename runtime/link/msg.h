@@ -52,6 +52,10 @@ enum msg_kind {
     MSG_LOG_LEVELS,    /* loggers: {name: level} */
     MSG_DRAIN,         /* stop all tasks and the connector, commit, exit: answered by DRAINED */
     MSG_PING,          /* id */
+    /* host → worker, as those above */
+    /* conn: values that its configuration refers to are others than those that what runs was
+     * started with */
+    MSG_CONFIG_STALE,
     MSG_KIND_END
 };
 

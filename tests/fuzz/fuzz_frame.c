@@ -214,6 +214,12 @@ static void gone(void *arg, struct tenant *tenant)
     (void)tenant;
 }
 
+static void config_stale(void *arg, const char *conn)
+{
+    (void)arg;
+    mr_assert(conn != NULL);
+}
+
 static const struct supervisor_events events = {.connector_status = connector_status,
                                                 .task_configs = task_configs,
                                                 .task_status = task_status,
@@ -222,7 +228,8 @@ static const struct supervisor_events events = {.connector_status = connector_st
                                                 .task_member = task_member,
                                                 .start_check = start_check,
                                                 .fence = fence,
-                                                .topic_used = topic_used};
+                                                .topic_used = topic_used,
+                                                .config_stale = config_stale};
 
 static void give_tasks(struct tenant *tenant)
 {

@@ -122,6 +122,55 @@ static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
     assert_int_equal(worker_run_processes(w), 0);
 }
 
+/* At once: the provider may read it at any moment. */
+static void replace(const char *file, const char *text)
+{
+    const char *fresh = scratch_path("values.new");
+
+    scratch_write_text(fresh, text);
+    assert_int_equal(rename(fresh, file), 0);
+}
+
+static bool has_line(const struct worker_run *w, const char *topic)
+{
+    return topic_count(w->servers, topic) > 0;
+}
+
+static void values_that_change_after_their_time_start_a_connector_again(void **state)
+{
+    const char *first = scratch_name("first"), *second = scratch_name("second");
+    const char *ours = scratch_path("ours.txt"), *theirs = scratch_path("theirs.txt");
+    struct worker_run *w =
+        start(scratch_text("topic %s\n", first), "config.providers.steward.param.ttl.ms=300\n");
+    pid_t host, staying;
+
+    (void)state;
+    topic_create(w->servers, first, 1);
+    topic_create(w->servers, second, 1);
+    scratch_write_text(ours, "a line\n");
+    scratch_write_text(theirs, "");
+    worker_run_put(w, "follows", source(ours, "${steward:topic}"));
+    worker_run_put(
+        w, "stays",
+        scratch_text("%s, \"config.action.reload\": \"none\"", source(theirs, "${steward:topic}")));
+    worker_run_await(w, "follows", "RUNNING", 1, STATE_MS);
+    worker_run_await(w, "stays", "RUNNING", 1, STATE_MS);
+    wait_until(FLOW_MS, has_line(w, first));
+    host = worker_run_host(w, "follows");
+    staying = worker_run_host(w, "stays");
+    /* The same values again are no reason to start anything. */
+    holds_for(1000, worker_run_host(w, "follows") == host);
+    replace(scratch_path("values"), scratch_text("topic %s\n", second));
+    wait_until(FLOW_MS, worker_run_host(w, "follows") != host);
+    worker_run_await(w, "follows", "RUNNING", 1, STATE_MS);
+    scratch_append_text(ours, "another line\n");
+    wait_until(FLOW_MS, has_line(w, second));
+    assert_string_equal(topic_read(w->servers, second, 1, FLOW_MS).records[0].value,
+                        "another line");
+    assert_int_equal(worker_run_host(w, "stays"), staying);
+    assert_true(worker_run_is(w, "stays", "RUNNING", 1));
+}
+
 static void a_start_names_what_is_wrong_with_a_provider(void **state)
 {
     struct worker_run *w;
@@ -142,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(values_reach_the_worker_and_its_connectors_and_nobody_else),
         scratch_test(a_provider_that_misbehaves_fails_whoever_asked_alone),
+        scratch_test(values_that_change_after_their_time_start_a_connector_again),
         scratch_test(a_start_names_what_is_wrong_with_a_provider),
     };
 

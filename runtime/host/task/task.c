@@ -531,7 +531,7 @@ static void tell_left(const struct task *task, const struct props *raw,
 static int resolve(struct task *task, struct props *config, struct mr_error *err)
 {
     struct props resolved;
-    int rc = host_references_resolve(task->providers, config, &resolved, err);
+    int rc = host_references_resolve(task->providers, config, NULL, &resolved, err);
 
     if (rc != 0)
         return rc;

@@ -106,6 +106,14 @@ static void on_fence(void *arg, const char *conn, int64_t id)
     host_desk_fence(&((struct herder *)arg)->desk, conn, id);
 }
 
+/* What is here of it starts again; each worker hears of its own share. */
+static void on_config_stale(void *arg, const char *conn)
+{
+    static const struct connectors_plan all = {.connector = true, .tasks = true};
+
+    connectors_restart(((struct herder *)arg)->connectors, conn, &all, NULL, NULL);
+}
+
 static void on_died(void *arg, const char *conn, const struct supervisor_death *death)
 {
     connectors_on_died(((struct herder *)arg)->connectors, conn, death);
@@ -121,6 +129,7 @@ static const struct supervisor_events supervisor_events = {
     .start_check = on_start_check,
     .fence = on_fence,
     .topic_used = on_topic_used,
+    .config_stale = on_config_stale,
     .died = on_died,
 };
 

@@ -49,6 +49,8 @@ struct supervisor_events {
     /* Records of this task went to the topic, or came from it. Once a topic and host, until
      * supervisor_forget_topics. */
     void (*topic_used)(void *arg, const char *conn, int task, const char *topic);
+    /* What its configuration refers to has changed since what runs there was started. */
+    void (*config_stale)(void *arg, const char *conn);
     void (*died)(void *arg, const char *conn, const struct supervisor_death *death);
 };
 

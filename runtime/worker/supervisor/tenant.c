@@ -416,6 +416,14 @@ static int on_fence(struct tenant *tenant, const json_t *body, struct mr_error *
     return rc;
 }
 
+static int on_config_stale(struct tenant *tenant, const json_t *body, struct mr_error *err)
+{
+    (void)body;
+    (void)err;
+    tenant->owner->events->config_stale(tenant->owner->events_arg, tenant->conn);
+    return 0;
+}
+
 static int on_topic_used(struct tenant *tenant, const json_t *body, struct mr_error *err)
 {
     const char *topic = NULL;
@@ -441,6 +449,7 @@ static const frame_fn frame_table[MSG_KIND_END] = {
     [MSG_START_CHECK] = on_start_check,
     [MSG_FENCE] = on_fence,
     [MSG_TOPIC_USED] = on_topic_used,
+    [MSG_CONFIG_STALE] = on_config_stale,
 };
 
 static void on_frame(void *arg, enum msg_kind kind, const json_t *body)

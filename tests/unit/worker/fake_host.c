@@ -373,6 +373,13 @@ static void wrong_topic(void)
     forever();
 }
 
+static void stale(void)
+{
+    open_link();
+    say_take(MSG_CONFIG_STALE, json_pack("{s:s}", "conn", host.name));
+    forever();
+}
+
 static void closer(void)
 {
     open_link();
@@ -546,6 +553,7 @@ static const struct {
     {"confused", confused},
     {"wrong-state", wrong_state},
     {"wrong-topic", wrong_topic},
+    {"stale", stale},
     {"closer", closer},
     {"last-status", last_status},
     {"pong-flood", pong_flood},

@@ -944,6 +944,25 @@ static void a_restart_with_tasks_answers_what_it_is_going_to_do(void **state)
     assert_trace(f, "c", 1, NULL);
 }
 
+/* Values that a config provider wanted to be read again are others now. */
+static void a_stale_configuration_starts_connector_and_tasks_again(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    world.events.config_stale(world.arg, "c");
+    expect("drain c\n");
+    died("c", true, -1, "drained");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 1, "a");
+    expect("start c Src STARTED\nask c 1\ntask c 0 STARTED\n");
+    task_says("c", 0, STATE_RUNNING, NULL);
+    assert_states(f, "c", "RUNNING RUNNING");
+    world.events.config_stale(world.arg, "nobody");
+    expect("");
+}
+
 static void a_restart_of_failed_tasks_disturbs_no_other(void **state)
 {
     struct fixture *f = *state;
@@ -2079,6 +2098,7 @@ int main(void)
         herder_test(a_plain_restart_of_a_failed_connector_starts_it_anew),
         herder_test(a_restart_of_a_connector_that_is_stopped_or_paused_does_not_run_it),
         herder_test(a_restart_with_tasks_answers_what_it_is_going_to_do),
+        herder_test(a_stale_configuration_starts_connector_and_tasks_again),
         herder_test(a_restart_of_failed_tasks_disturbs_no_other),
         herder_test(a_restart_of_what_failed_takes_the_connector_and_its_failed_tasks),
         herder_test(a_plain_restart_of_what_failed_is_unassigned_meanwhile),

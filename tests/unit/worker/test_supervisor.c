@@ -52,6 +52,7 @@ struct fixture {
     json_t *partitions, *entries;
     int checks;
     int64_t check_id, fence_id;
+    int stale;
     bool restart_in_died;
     struct loop_timer tick;
     int ticks;
@@ -177,6 +178,15 @@ static void on_died(void *arg, const char *conn, const struct supervisor_death *
     happened(f);
 }
 
+static void on_config_stale(void *arg, const char *conn)
+{
+    struct fixture *f = arg;
+
+    assert_string_equal(conn, "stale");
+    f->stale++;
+    happened(f);
+}
+
 static const struct supervisor_events events = {
     .connector_status = on_connector_status,
     .task_configs = on_task_configs,
@@ -185,6 +195,7 @@ static const struct supervisor_events events = {
     .offsets_put = on_offsets_put,
     .start_check = on_start_check,
     .fence = on_fence,
+    .config_stale = on_config_stale,
     .died = on_died,
 };
 
@@ -875,6 +886,17 @@ static void a_topic_of_an_unknown_task_ends_the_host(void **state)
                     "its frame TOPIC_USED is wrong: task 0 was never given to it");
 }
 
+static bool told_stale(struct fixture *f)
+{
+    return f->stale > 0;
+}
+
+static void a_host_says_that_its_configuration_is_stale(void **state)
+{
+    start(*state, "stale");
+    wait_until(*state, told_stale);
+}
+
 static void a_closed_link_ends_the_host(void **state)
 {
     expect_obituary(*state, "closer", "because it closed the link and lived on");
@@ -1253,6 +1275,7 @@ int main(int argc, char **argv)
         TEST(a_frame_about_an_unknown_task_ends_the_host),
         TEST(an_unknown_state_ends_the_host),
         TEST(a_topic_of_an_unknown_task_ends_the_host),
+        TEST(a_host_says_that_its_configuration_is_stale),
         TEST(a_closed_link_ends_the_host),
         TEST(too_many_questions_end_the_host),
         TEST(the_last_status_comes_before_the_death),
