@@ -956,7 +956,7 @@ static void a_stale_configuration_starts_connector_and_tasks_again(void **state)
     pass(0);
     says("c", STATE_RUNNING, NULL);
     made("c", 1, "a");
-    expect("start c Src STARTED\nask c 1\ntask c 0 STARTED\n");
+    expect("start c Src STARTED\nask c 2\ntask c 0 STARTED\n");
     task_says("c", 0, STATE_RUNNING, NULL);
     assert_states(f, "c", "RUNNING RUNNING");
     world.events.config_stale(world.arg, "nobody");
