@@ -147,6 +147,33 @@ static uint32_t next_char(const char **text)
     return c;
 }
 
+static size_t bytes_in_path(const char *name, const char *end)
+{
+    size_t bytes = 0;
+
+    for (; name < end; name++) {
+        char c = *name;
+        bool stays = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '.' || c == '_' || c == '~';
+
+        bytes += stays ? 1 : 3;
+    }
+    return bytes;
+}
+
+static int check_length(const char *begin, const char *end, struct mr_error *err)
+{
+    size_t bytes = bytes_in_path(begin, end);
+
+    if (bytes <= CONN_CONFIG_NAME_MAX)
+        return 0;
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "Invalid value %.*s... for configuration name: String may take at most %d bytes "
+                   "in the path of a request, percent-encoded, but takes %zu",
+                   (int)utf8_cut(begin, (size_t)(end - begin), 40), begin, CONN_CONFIG_NAME_MAX,
+                   bytes);
+}
+
 int conn_config_check_name(const char *name, struct mr_error *err)
 {
     const char *begin = name != NULL ? name : "", *at, *end = begin + strlen(begin);
@@ -168,7 +195,7 @@ int conn_config_check_name(const char *name, struct mr_error *err)
                 (size_t)snprintf(list + used, sizeof(list) - used, "%s%u", used > 0 ? ", " : "", c);
     }
     if (used == 0)
-        return 0;
+        return check_length(begin, end, err);
     return mr_fail(
         err, MR_ERR_CONFIG,
         "Invalid value %.*s for configuration name: String may not contain control sequences "

@@ -25,7 +25,13 @@ int conn_config_get(const char *key, const struct props *config, struct config_v
  * producer.override., consumer.override. and admin.override. that are not Java client names are
  * warned about, never passed on (kafka/client_conf does both). */
 
-/* Connector name: not empty after trimming, no control characters. The text is Connect's. */
+/* Room for a connector's name in the path of a request, where all but letters, digits and -._~ take
+ * three bytes: the server's 8 KiB, without the rest of the longest path and its parameters. */
+#define CONN_CONFIG_NAME_MAX 8000
+
+/* Connector name: not empty after trimming, no control characters; the text is Connect's. And not
+ * longer than a path has room for: the worker that has the connector could not tell the leader of
+ * its tasks, and nobody could change it (Connect takes such a name, and that is what comes). */
 int conn_config_check_name(const char *name, struct mr_error *err);
 
 /* "connect-<name>", or consumer.override.group.id. Copied into out. */

@@ -13,11 +13,19 @@
 #include "worker/rest/rest_private.h"
 
 #include "base/json.h"
+#include "model/conn_config.h"
 #include "worker/peer.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* A connector that could be created can be named to every worker, in every request. */
+_Static_assert(CONN_CONFIG_NAME_MAX +
+                       sizeof("/connectors//tasks/2147483647/restart"
+                              "?forward=false&includeTasks=false&onlyFailed=false") <=
+                   ROUTER_TARGET_MAX,
+               "names are bounded by what a path has room for");
 
 /* Before the call's own deadline, which could not say whom it waited for. */
 #define TIMEOUT_MS 89000

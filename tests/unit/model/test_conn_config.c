@@ -94,6 +94,29 @@ static void names_are_refused_with_connects_words(void **state)
                           "the following ASCII chars: 133");
 }
 
+/* The spaces around it are no part of it. */
+static void a_name_has_to_fit_the_path_of_a_request(void **state)
+{
+    char name[8003] = " ";
+
+    (void)state;
+    memset(name + 1, 'n', 8000);
+    name[8001] = ' ';
+    assert_int_equal(conn_config_check_name(name, NULL), 0);
+    name[8000] = '/';
+    refused(name,
+            "Invalid value nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn... for configuration name: "
+            "String may take at most 8000 bytes in the path of a request, percent-encoded, "
+            "but takes 8002");
+    name[7999] = '\0';
+    name[1] = '%';
+    memcpy(name + 2, "\xc3\xb6", 2);
+    refused(name,
+            "Invalid value %\xc3\xb6nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn... for configuration "
+            "name: String may take at most 8000 bytes in the path of a request, "
+            "percent-encoded, but takes 8004");
+}
+
 static void strange_names_are_names(void **state)
 {
     static const char *const names[] = {
@@ -147,6 +170,7 @@ int main(void)
         cmocka_unit_test(keys_stand_in_connects_order),
         cmocka_unit_test(every_default_passes_its_own_check),
         cmocka_unit_test(names_are_refused_with_connects_words),
+        cmocka_unit_test(a_name_has_to_fit_the_path_of_a_request),
         cmocka_unit_test(strange_names_are_names),
         cmocka_unit_test(a_sinks_group_is_its_name_or_the_override),
         cmocka_unit_test(states_go_to_text_and_back),
