@@ -306,10 +306,8 @@ static void on_readable(void *arg)
 {
     struct worker *worker = arg;
 
-    if (worker->stopping)
-        return;
-    judge_descriptors(worker);
-    server_open(worker->server, worker->herder);
+    if (!worker->stopping)
+        judge_descriptors(worker);
 }
 
 static int open_herder(struct worker *worker, struct mr_error *err)
@@ -326,8 +324,7 @@ static int open_herder(struct worker *worker, struct mr_error *err)
                                 err);
     if (worker->herder == NULL)
         return -1;
-    if (herder_readable(worker->herder))
-        server_open(worker->server, worker->herder);
+    server_open(worker->server, worker->herder);
     return 0;
 }
 

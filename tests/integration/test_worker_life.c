@@ -338,16 +338,34 @@ static void the_log_level_holds_for_the_worker_and_its_hosts(void **state)
     assert_false(scratch_contains(w->log, " INFO  worker.herder"));
 }
 
-static void an_unreachable_broker_is_waited_for(void **state)
+static bool health_says(const struct worker_run *w, int status, const char *text)
 {
-    const char *dead = scratch_text("127.0.0.1:%d", worker_run_free_port());
-    struct worker_run *w =
-        worker_run_start(&(struct worker_run_options){.servers = dead, .dont_wait = true});
+    struct http_reply reply = worker_run_call(w, "GET", "/health", NULL);
 
-    (void)state;
-    wait_until(10000, scratch_contains(w->log, dead));
+    return reply.status == status && strstr(http_at(reply.json, "message"), text) != NULL;
+}
+
+static void waits_for_kafka(const struct worker_run_options *options, const char *stage)
+{
+    struct worker_run *w = worker_run_start(options);
+    const char *what = scratch_text("Kafka at %s has not answered since 20", w->servers);
+
+    wait_until(10000, health_says(w, 503, what));
+    assert_true(health_says(w, 503, scratch_text("currently %s, which began at 20", stage)));
+    wait_until(10000, scratch_contains(w->log, w->servers));
     assert_true(process_running(w->process));
     assert_int_equal(worker_run_stop(w), 0);
+}
+
+static void an_unreachable_broker_is_waited_for(void **state)
+{
+    struct worker_run_options options = {
+        .servers = scratch_text("127.0.0.1:%d", worker_run_free_port()), .dont_wait = true};
+
+    (void)state;
+    waits_for_kafka(&options, "waiting for the Kafka cluster to answer");
+    options.name = options.group = "cluster";
+    waits_for_kafka(&options, "reading the internal topics");
 }
 
 static void a_flood_of_harmless_signals_changes_nothing(void **state)

@@ -37,6 +37,9 @@ struct cluster_probe {
     void *arg;
     struct cluster *cluster; /* the thread's */
     char *servers;
+    pthread_mutex_t lock;  /* of these two */
+    int64_t since_wall_ms; /* Kafka has not answered, */
+    struct mr_error why;   /* code 0: it has */
     pthread_t thread;
     int stop_fd;  /* readable: stop */
     bool posted;  /* thread until joined, then loop */
@@ -50,6 +53,7 @@ static void probe_free(struct cluster_probe *probe)
 {
     if (probe->stop_fd >= 0)
         close(probe->stop_fd);
+    pthread_mutex_destroy(&probe->lock);
     free(probe->servers);
     free(probe);
 }
@@ -74,15 +78,26 @@ static bool stopped_within(const struct cluster_probe *probe, int ms)
     return poll(&p, 1, ms) > 0;
 }
 
+/* err NULL: it answers. */
+static void set_trouble(struct cluster_probe *probe, int64_t since_wall_ms,
+                        const struct mr_error *err)
+{
+    pthread_mutex_lock(&probe->lock);
+    probe->since_wall_ms = since_wall_ms;
+    probe->why = err != NULL ? *err : (struct mr_error){0};
+    pthread_mutex_unlock(&probe->lock);
+}
+
 static int learn(struct cluster_probe *probe)
 {
-    int64_t sign_ms = clock_ms() + FIRST_SIGN_MS;
+    int64_t sign_ms = clock_ms() + FIRST_SIGN_MS, since_wall_ms = clock_wall_ms();
     int rc = MR_ERR_TIMEOUT;
 
     while (rc != 0 && !stopped_within(probe, 0)) {
         struct mr_error err = {0};
 
         rc = cluster_id(probe->cluster, SLICE_MS, probe->id, sizeof(probe->id), &err);
+        set_trouble(probe, since_wall_ms, rc != 0 ? &err : NULL);
         if (rc != 0 && clock_ms() >= sign_ms && !stopped_within(probe, 0)) {
             log_warn("waiting for Kafka at %s: %s", probe->servers, err.text);
             sign_ms = clock_ms() + SIGN_MS;
@@ -94,11 +109,12 @@ static int learn(struct cluster_probe *probe)
 /* Kafka did not answer: ask until it does. false: told to stop. */
 static bool wait_for_answer(struct cluster_probe *probe)
 {
-    int64_t since_ms = clock_ms();
+    int64_t since_ms = clock_ms(), since_wall_ms = clock_wall_ms();
     struct mr_error err = {0};
     bool told = false;
 
     while (cluster_answers(probe->cluster, SLICE_MS, &err) != 0) {
+        set_trouble(probe, since_wall_ms, &err);
         if (!told && clock_ms() - since_ms >= LOST_MS) {
             log_warn("Kafka at %s does not answer: %s; connectors wait, and go on by themselves",
                      probe->servers, err.text);
@@ -108,6 +124,7 @@ static bool wait_for_answer(struct cluster_probe *probe)
         if (stopped_within(probe, SLICE_MS))
             return false;
     }
+    set_trouble(probe, 0, NULL);
     if (told)
         log_info("Kafka at %s answers again, after %lld s", probe->servers,
                  (long long)(clock_ms() - since_ms) / 1000);
@@ -152,6 +169,7 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     probe->loop = loop;
     probe->fn = fn;
     probe->arg = arg;
+    pthread_mutex_init(&probe->lock, NULL);
     probe->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     probe->servers = text_dup(worker_config_servers(config));
     props_init(&java);
@@ -166,6 +184,20 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     cluster_free(&probe->cluster);
     probe_free(probe);
     return NULL;
+}
+
+void cluster_probe_trouble(struct cluster_probe *probe, char *out, size_t size)
+{
+    char since[32];
+
+    out[0] = '\0';
+    pthread_mutex_lock(&probe->lock);
+    if (probe->why.code != 0) {
+        clock_iso(probe->since_wall_ms, since, sizeof(since));
+        snprintf(out, size, "Kafka at %.500s has not answered since %s: %s.", probe->servers, since,
+                 probe->why.text);
+    }
+    pthread_mutex_unlock(&probe->lock);
 }
 
 void cluster_probe_stop(struct cluster_probe *probe)

@@ -15,6 +15,9 @@ struct cluster_probe;
 typedef void (*cluster_probe_fn)(void *arg, const char *id);
 struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker_config *config,
                                           cluster_probe_fn fn, void *arg, struct mr_error *err);
+/* Kafka does not answer: "Kafka at SERVERS has not answered since TIME: WHY." with what the client
+ * saw last; or "": it does, as far as is known. */
+void cluster_probe_trouble(struct cluster_probe *probe, char *out, size_t size);
 /* fn does not run any more; the thread notices within half a second. Does not block. NULL:
  * nothing. */
 void cluster_probe_stop(struct cluster_probe *probe);

@@ -14,6 +14,7 @@
 #define LOGGER "worker.herder"
 #include "worker/herder/herder_private.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "model/topic_tracking.h"
@@ -168,6 +169,16 @@ const char *herder_stage(const struct herder *herder)
                                       : "waiting for requests and events";
 }
 
+int64_t herder_stage_since(const struct herder *herder)
+{
+    return herder_ready(herder) ? 0 : herder->stage_wall_ms;
+}
+
+void herder_trouble(const struct herder *herder, char *out, size_t size)
+{
+    cluster_probe_trouble(herder->probe, out, size);
+}
+
 static void tell_ready(const struct herder *herder)
 {
     if (herder_ready(herder))
@@ -192,6 +203,7 @@ struct peer *herder_peer(const struct herder *herder)
 void herder_started(struct herder *herder)
 {
     herder->started = true;
+    herder->stage_wall_ms = clock_wall_ms();
     tell_ready(herder);
 }
 
@@ -239,6 +251,7 @@ static void on_connectors_ended(void *arg)
 void herder_shutdown(struct herder *herder, loop_fn fn, void *arg)
 {
     herder->stopping = true;
+    herder->stage_wall_ms = clock_wall_ms();
     herder->stopped_fn = fn;
     herder->stopped_arg = arg;
     cluster_probe_stop(herder->probe);
@@ -258,6 +271,7 @@ static void on_source_readable(void *arg)
 {
     struct herder *herder = arg;
 
+    herder->stage_wall_ms = clock_wall_ms();
     herder->readable(herder->mode_arg);
 }
 
@@ -309,6 +323,7 @@ struct herder *herder_new(const struct herder_options *options, struct mr_error 
 
     mr_assert(herder != NULL);
     herder->sink_members = map_new();
+    herder->stage_wall_ms = clock_wall_ms();
     herder->loop = options->loop;
     herder->config = options->config;
     herder->catalog = options->catalog;

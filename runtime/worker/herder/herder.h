@@ -65,8 +65,12 @@ bool herder_ready(const struct herder *herder); /* for /health: start-up is over
 /* For /health too: why the worker can't do its work though start-up is over, as a sentence; NULL:
  * it can. */
 const char *herder_unwell(const struct herder *herder);
-/* "reading connector files", … for time-outs. */
+/* "reading connector files", … for both and for time-outs, and since when (wall clock; 0: that is
+ * no matter). */
 const char *herder_stage(const struct herder *herder);
+int64_t herder_stage_since(const struct herder *herder);
+/* Kafka does not answer: since when and why, as a sentence, or "". */
+void herder_trouble(const struct herder *herder, char *out, size_t size);
 json_t *herder_names(struct herder *herder);
 json_t *herder_info(struct herder *herder, const char *conn);
 json_t *herder_config(struct herder *herder, const char *conn);

@@ -24,6 +24,7 @@ struct herder {
     struct cluster_probe *probe;
     struct map *sink_members; /* "CONN-TASK" → text; sink_members.h */
     char *cluster_id;         /* NULL: not known yet */
+    int64_t stage_wall_ms;    /* when what the worker does now began */
     bool started;
     bool stopping;
     loop_fn stopped_fn;

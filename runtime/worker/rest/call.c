@@ -162,16 +162,23 @@ bool call_came_back(struct call *call, const struct herder_answer *answer)
 void call_stage(struct herder *herder, char *out, size_t size)
 {
     const char *stage = herder != NULL ? herder_stage(herder) : NULL;
+    char began[32] = "", trouble[CALL_STAGE_MAX] = "";
 
     out[0] = '\0';
-    if (stage != NULL && *stage != '\0')
-        snprintf(out, size, "The worker is currently %s.", stage);
+    if (stage == NULL || *stage == '\0')
+        return;
+    if (herder_stage_since(herder) != 0)
+        clock_iso(herder_stage_since(herder), began, sizeof(began));
+    herder_trouble(herder, trouble, sizeof(trouble));
+    snprintf(out, size, "The worker is currently %s%s%s.%s%s", stage,
+             *began != '\0' ? ", which began at " : "", began, *trouble != '\0' ? " " : "",
+             trouble);
 }
 
 void call_expire(struct exchange *exchange, const char *stage)
 {
     const char *gap = *stage != '\0' ? " " : "";
-    char message[512];
+    char message[CALL_STAGE_MAX + 100];
 
     if (exchange->match.route->run == res_root_health) {
         snprintf(message, sizeof(message), CALL_UNWELL "%s%s", gap, stage);
@@ -185,7 +192,7 @@ void call_expire(struct exchange *exchange, const char *stage)
 
 static void answer_expired(struct call_desk *desk, struct exchange *exchange)
 {
-    char stage[256];
+    char stage[CALL_STAGE_MAX];
 
     call_stage(desk->herder, stage, sizeof(stage));
     call_expire(exchange, stage);
@@ -217,13 +224,24 @@ static int64_t left_ms(const struct exchange *exchange)
     return exchange->deadline_ms - clock_ms();
 }
 
+static void answer_closed(struct call_desk *desk, struct exchange *exchange)
+{
+    char stage[CALL_STAGE_MAX], message[CALL_STAGE_MAX + 100];
+
+    call_stage(desk->herder, stage, sizeof(stage));
+    snprintf(message, sizeof(message), "%s%s%s", desk->closed_text, *stage != '\0' ? " " : "",
+             stage);
+    entities_error(&exchange->answer, 503, message);
+}
+
 /* What is answered without running the route: true when it was. */
 static bool refused(struct call_desk *desk, struct exchange *exchange)
 {
     const struct route *route = exchange->match.route;
+    bool open = desk->herder != NULL && herder_readable(desk->herder);
 
-    if (desk->herder == NULL && (route->flags & ROUTE_ALWAYS) == 0)
-        entities_error(&exchange->answer, 503, desk->closed_text);
+    if (!open && (route->flags & ROUTE_ALWAYS) == 0)
+        answer_closed(desk, exchange);
     else if ((route->flags & ROUTE_CHANGE) != 0 && desk->waiting >= desk->waiting_max)
         entities_error(&exchange->answer, 503,
                        "Too many requests are waiting for this worker; try again later");

@@ -24,16 +24,18 @@ void res_root_health(struct call *call)
 {
     struct herder *herder = call_herder(call);
     const char *unwell = herder != NULL ? herder_unwell(herder) : NULL;
-    char stage[256];
-    char message[512];
+    char more[CALL_STAGE_MAX] = "";
+    char message[CALL_STAGE_MAX + 300];
 
-    call_stage(herder, stage, sizeof(stage));
     if (herder == NULL || !herder_ready(herder)) {
+        call_stage(herder, more, sizeof(more));
         snprintf(message, sizeof(message), "Worker is still starting up.%s%s",
-                 *stage != '\0' ? " " : "", stage);
+                 *more != '\0' ? " " : "", more);
         call_reply_health(call, 503, "starting", message);
     } else if (unwell != NULL) {
-        snprintf(message, sizeof(message), CALL_UNWELL " %s", unwell);
+        herder_trouble(herder, more, sizeof(more));
+        snprintf(message, sizeof(message), CALL_UNWELL " %.200s%s%s", unwell,
+                 *more != '\0' ? " " : "", more);
         call_reply_health(call, 500, "unhealthy", message);
     } else {
         call_reply_health(call, 200, "healthy",

@@ -94,8 +94,9 @@ void call_expire(struct exchange *exchange, const char *stage);
 #define CALL_UNWELL \
     "Worker was unable to handle this request and may be unable to handle other requests."
 
-/* What the worker does now, as a sentence for time-outs and health: "The worker is currently
- * <stage>.", or "". */
+#define CALL_STAGE_MAX 1500 /* bytes of what follows */
+/* What the worker does now, and what it waits for, as sentences for time-outs and health: "The
+ * worker is currently <stage>, which began at <time>. Kafka at … has not answered …", or "". */
 void call_stage(struct herder *herder, char *out, size_t size);
 
 /* The table of operations. */

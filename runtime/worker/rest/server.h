@@ -33,8 +33,8 @@ struct server *server_new(struct loop *loop, struct worker_config *config, struc
 struct server *server_new_limited(struct loop *loop, struct worker_config *config,
                                   const struct server_limits *limits, struct mr_error *err);
 
-/* From here on requests are given to the herder, which must outlive the server. Thread: the loop's
- * owner. */
+/* From here on requests are given to the herder, which must outlive the server; but for /health
+ * once it is readable, till then they are answered 503. Thread: the loop's owner. */
 void server_open(struct server *server, struct herder *herder);
 
 /* From here on the herder is asked nothing: what waits is answered 503, and so is what still comes.

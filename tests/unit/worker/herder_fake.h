@@ -16,8 +16,11 @@
 
 struct herder {
     bool ready;
+    bool unreadable;
     const char *stage;
+    int64_t since_wall_ms;
     const char *unwell;
+    const char *trouble;
     char log[4096]; /* "put a created_only {…}; …" of the last calls */
     struct {
         herder_done done;
@@ -104,6 +107,11 @@ bool herder_ready(const struct herder *herder)
     return herder->ready;
 }
 
+bool herder_readable(const struct herder *herder)
+{
+    return !herder->unreadable;
+}
+
 const char *herder_unwell(const struct herder *herder)
 {
     return herder->unwell;
@@ -112,6 +120,16 @@ const char *herder_unwell(const struct herder *herder)
 const char *herder_stage(const struct herder *herder)
 {
     return herder->stage;
+}
+
+int64_t herder_stage_since(const struct herder *herder)
+{
+    return herder->since_wall_ms;
+}
+
+void herder_trouble(const struct herder *herder, char *out, size_t size)
+{
+    snprintf(out, size, "%s", herder->trouble != NULL ? herder->trouble : "");
 }
 
 json_t *herder_names(struct herder *herder)

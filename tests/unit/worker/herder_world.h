@@ -50,7 +50,8 @@ static struct world {
     cluster_probe_fn probe_fn;
     void *probe_arg;
     bool probing;
-    bool joined; /* the probe's thread was waited for */
+    const char *trouble; /* of the probe's */
+    bool joined;         /* the probe's thread was waited for */
     local_store_read_fn read_fn;
     local_store_written_fn written_fn;
     void *store_arg;
@@ -431,6 +432,11 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     world.probe_arg = arg;
     world.probing = true;
     return (struct cluster_probe *)&world;
+}
+
+void cluster_probe_trouble(struct cluster_probe *probe, char *out, size_t size)
+{
+    snprintf(out, size, "%s", world.trouble != NULL ? world.trouble : "");
 }
 
 void cluster_probe_stop(struct cluster_probe *probe)

@@ -38,7 +38,14 @@ static void the_group_is_joined_once_the_topics_were_read(void **state)
 {
     struct fixture *f = *state;
 
+    int64_t since_wall_ms = herder_stage_since(f->herder);
+    char trouble[64];
+
     expect("");
+    assert_in_range(since_wall_ms, clock_wall_ms() - 60000, clock_wall_ms());
+    world.trouble = "no Kafka";
+    herder_trouble(f->herder, trouble, sizeof(trouble));
+    assert_string_equal(trouble, "no Kafka");
     assert_false(herder_readable(f->herder));
     assert_string_equal(herder_stage(f->herder), "creating the connectors of the command line");
     herder_started(f->herder);
@@ -52,8 +59,10 @@ static void the_group_is_joined_once_the_topics_were_read(void **state)
     assert_string_equal(herder_stage(f->herder), "ensuring membership in the cluster");
     round_ends(&(struct round){.assigned = NULL});
     expect("settled 1:\n");
+    assert_true(herder_stage_since(f->herder) >= since_wall_ms);
     world.probe_fn(world.probe_arg, "id");
     assert_true(herder_ready(f->herder));
+    assert_int_equal(herder_stage_since(f->herder), 0);
 }
 
 static void topics_or_a_group_that_fail_end_the_worker(void **state)

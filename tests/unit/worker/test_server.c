@@ -583,6 +583,50 @@ static void health_tells_the_stage(void **state)
            "{\"status\":\"starting\",\"message\":\"Worker is still starting up. The worker is "
            "currently reading connector "
            "files.\"}");
+    f->herder.since_wall_ms = 1;
+    expect(ask(f, "GET", "/health", NULL), 503,
+           "{\"status\":\"starting\",\"message\":\"Worker is still starting up. The worker is "
+           "currently reading connector files, which began at 1970-01-01T00:00:00.001Z.\"}");
+}
+
+static void health_tells_what_kafka_keeps_from_us(void **state)
+{
+    struct fixture *f = *state;
+
+    f->herder.trouble = "Kafka at k:1 has not answered.";
+    assert_int_equal(ask(f, "GET", "/health", NULL).status, 200); /* there is work without it */
+    f->herder.unwell = "No heartbeat.";
+    expect(ask(f, "GET", "/health", NULL), 500,
+           "{\"status\":\"unhealthy\",\"message\":\"Worker was unable to handle this request and "
+           "may be unable to handle other requests. No heartbeat. Kafka at k:1 has not "
+           "answered.\"}");
+    f->herder.stage = "reading connector files";
+    f->herder.ready = false;
+    expect(ask(f, "GET", "/health", NULL), 503,
+           "{\"status\":\"starting\",\"message\":\"Worker is still starting up. The worker is "
+           "currently reading connector files. Kafka at k:1 has not answered.\"}");
+}
+
+static void a_worker_that_reads_its_topics_answers_503_with_the_stage(void **state)
+{
+    struct fixture *f = *state;
+
+    f->herder.unreadable = true;
+    f->herder.ready = false;
+    f->herder.stage = "reading the internal topics";
+    f->herder.trouble = "Kafka at k:1 has not answered.";
+    expect_error(ask(f, "GET", "/connectors/a", NULL), 503,
+                 "Worker is still starting up. The worker is currently reading the internal "
+                 "topics. Kafka at k:1 has not answered.");
+    expect_error(ask(f, "PUT", "/connectors/a/pause", NULL), 503,
+                 "Worker is still starting up. The worker is currently reading the internal "
+                 "topics. Kafka at k:1 has not answered.");
+    assert_string_equal(f->herder.log, "");
+    expect(ask(f, "GET", "/health", NULL), 503,
+           "{\"status\":\"starting\",\"message\":\"Worker is still starting up. The worker is "
+           "currently reading the internal topics. Kafka at k:1 has not answered.\"}");
+    f->herder.unreadable = false;
+    assert_int_equal(ask(f, "GET", "/connectors/a", NULL).status, 200);
 }
 
 /* --- HTTP's own rules ------------------------------------------------------------------------- */
@@ -1499,6 +1543,8 @@ int main(void)
         REST_TEST(lives_are_changed),
         REST_TEST(changes_of_unknown_connectors_carry_the_herders_text),
         REST_TEST(health_tells_the_stage),
+        REST_TEST(health_tells_what_kafka_keeps_from_us),
+        REST_TEST(a_worker_that_reads_its_topics_answers_503_with_the_stage),
         REST_TEST(head_is_get_without_a_body),
         REST_TEST(options_answer_with_allow),
         REST_TEST(wrong_paths_methods_and_types_are_refused_as_json),
