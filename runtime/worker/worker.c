@@ -49,7 +49,11 @@ enum exit_code {
 
 #define DESCRIPTORS_OWN 64 /* of this process: logs, clients of Kafka, sockets */
 #define DESCRIPTORS_EACH 6 /* a connector: link, black box, its two outputs, and while it starts */
-#define EXIT_SIGNAL 128    /* and the signal's number */
+/* Half may be clients'; the process that looks at plugins keeps some numbers free, too. */
+#define DESCRIPTORS_MIN (2 * DESCRIPTORS_OWN)
+#define RAISE_DESCRIPTORS \
+    "Raise the hard limit (ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= of a container)"
+#define EXIT_SIGNAL 128           /* and the signal's number */
 #define HOST_EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
 #define START_END_MS 1000         /* for a start that is called off */
 /* timeout(1) and some supervisors send to process and group: one request. */
@@ -177,8 +181,7 @@ static void judge_descriptors(const struct worker *worker)
         log_warn(
             "open descriptors are limited to %llu (RLIMIT_NOFILE), which is enough for %llu "
             "connectors on this worker, and there are %zu: beyond that their processes may not "
-            "start. Raise the hard limit (ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= "
-            "of a container)",
+            "start. " RAISE_DESCRIPTORS,
             (unsigned long long)limit.rlim_cur, (unsigned long long)room, count);
 }
 
@@ -271,6 +274,18 @@ static void raise_descriptors(void)
     else
         log_info("open descriptors: at most %llu, raised from %llu",
                  (unsigned long long)limit.rlim_max, (unsigned long long)before);
+}
+
+static int check_descriptors(struct mr_error *err)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= DESCRIPTORS_MIN)
+        return 0;
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "open descriptors are limited to %llu (RLIMIT_NOFILE), and a worker needs %d at "
+                   "least, and %d more for each connector. " RAISE_DESCRIPTORS,
+                   (unsigned long long)limit.rlim_cur, DESCRIPTORS_MIN, 2 * DESCRIPTORS_EACH);
 }
 
 static int open_basics(struct worker *worker, struct mr_error *err)
@@ -400,7 +415,8 @@ static int start(struct worker *worker, char **argv, int argc)
     struct mr_error err = {0};
     int rc;
 
-    if (load(worker, argv[0], &err) != 0 || open_basics(worker, &err) != 0) {
+    if (check_descriptors(&err) != 0 || load(worker, argv[0], &err) != 0 ||
+        open_basics(worker, &err) != 0) {
         log_error("%s", err.text);
         return EXIT_INITIALISATION;
     }

@@ -230,6 +230,22 @@ static void the_limit_of_descriptors_is_raised_as_far_as_it_may_be(void **state)
     assert_says(output, "open descriptors: at most 300, raised from 200");
 }
 
+static void too_few_descriptors_for_any_work_are_told_at_once(void **state)
+{
+    char *output;
+
+    (void)state;
+    assert_int_equal(process_shell(scratch_text("ulimit -n 60; '%s/millrace' standalone "
+                                                "nowhere.properties",
+                                                TEST_BUILD),
+                                   15000, &output),
+                     2);
+    assert_says(output, "open descriptors are limited to 60 (RLIMIT_NOFILE), and a worker needs "
+                        "128 at least, and 12 more for each connector. Raise the hard limit "
+                        "(ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= of a container)");
+    assert_one_error(output);
+}
+
 static void an_unwritable_folder_ends_the_start_with_one_line(void **state)
 {
     const char *config = scratch_path("worker.properties");
@@ -502,6 +518,7 @@ int main(void)
         scratch_test(a_port_in_use_ends_the_start_with_one_line),
         scratch_test(an_offset_file_in_use_is_exit_2_and_names_its_worker),
         scratch_test(the_limit_of_descriptors_is_raised_as_far_as_it_may_be),
+        scratch_test(too_few_descriptors_for_any_work_are_told_at_once),
         scratch_test(an_unwritable_folder_ends_the_start_with_one_line),
         scratch_test(a_damaged_offset_file_is_refused_by_name_and_byte),
         scratch_test(a_worker_that_looks_at_plugins_answers_503),
