@@ -579,6 +579,104 @@ static void a_state_comes(int task, bool gone)
     cluster.store.status(cluster.store_arg, "c", task);
 }
 
+/* A record of that state of task 0 of c, or of c (-1), is read. */
+static void status_is_read(int task, enum state state, const char *worker_id, int generation)
+{
+    struct status_record rec = {
+        .kind = task < 0 ? STATUS_CONNECTOR : STATUS_TASK,
+        .conn = strdup("c"),
+        .status = {.state = state, .worker_id = strdup(worker_id), .generation = generation}};
+
+    status_state_apply(cluster.status, &rec);
+    status_record_deinit(&rec);
+    cluster.store.status(cluster.store_arg, "c", task);
+}
+
+static void task_0_runs(struct fixture *f)
+{
+    create("c");
+    commit("c", 1);
+    join("c:-1 c:0", false);
+    says("c", STATE_RUNNING);
+    made("c", 1);
+    task_says("c", 0, STATE_RUNNING);
+    status_is_read(0, STATE_RUNNING, "me:8083", 1);
+    forget();
+}
+
+static void a_state_that_another_hand_wrote_is_written_again(void **state)
+{
+    task_0_runs(*state);
+    status_is_read(0, STATE_FAILED, "x:1", 99);
+    expect("");
+    pass(1000);
+    expect("status c 0 RUNNING 1\n");
+    status_is_read(0, STATE_RUNNING, "me:8083", 1);
+    status_is_read(0, STATE_FAILED, "me:8083", 1); /* in our name */
+    pass(1000);
+    expect("status c 0 RUNNING 1\n");
+    status_is_read(0, STATE_RUNNING, "me:8083", 1);
+    a_state_comes(0, true);
+    pass(1000);
+    expect("status c 0 RUNNING 1\n");
+    status_is_read(0, STATE_RUNNING, "me:8083", 1);
+    status_is_read(-1, STATE_FAILED, "x:1", 1); /* and the connector */
+    pass(1000);
+    expect("status c -1 RUNNING 1\n");
+    status_is_read(-1, STATE_RUNNING, "me:8083", 1);
+    host_of("c")->live[0] = false;
+    world.events.task_status(world.arg, "c", 0, STATE_FAILED, "boom");
+    status_is_read(0, STATE_FAILED, "me:8083", 1);
+    status_is_read(0, STATE_RUNNING, "x:1", 99);
+    forget();
+    pass(1000);
+    expect("status c 0 FAILED 1\n"); /* though a newer one stands there: it is ours */
+    assert_string_equal(cluster.trace, "boom");
+}
+
+static void states_on_their_way_and_those_of_others_are_left_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    task_0_runs(f);
+    status_is_read(0, STATE_UNASSIGNED, "me:8083", 1); /* ours, and the next is on its way */
+    pass(500);
+    status_is_read(0, STATE_RUNNING, "me:8083", 1);
+    pass(5000);
+    expect("");
+    status_is_read(0, STATE_FAILED, "x:1", 1); /* but here it moves on meanwhile */
+    task_says("c", 0, STATE_PAUSED);
+    forget();
+    pass(5000);
+    expect("");
+    cluster.member.rebalancing(cluster.member_arg);
+    status_is_read(0, STATE_RUNNING, "x:1", 2); /* it may be x's by now */
+    pass(5000);
+    expect("");
+    round_ends(&(struct round){.revoked = "c:0"});
+    task_says("c", 0, STATE_UNASSIGNED);
+    forget();
+    pass(5000);
+    assert_null(strstr(world.journal, "status c 0"));
+}
+
+static void who_writes_again_and_again_is_not_fought_for_ever(void **state)
+{
+    task_0_runs(*state);
+    for (int i = 0; i < 20; i++) {
+        status_is_read(0, STATE_FAILED, "x:1", 1);
+        pass(1000);
+        status_is_read(0, STATE_RUNNING, "me:8083", 1);
+    }
+    expect("status c 0 RUNNING 1\nstatus c 0 RUNNING 1\nstatus c 0 RUNNING 1\n"
+           "status c 0 RUNNING 1\nstatus c 0 RUNNING 1\n");
+    status_is_read(0, STATE_FAILED, "x:1", 1);
+    pass(500000);
+    expect("");
+    pass(120000);
+    expect("status c 0 RUNNING 1\n");
+}
+
 static void a_deleted_connector_keeps_its_state_until_its_tasks_have_none(void **state)
 {
     struct fixture *f = *state;
@@ -1085,6 +1183,9 @@ int main(void)
         test(a_class_that_is_not_here_is_failed_whenever_it_comes_here),
         test(a_class_that_is_gone_is_failed_once_what_ran_has_ended),
         test(a_leader_tidies_states_of_what_is_no_more),
+        test(a_state_that_another_hand_wrote_is_written_again),
+        test(states_on_their_way_and_those_of_others_are_left_alone),
+        test(who_writes_again_and_again_is_not_fought_for_ever),
         test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),
         test(offsets_are_the_leader_s_to_change),
         test(offsets_wait_for_what_others_wrote_and_for_the_round_of_a_stop),

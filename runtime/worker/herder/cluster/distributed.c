@@ -380,6 +380,7 @@ static void on_shutdown(struct conn_source *source, loop_fn fn, void *arg)
 
     d->closing = true;
     loop_timer_cancel(&d->key_timer);
+    loop_timer_cancel(&d->repair_timer);
     loop_timer_cancel(&d->wish_timer);
     if (!d->replayed) {
         fn(arg);
@@ -407,6 +408,7 @@ static void on_free(struct conn_source *source)
     cluster_round_deinit(d);
     map_free(&d->conns, free_conn);
     map_free(&d->leavers, NULL);
+    cluster_status_deinit(d);
     free(d->member_id);
     free(d->twin);
     free(d->url);
@@ -540,6 +542,7 @@ struct conn_source *distributed_open(const struct source_parts *parts, struct mr
     d->members = map_new();
     d->stranger = text_dup("");
     d->leavers = map_new();
+    d->repairs = map_new();
     d->pace.offset = -1;
     d->member_id = text_dup("");
     d->leader_url = text_dup("");

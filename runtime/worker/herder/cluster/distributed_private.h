@@ -99,6 +99,10 @@ struct distributed {
     bool leaving;
     struct loop_timer goodbye_timer;
     struct fence_wait *fence_waits; /* cluster_fence.c */
+    /* cluster_status.c */
+    struct loop_timer repair_timer; /* to look for states that others wrote over ours */
+    struct map *repairs;            /* "TASK CONN" → struct repair, counted since: */
+    int64_t repairs_since_ms;
     /* key_keeper.c */
     struct loop_timer key_timer;
     bool key_writing;
@@ -173,8 +177,10 @@ void cluster_status_told(struct distributed *d, const char *conn, int task, enum
 void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const char *trace);
 void cluster_status_tidy(struct distributed *d); /* the leader's: of what is no more */
 void cluster_status_forget_topics(struct distributed *d, const char *conn);
-/* A state in the topic has changed. */
+/* A state in the topic has changed. One of what is here that another hand wrote is soon written
+ * again as it is, a few times. */
 void cluster_status_read(struct distributed *d, const char *conn, int task);
+void cluster_status_deinit(struct distributed *d);
 
 /* --- task_writer.c ---------------------------------------------------------------------------- */
 
