@@ -511,6 +511,7 @@ void worker_config_deinit(struct worker_config *config)
     free_list(config->plugin_path);
     free(config->cluster.group_id);
     free(config->cluster.protocol);
+    free(config->cluster.assignor);
     free(config->cluster.exactly_once);
     free(config->cluster.client_id);
     free(config->cluster.key_algorithm);

@@ -30,6 +30,7 @@ struct worker_cluster {
     int64_t retry_backoff_ms;
     char *exactly_once; /* exactly.once.source.support: disabled, preparing, enabled, in any case */
     char *protocol;     /* connect.protocol: eager, compatible, sessioned, in any case */
+    char *assignor;     /* millrace.assignor: millrace, java, in any case; see group/assignor.h */
     char *client_id;
     int key_ttl_ms;
     int key_bits;        /* inter.worker.key.size; 0: as the algorithm has it */

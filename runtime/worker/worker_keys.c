@@ -116,6 +116,8 @@ static const struct setting standalone_settings[] = {
     }
 
 static const struct setting cluster_settings[] = {
+    {{"millrace.assignor", MR_CFG_STRING, .fallback = "millrace", .choices = "~MILLRACE|JAVA"},
+     STORED(cluster.assignor)},
     {{"millrace.state.dir", MR_CFG_STRING, MR_CFG_NON_EMPTY, .fallback = NULL}, STORED(state_dir)},
     {{"group.id", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .fallback = NULL},
      STORED(cluster.group_id)},

@@ -4,7 +4,8 @@
  * group thread.
  *
  * ASSIGNOR_EAGER     "default": everything anew, in turn. Java's results.
- * ASSIGNOR_JAVA      incremental cooperative as the Java worker does it, result for result.
+ * ASSIGNOR_JAVA      incremental cooperative as the Java worker does it, result for result; where
+ *                    millrace.assignor says so.
  * ASSIGNOR_MILLRACE  cooperative too, and understood by Java members; it differs on purpose:
  *
  *                    - connectors, tasks, and both together are each even within one; Java looks at

@@ -40,8 +40,9 @@ static struct cluster {
     void *fence_arg;
     int claims; /* of the leader's writes, and of these anew */
     int claims_anew;
-    char trace[64];   /* of the last status */
-    int64_t lease_ms; /* of the store */
+    bool java_assignor; /* of the member's options */
+    char trace[64];     /* of the last status */
+    int64_t lease_ms;   /* of the store */
 } cluster;
 
 static void asked(cluster_store_done fn, void *arg)
@@ -258,6 +259,7 @@ struct member *member_new(struct loop *loop, const struct member_options *option
 {
     assert_string_equal(options->url, "http://me:8083/");
     assert_string_equal(props_get(options->kafka, "client.id"), "connect-me:8083");
+    cluster.java_assignor = options->java_assignor;
     cluster.member = *events;
     cluster.member_arg = arg;
     return (struct member *)&cluster;
@@ -490,7 +492,8 @@ static void round_ends(const struct round *round)
     work_list_deinit(&given.revoked);
 }
 
-static char support[] = "disabled"; /* exactly.once.source.support; room for "enabled" */
+static char assignor[] = "millrace"; /* millrace.assignor */
+static char support[] = "disabled";  /* exactly.once.source.support; room for "enabled" */
 
 static int set_up(void **state)
 {
@@ -508,6 +511,7 @@ static int set_up(void **state)
                                        .cluster = {.group_id = (char *)(uintptr_t) "g",
                                                    .exactly_once = support,
                                                    .protocol = (char *)(uintptr_t) "sessioned",
+                                                   .assignor = assignor,
                                                    .client_id = (char *)(uintptr_t) "",
                                                    .key_ttl_ms = 3600000,
                                                    .key_algorithm = macs[0],

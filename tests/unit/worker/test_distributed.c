@@ -42,6 +42,7 @@ static void the_group_is_joined_once_the_topics_were_read(void **state)
     char trouble[64];
 
     expect("");
+    assert_false(cluster.java_assignor);
     assert_in_range(since_wall_ms, clock_wall_ms() - 60000, clock_wall_ms());
     world.trouble = "no Kafka";
     herder_trouble(f->herder, trouble, sizeof(trouble));
@@ -63,6 +64,22 @@ static void the_group_is_joined_once_the_topics_were_read(void **state)
     world.probe_fn(world.probe_arg, "id");
     assert_true(herder_ready(f->herder));
     assert_int_equal(herder_stage_since(f->herder), 0);
+}
+
+static int set_up_java(void **state)
+{
+    int rc;
+
+    snprintf(assignor, sizeof(assignor), "Java");
+    rc = set_up(state);
+    snprintf(assignor, sizeof(assignor), "millrace");
+    return rc;
+}
+
+static void the_assignor_is_java_s_where_that_is_set(void **state)
+{
+    (void)state;
+    assert_true(cluster.java_assignor);
 }
 
 static void topics_or_a_group_that_fail_end_the_worker(void **state)
@@ -1153,6 +1170,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test(the_group_is_joined_once_the_topics_were_read),
+        cmocka_unit_test_setup_teardown(the_assignor_is_java_s_where_that_is_set, set_up_java,
+                                        tear_down),
         test(topics_or_a_group_that_fail_end_the_worker),
         test(the_group_is_left_after_the_work_has_ended),
         test(a_goodbye_that_takes_too_long_holds_up_no_end),

@@ -650,6 +650,7 @@ static void a_cluster_s_worker_has_connects_defaults(void **state)
     assert_int_equal(cluster->max_delay_ms, 300000);
     assert_int_equal(cluster->retry_backoff_ms, 100);
     assert_string_equal(cluster->protocol, "sessioned");
+    assert_string_equal(cluster->assignor, "millrace");
     assert_int_equal(cluster->key_ttl_ms, 3600000);
     assert_int_equal(cluster->key_bits, 0);
     assert_string_equal(cluster->signature_algorithm, "HmacSHA256");
@@ -673,6 +674,7 @@ static void a_cluster_s_worker_is_told_what_is_missing_or_wrong(void **state)
     cluster_refused(f, "heartbeat.interval.ms=10000",
                     "Heartbeat must be set lower than the session timeout");
     cluster_refused(f, "connect.protocol=quick", "connect.protocol");
+    cluster_refused(f, "millrace.assignor=fair", "millrace.assignor");
     cluster_refused(f, "exactly.once.source.support=sometimes", "exactly.once.source.support");
     cluster_refused(f, "inter.worker.signature.algorithm=HmacSHA512",
                     "Signature algorithm must be present in inter.worker.verification.algorithms "

@@ -448,6 +448,7 @@ static struct member *open_member(struct distributed *d, struct mr_error *err)
                                      .group = cluster->group_id,
                                      .url = d->url,
                                      .kind = kind_of(cluster),
+                                     .java_assignor = strcasecmp(cluster->assignor, "java") == 0,
                                      .session_ms = cluster->session_ms,
                                      .heartbeat_ms = cluster->heartbeat_ms,
                                      .rebalance_ms = cluster->rebalance_ms,

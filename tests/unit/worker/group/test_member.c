@@ -1084,6 +1084,37 @@ static void a_leader_assigns_what_the_herder_hands_over(void **state)
     assert_string_equal(rig->heard, "rebalancing lead led:1/2 assigned:1 ");
 }
 
+/* A connector and its only task: one each, or, as in Java, both to the first. */
+static void led_by(struct rig *rig, bool java, size_t first, size_t second)
+{
+    struct member_options options = options_of(rig);
+    struct lead_snapshot *snapshot = lead_snapshot_new(9);
+    struct fake_call *sync;
+    size_t items[2] = {0, 0};
+
+    options.java_assignor = java;
+    assert_int_equal(lead_snapshot_add(snapshot, "c", 1), 0);
+    begin(rig, &options);
+    answer_leader(next_call(rig, REQUEST_JOIN_GROUP), 1);
+    wait_heard(rig, "lead ");
+    assert_int_equal(member_lead_take(rig->member, rig->ask, snapshot), 0);
+    sync = next_call(rig, REQUEST_SYNC_GROUP);
+    assert_int_equal(error_of(sync, 0, &items[0]), 0);
+    assert_int_equal(error_of(sync, 1, &items[1]), 0);
+    assert_int_equal(items[0], first);
+    assert_int_equal(items[1], second);
+}
+
+static void a_leader_assigns_evenly(void **state)
+{
+    led_by(*state, false, 1, 1);
+}
+
+static void a_leader_assigns_as_java_does_where_that_is_asked_for(void **state)
+{
+    led_by(*state, true, 2, 0);
+}
+
 static void a_herder_that_is_late_sends_everybody_to_read_on(void **state)
 {
     struct rig *rig = *state;
@@ -1257,6 +1288,8 @@ int main(void)
         T(a_downgrade_to_eager_stops_everything_before_the_sync),
         T(eager_rounds_stop_everything_before_the_join),
         T(a_leader_assigns_what_the_herder_hands_over),
+        T(a_leader_assigns_evenly),
+        T(a_leader_assigns_as_java_does_where_that_is_asked_for),
         T(a_herder_that_is_late_sends_everybody_to_read_on),
         T(a_round_that_ends_under_a_leader_is_joined_anew),
         T(leaving_says_so_and_may_come_back),
