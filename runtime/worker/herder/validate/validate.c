@@ -22,6 +22,8 @@
 #define HIDDEN "[hidden]"
 #define PATTERN_MAX 1000
 #define CONFIG_MAX ((size_t)1 << 20) /* bytes, as JSON */
+#define DEAD_LETTERS "errors.deadletterqueue.topic.name"
+#define INVALID_REGEX "Invalid value %s for configuration topics.regex: Invalid regex: %s"
 
 /* --- single keys ------------------------------------------------------------------------------ */
 
@@ -90,30 +92,31 @@ static void check_both_topics(struct validation *v, const char *text)
 }
 
 /* What is no pattern, or one that the task could not subscribe by, is refused here; but for what is
- * dear to compile, which is left to the task's own process (promise 2). */
-static void check_pattern(struct validation *v)
+ * dear to compile, which is left to the task's own process (promise 2). Beside a topic for dead
+ * letters, which it is to be compared with, Connect then looks no further. */
+static int check_pattern(struct validation *v, struct mr_error *err)
 {
     const char *regex = validation_get(v, "topics.regex");
     struct java_pattern *pattern = NULL;
     struct java_syntax syntax = {0};
-    struct mr_error err = {0};
+    struct mr_error why = {0};
     struct buf out;
     int rc;
 
     if (validation_blank(regex))
-        return;
+        return 0;
     buf_init(&out, 65536);
-    rc = java_syntax_translate(regex, &out, &syntax, &err);
+    rc = java_syntax_translate(regex, &out, &syntax, &why);
     java_syntax_deinit(&syntax);
-    buf_reset(&out);
-    if (rc == 0 && strlen(regex) <= PATTERN_MAX && strchr(regex, '{') == NULL)
-        rc = (pattern = java_pattern_make(regex, &err)) == NULL ? err.code : 0;
-    java_pattern_free(&pattern);
-    if (rc != 0)
-        validation_problem(v, "topics.regex",
-                           "Invalid value %s for configuration topics.regex: Invalid regex: %s",
-                           regex, err.text);
     buf_deinit(&out);
+    if (rc == 0 && strlen(regex) <= PATTERN_MAX && strchr(regex, '{') == NULL)
+        rc = (pattern = java_pattern_make(regex, &why)) == NULL ? why.code : 0;
+    java_pattern_free(&pattern);
+    if (rc != 0 && !validation_blank(validation_get(v, DEAD_LETTERS)))
+        return mr_fail(err, MR_ERR_CONFIG, INVALID_REGEX, regex, why.text);
+    if (rc != 0)
+        validation_problem(v, "topics.regex", INVALID_REGEX, regex, why.text);
+    return 0;
 }
 
 /* Dead letters must not come back to the connector that wrote them. */
@@ -169,7 +172,7 @@ static void check_topics(struct validation *v)
 {
     bool list = !validation_blank(validation_get(v, "topics")),
          regex = !validation_blank(validation_get(v, "topics.regex"));
-    const char *dead = validation_get(v, "errors.deadletterqueue.topic.name");
+    const char *dead = validation_get(v, DEAD_LETTERS);
     struct config_value topics = validation_list(v, "topics");
     char *dlq = validation_trimmed(dead != NULL ? dead : "");
 
@@ -372,7 +375,9 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     validate_plugins_converters(&v);
     validate_stages(&v);
     if (validation_sink(&v)) {
-        check_pattern(&v);
+        rc = check_pattern(&v, err);
+        if (rc != 0)
+            return rc;
         check_topics(&v);
         check_consumer_group(&v);
     } else {

@@ -43,8 +43,8 @@ struct validate_input {
 
 /* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when Connect looks at no
  * single keys: no connector.class, or one that is not installed, a version that is none, an
- * override of another type than the client's setting. In both cases the caller deinitialises
- * out. */
+ * override of another type than the client's setting, a topics.regex that is none beside a topic
+ * for dead letters. In both cases the caller deinitialises out. */
 int validate_connector(const struct validate_input *input, struct validate_result *out,
                        struct mr_error *err);
 void validate_deinit(struct validate_result *result);
