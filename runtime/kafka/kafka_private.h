@@ -167,6 +167,7 @@ struct producer_txn {
     unsigned sent_before;
     unsigned bad_before;
     size_t records; /* handed over since begin */
+    bool open;      /* begun, and neither committed nor aborted */
     bool tainted;
 };
 
@@ -184,6 +185,8 @@ struct producer {
 
 /* Before the handle is made: count the ends of transactions that leave. */
 void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf);
+/* Before the handle goes, whose transaction may be open: to be ended by nobody. */
+void producer_txn_abandon(struct producer *p);
 /* librdkafka takes no records now: MR_ERR_STATE or MR_ERR_CLOSED, and why. */
 int producer_txn_broken(struct producer *p, struct mr_error *err);
 

@@ -86,8 +86,10 @@ void producer_free(struct producer **p)
     if (dead == NULL)
         return;
     *p = NULL;
-    if (dead->rk != NULL)
+    if (dead->rk != NULL) {
+        producer_txn_abandon(dead);
         rd_kafka_purge(dead->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    }
     map_free(&dead->topics, free_topic);
     if (dead->queue != NULL) {
         rd_kafka_queue_io_event_enable(dead->queue, -1, NULL, 0);

@@ -4,10 +4,12 @@
 #include "kafka/producer.h"
 
 #include "base/clock.h"
+#include "kafka/consumer.h"
 #include "mock_kafka.h"
 
 #include <string.h>
 
+#define HEARTBEAT 12
 #define END_TXN 26
 #define LIMIT_MS 20000
 
@@ -248,6 +250,89 @@ static void a_slice_that_is_too_short_is_gone_on_with(void **state)
     assert_false(producer_txn_tainted(p));
 }
 
+/* --- offsets of a consumer -------------------------------------------------------------------- */
+
+static size_t assigned; /* partitions */
+
+static void on_assigned(void *arg, const struct consumer_partition *parts, size_t count)
+{
+    (void)arg, (void)parts;
+    assigned += count;
+}
+
+static void on_revoked(void *arg, const struct consumer_partition *parts, size_t count, bool lost)
+{
+    (void)arg, (void)parts, (void)count, (void)lost;
+}
+
+/* A member of the group that has its name, with the topic's partition. */
+static struct consumer *join(void)
+{
+    static const struct consumer_events events = {.assigned = on_assigned, .revoked = on_revoked};
+    const char *topics[] = {name, NULL};
+    int64_t until_ms = clock_ms() + LIMIT_MS;
+    struct consumer_msg msg;
+    struct mr_error err = {0};
+    struct consumer *c;
+    struct props java;
+
+    mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "group.id", name,
+                     "heartbeat.interval.ms", "100", NULL);
+    c = consumer_new(&java, &events, NULL, NULL, &err);
+    if (c == NULL)
+        fail_msg("%s", err.text);
+    props_deinit(&java);
+    assigned = 0;
+    must(consumer_subscribe(c, topics, &err), &err);
+    while (assigned == 0 && clock_ms() < until_ms) {
+        must(consumer_poll(c, &msg, 1, 50, &err) < 0, &err);
+        consumer_release(c);
+    }
+    assert_int_equal(assigned, 1);
+    return c;
+}
+
+/* Thrown out of its group, it does not know yet that its partition went, and has no generation that
+ * brokers could refuse. */
+static void offsets_of_a_consumer_without_a_generation_go_into_no_transaction(void **state)
+{
+    int64_t until_ms = clock_ms() + LIMIT_MS;
+    struct consumer_partition part = {name, 0, 1};
+    struct mr_error err = {0};
+    struct consumer *c;
+    int rc;
+
+    (void)state;
+    if (kafka.cluster == NULL)
+        skip();
+    c = join();
+    begin_with(1);
+    must(producer_txn_offsets(p, c, &part, 1, LIMIT_MS, &err), &err);
+    rd_kafka_mock_push_request_errors(kafka.cluster, HEARTBEAT, 1,
+                                      RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
+    while ((rc = producer_txn_offsets(p, c, &part, 1, LIMIT_MS, &err)) == 0 &&
+           clock_ms() < until_ms)
+        producer_reports(p, 10, on_report, NULL);
+    assert_int_equal(rc, MR_ERR_STATE);
+    assert_string_equal(err.text, "this consumer is not in its group any more");
+    must(insist(producer_txn_abort, &(struct mr_error){0}), &err);
+    consumer_close(&c, clock_ms() + 1000);
+}
+
+static void offsets_of_a_partition_that_went_go_into_no_transaction(void **state)
+{
+    struct consumer_partition part = {name, 7, 1};
+    struct mr_error err = {0};
+    struct consumer *c = join();
+
+    (void)state;
+    begin_with(0);
+    assert_int_equal(producer_txn_offsets(p, c, &part, 1, LIMIT_MS, &err), MR_ERR_STATE);
+    assert_non_null(strstr(err.text, "-7 went to another member of the group"));
+    must(insist(producer_txn_abort, &(struct mr_error){0}), &err);
+    consumer_close(&c, clock_ms() + 1000);
+}
+
 static int open_kafka(void **state)
 {
     (void)state;
@@ -276,6 +361,8 @@ int main(void)
         test(one_that_is_refused_is_not_tried_anew),
         test(who_takes_the_id_over_ends_the_other),
         test(a_slice_that_is_too_short_is_gone_on_with),
+        test(offsets_of_a_consumer_without_a_generation_go_into_no_transaction),
+        test(offsets_of_a_partition_that_went_go_into_no_transaction),
     };
 
     return cmocka_run_group_tests(tests, open_kafka, close_kafka);
