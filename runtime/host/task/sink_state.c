@@ -372,7 +372,8 @@ static struct topic_log *open_log(struct sink_state *st, struct topic_admin *adm
     struct topic_log *log = NULL;
     struct props java;
 
-    if (task_client_offsets(&client, &java, err) == MR_OK && sink_txn_isolate(&java, err) == MR_OK)
+    if (task_client_offsets(&client, &java, err) == MR_OK &&
+        props_set(&java, "isolation.level", "read_committed") == 0)
         log = topic_log_open(&(struct topic_log_options){.topic = r->store->topic,
                                                          .partitions = r->store->partitions,
                                                          .only = only,

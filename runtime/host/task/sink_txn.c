@@ -287,6 +287,7 @@ static bool abort_open(struct sink_emit *e)
         return false;
     sender_settle_sent(&e->sender); /* what was not, too */
     e->sender.broken = (struct mr_error){0};
+    e->sender.lost = false;
     return true;
 }
 

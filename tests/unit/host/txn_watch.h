@@ -16,13 +16,23 @@ static struct {
     int64_t added[WATCH_PARTITIONS];
     atomic_llong committed[WATCH_PARTITIONS];
     atomic_int commits; /* transactions */
+    char order[32];     /* how they ended: c committed, a aborted */
 } txn_watch;
+
+static inline void txn_watch_end(char how)
+{
+    size_t len = strlen(txn_watch.order);
+
+    if (len + 1 < sizeof(txn_watch.order))
+        txn_watch.order[len] = how;
+}
 
 static inline void txn_watch_clear(void)
 {
     for (size_t i = 0; i < WATCH_PARTITIONS; i++)
         txn_watch.added[i] = txn_watch.committed[i] = -1;
     txn_watch.commits = 0;
+    memset(txn_watch.order, 0, sizeof(txn_watch.order));
 }
 
 int __real_producer_txn_offsets(struct producer *p, struct consumer *c,
@@ -55,14 +65,21 @@ int __wrap_producer_txn_commit(struct producer *p, int64_t timeout_ms, struct mr
     for (size_t i = 0; rc == 0 && i < WATCH_PARTITIONS; i++)
         txn_watch.committed[i] = txn_watch.added[i];
     txn_watch.commits += rc == 0;
+    if (rc == 0)
+        txn_watch_end('c');
     return rc;
 }
 
 int __wrap_producer_txn_abort(struct producer *p, int64_t timeout_ms, struct mr_error *err)
 {
+    int rc;
+
     for (size_t i = 0; i < WATCH_PARTITIONS; i++)
         txn_watch.added[i] = txn_watch.committed[i];
-    return __real_producer_txn_abort(p, timeout_ms, err);
+    rc = __real_producer_txn_abort(p, timeout_ms, err);
+    if (rc == 0)
+        txn_watch_end('a');
+    return rc;
 }
 
 /* For rig_wait_true: of partition 0. */
