@@ -227,7 +227,7 @@ $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
 $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create)
 $(addprefix $(BUILD)/tests/unit/host/,test_sink_emit test_sink_txn): TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_txn_,offsets commit abort)
-$(BUILD)/tests/unit/host/test_sink_txn: TEST_LINK += -Wl,--wrap=consumer_new
+$(BUILD)/tests/unit/host/test_sink_txn: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,consumer_new producer_free)
 $(BUILD)/tests/unit/host/test_sink_state: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,clock_ms topic_admin_partitions)
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/host/test_own_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,create setting)

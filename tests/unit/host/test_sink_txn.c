@@ -52,6 +52,17 @@ struct consumer *__wrap_consumer_new(const struct props *java, const struct cons
     return consumer;
 }
 
+static atomic_int freed; /* producers */
+
+void __real_producer_free(struct producer **p);
+void __wrap_producer_free(struct producer **p);
+
+void __wrap_producer_free(struct producer **p)
+{
+    freed += *p != NULL;
+    __real_producer_free(p);
+}
+
 static int pass_start(void *self, struct mr_task *task, struct mr_error *err)
 {
     pass.starts++;
@@ -69,12 +80,12 @@ static int pass_emits(void *self, const struct mr_batch *in, struct mr_emitter *
 {
     int64_t until_ms = clock_ms() + OUT_MS;
 
-    pass.calls++;
     for (size_t i = 0; i < mr_batch_count(in); i++)
         mr_emit(out, "out", mr_null(), mr_value(mr_record_at(in, i)));
     pass.emitted += (int)mr_batch_count(in);
-    if (pass.calls == 1)
+    if (pass.calls == 0)
         pass.first = (int)mr_batch_count(in);
+    pass.calls++; /* for whoever waits for it, all else of this call is told */
     while (pass.hold && clock_ms() < until_ms)
         usleep(1000);
     while (pass.until_cast_out && !is_cast_out() && clock_ms() < until_ms)
@@ -106,7 +117,7 @@ static int pass_setup(void **state)
 {
     pass.starts = pass.calls = pass.emitted = 0;
     pass.hold = pass.until_cast_out = false;
-    told = away = 0;
+    told = away = freed = 0;
     log_witness(witness);
     txn_watch_clear();
     return keep_setup(state);
@@ -220,17 +231,31 @@ static void a_call_that_outlasts_the_lease_is_not_committed(void **state)
     assert_int_equal(pass.starts, 2);
 }
 
-static void a_stop_without_a_lease_commits_nothing(void **state)
+static bool freed_at_least(struct rig *rig, int64_t n)
 {
-    struct rig *rig = *state;
+    return freed >= n;
+}
 
+static void stop_without_a_lease(struct rig *rig, int producers_gone)
+{
     rig_init(rig, 1, "topics", "in", QUICK, LONG, NULL);
     begin(rig);
     rig_wait_true(rig, emitted_at_least, DONE);
     rig_lose_lease(rig, 100000);
+    rig_wait_true(rig, freed_at_least, producers_gone);
     assert_true(rig_stop(rig) < 4000);
     assert_int_equal(txn_watch.commits, 0);
     assert_int_equal(txn_watch.committed[0], -1);
+}
+
+static void a_stop_as_the_lease_goes_commits_nothing(void **state)
+{
+    stop_without_a_lease(*state, 0);
+}
+
+static void a_stop_long_after_that_commits_nothing(void **state)
+{
+    stop_without_a_lease(*state, 1);
 }
 
 /* --- what it reads, and where it writes ------------------------------------------------------- */
@@ -327,7 +352,8 @@ int main(int argc, char **argv)
         T(a_topic_that_is_not_there_fails_the_task_and_is_named),
         T(without_a_lease_nothing_is_committed_and_then_all_begins_anew),
         T(a_call_that_outlasts_the_lease_is_not_committed),
-        T(a_stop_without_a_lease_commits_nothing),
+        T(a_stop_as_the_lease_goes_commits_nothing),
+        T(a_stop_long_after_that_commits_nothing),
         T(whoever_emits_reads_what_is_committed),
         T(other_sinks_read_as_they_are_told),
     };
