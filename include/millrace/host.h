@@ -23,6 +23,7 @@ struct mr_arena;
 struct mr_batch;
 struct mr_emitter;
 struct mr_lookup;
+struct mr_request;
 struct mr_record;
 struct mr_task;
 struct mr_task_list;
@@ -119,6 +120,10 @@ struct mr_host {
     const char *(*lookup_key)(const struct mr_lookup *at, size_t i);
     void (*lookup_set)(struct mr_lookup *at, size_t i, const char *value, size_t len);
     void (*lookup_ttl)(struct mr_lookup *at, int64_t ms);
+
+    const char *(*request_text)(const struct mr_request *req, int which);
+    const char *(*request_header)(const struct mr_request *req, const char *name);
+    void (*request_refuse)(struct mr_request *req, int status, const char *text);
 };
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@
 #include <millrace/config.h>
 #include <millrace/emit.h>
 #include <millrace/error.h>
+#include <millrace/filter.h>
 #include <millrace/lookup.h>
 #include <millrace/pattern.h>
 #include <millrace/record.h>
@@ -32,15 +33,16 @@ enum mr_plugin_kind {
     MR_PLUGIN_TRANSFORM = 4,
     MR_PLUGIN_PREDICATE = 5,
     MR_PLUGIN_HEADER_CONVERTER = 6,
-    MR_PLUGIN_CONFIG_PROVIDER = 7
+    MR_PLUGIN_CONFIG_PROVIDER = 7,
+    MR_PLUGIN_REST_FILTER = 8
 };
 
 /* What all descriptors begin with.
  *
  * size        bytes of the whole descriptor, as the plugin was compiled
  * kind        enum mr_plugin_kind
- * name        the class name: value of connector.class, of *.converter, of transforms.*.type, or of
- *             config.providers.*.class
+ * name        the class name: value of connector.class, of *.converter, of transforms.*.type, of
+ *             config.providers.*.class, or in rest.extension.classes
  * version     shown in REST
  * aliases     NULL-terminated list of further names, such as the Java class it stands in for; may
  *             be NULL
@@ -256,6 +258,25 @@ struct mr_config_provider {
     void (*stop)(void *self);
 };
 
+/* A REST filter: who may do what, by a worker's REST. One instance for all of a worker, in a process
+ * of its own; it is asked about each request of `listeners` that a resource was found for, but not
+ * about what workers sign and send each other.
+ *
+ * start  once, before the first request; task gives the worker's settings millrace.rest.filter.*
+ *        without prefix. A failure ends the worker's start
+ * admit  must: MR_OK lets the request through, unless mr_refuse was called (filter.h). On a negative
+ *        return it is refused with 503, and the text goes to the log. Calls come one after the other
+ * stop   as of a config provider, above, and so are its deadline and thread: a request that no
+ *        answer came for in time is refused with 503
+ *
+ * Spec: org.apache.kafka.connect.rest.ConnectRestExtension (KIP-285). */
+struct mr_rest_filter {
+    MR_PLUGIN_HEAD
+    int (*start)(void *self, struct mr_task *task, struct mr_error *err);
+    int (*admit)(void *self, struct mr_request *req, struct mr_error *err);
+    void (*stop)(void *self);
+};
+
 /* abi_minor keeps promises: on an older Millrace, which would not see a slot that stands behind its
  * own end of a descriptor, a sink with stores_offsets or emits is refused, and not run without. */
 struct mr_module {
@@ -328,6 +349,8 @@ struct mr_module {
     MR_DESCRIBE(mr_predicate, MR_PLUGIN_PREDICATE, id, class_name, release, __VA_ARGS__)
 #define MR_DEFINE_CONFIG_PROVIDER(id, class_name, release, ...) \
     MR_DESCRIBE(mr_config_provider, MR_PLUGIN_CONFIG_PROVIDER, id, class_name, release, __VA_ARGS__)
+#define MR_DEFINE_REST_FILTER(id, class_name, release, ...) \
+    MR_DESCRIBE(mr_rest_filter, MR_PLUGIN_REST_FILTER, id, class_name, release, __VA_ARGS__)
 
 #define MR_PLUGIN(id) ((const struct mr_plugin *)&id##_plugin)
 
@@ -349,6 +372,9 @@ struct mr_module {
     MR_MODULE(MR_PLUGIN(id))
 #define MR_CONFIG_PROVIDER(id, release, ...) \
     MR_DEFINE_CONFIG_PROVIDER(id, #id, release, __VA_ARGS__); \
+    MR_MODULE(MR_PLUGIN(id))
+#define MR_REST_FILTER(id, release, ...) \
+    MR_DEFINE_REST_FILTER(id, #id, release, __VA_ARGS__); \
     MR_MODULE(MR_PLUGIN(id))
 
 #ifdef __cplusplus

@@ -56,6 +56,25 @@ static int wait_for(int fd, short events, int64_t due_ms, struct mr_error *err)
     }
 }
 
+/* The same for the first byte of an answer; MR_ERR_CLOSED: it is called off. */
+static int wait_for_either(int fd, int cancel_fd, int64_t due_ms, struct mr_error *err)
+{
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
+    int64_t left;
+
+    while ((left = due_ms - clock_ms()) > 0) {
+        int rc = poll(p, 2, left > INT_MAX ? INT_MAX : (int)left);
+
+        if (rc < 0 && errno != EINTR)
+            return err_errno(err, "cannot wait for a socket");
+        if (rc > 0 && p[1].revents != 0)
+            return mr_fail(err, MR_ERR_CLOSED, "it was called off");
+        if (rc > 0)
+            return 0;
+    }
+    return mr_fail(err, MR_ERR_TIMEOUT, "there was no answer in time");
+}
+
 static int read_exactly(int fd, char *to, size_t len, int64_t due_ms, struct mr_error *err)
 {
     while (len > 0) {
@@ -194,6 +213,8 @@ int service_link_ask(const struct service_link_question *q, struct buf *answer,
     rc = connect_to(q->socket, fd, err);
     if (rc == 0)
         rc = service_link_write(fd, q->body, q->len, due_ms, err);
+    if (rc == 0 && q->cancel_fd > 0)
+        rc = wait_for_either(fd, q->cancel_fd, due_ms, err);
     if (rc == 0)
         rc = service_link_read(fd, SERVICE_LINK_ANSWER_MAX, due_ms, answer, err);
     close(fd);

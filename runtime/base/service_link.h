@@ -4,10 +4,12 @@
  * one frame of four bytes of length, little endian, and a JSON object.
  *
  *   {"service": NAME, …}      a question. The rest is the kind's: of a config provider "path": TEXT,
- *                             "keys": [TEXT, …]
+ *                             "keys": [TEXT, …]; of a REST filter "method", "target", "client":
+ *                             TEXT, "headers": [[NAME, VALUE], …], or nothing: has it started?
  *   {"error": TEXT}           an answer: there is none, and why
  *   {…}                       one of the kind's own: of a config provider "values": {KEY: TEXT, …},
- *                             "ttl": milliseconds, left out where there is none
+ *                             "ttl": milliseconds, left out where there is none; of a REST filter
+ *                             "admit": true, or "status": 400 to 599, "text": TEXT
  *
  * The same frames go on from the worker to the service's process, which knows them by its
  * descriptor SERVICE_LINK_FD, and back. That process reads what it is to be from its descriptor 0:
@@ -38,12 +40,14 @@ void service_link_head(char *head, size_t len);
 int service_link_read(int fd, size_t max, int64_t due_ms, struct buf *body, struct mr_error *err);
 int service_link_write(int fd, const char *body, size_t len, int64_t due_ms, struct mr_error *err);
 
-/* A question and its answer, on a connection to the socket called name, within wait_ms. */
+/* A question and its answer, on a connection to the socket called name, within wait_ms.
+ * MR_ERR_CLOSED: cancel_fd (0: none) became readable before. */
 struct service_link_question {
     const char *socket;
     const char *body;
     size_t len;
     int64_t wait_ms;
+    int cancel_fd;
 };
 int service_link_ask(const struct service_link_question *q, struct buf *answer,
                      struct mr_error *err);

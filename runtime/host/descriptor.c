@@ -79,6 +79,11 @@ static const struct kind {
      offsetof(struct plugin, provider),
      sizeof(struct mr_config_provider),
      {{"get", offsetof(struct mr_config_provider, get)}, {NULL, 0}, {NULL, 0}}},
+    {MR_PLUGIN_REST_FILTER,
+     "REST filter",
+     offsetof(struct plugin, filter),
+     sizeof(struct mr_rest_filter),
+     {{"admit", offsetof(struct mr_rest_filter, admit)}, {NULL, 0}, {NULL, 0}}},
 };
 
 /* One reading: what is needed everywhere. who names the descriptor in errors. */

@@ -18,6 +18,7 @@
 #include "host/data/utf8_text.h"
 #include "host/data/values.h"
 #include "host/host_pattern.h"
+#include "host/service_filter.h"
 #include "host/service_lookup.h"
 #include "model/config_def.h"
 
@@ -392,6 +393,9 @@ const struct mr_host host_api_table = {
     .lookup_key = service_lookup_key,
     .lookup_set = service_lookup_set,
     .lookup_ttl = service_lookup_ttl,
+    .request_text = service_filter_text,
+    .request_header = service_filter_header,
+    .request_refuse = service_filter_refuse,
 };
 
 /* --- instances -------------------------------------------------------------------------------- */

@@ -137,7 +137,8 @@ const char *plugin_load_kind_name(uint32_t kind)
                                         [MR_PLUGIN_HEADER_CONVERTER] = "converter",
                                         [MR_PLUGIN_TRANSFORM] = "transform",
                                         [MR_PLUGIN_PREDICATE] = "predicate",
-                                        [MR_PLUGIN_CONFIG_PROVIDER] = "config provider"};
+                                        [MR_PLUGIN_CONFIG_PROVIDER] = "config provider",
+                                        [MR_PLUGIN_REST_FILTER] = "REST filter"};
 
     return kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL ? names[kind]
                                                                           : "connector";

@@ -26,6 +26,7 @@ struct plugin {
     struct mr_transform transform;
     struct mr_predicate predicate;
     struct mr_config_provider provider;
+    struct mr_rest_filter filter;
 };
 
 /* Where a plugin is, as the worker has found it: a library, and a descriptor's own name in it. */

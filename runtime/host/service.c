@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `millrace service NAME`: the process of one plugin that is no connector's, such as a config
- * provider. Started by worker/supervisor/services.c, with the descriptors and frames of
+/* `millrace service NAME`: the process of one plugin that is no connector's: a config
+ * provider or a REST filter. Started by worker/supervisor/services.c, with the descriptors and frames of
  * base/service_link.h; one thread, one question after the other.
  *
  * The plugin is opened and started before the first question is answered; what is wrong with it is
@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/service_link.h"
+#include "host/service_filter.h"
 #include "host/service_lookup.h"
 #include "link/printable.h"
 
@@ -50,8 +51,19 @@ static void (*provider_stop(const struct plugin *plugin))(void *self)
     return plugin->provider.stop;
 }
 
+static start_slot filter_start(const struct plugin *plugin)
+{
+    return plugin->filter.start;
+}
+
+static void (*filter_stop(const struct plugin *plugin))(void *self)
+{
+    return plugin->filter.stop;
+}
+
 static const struct kind kinds[] = {
     {MR_PLUGIN_CONFIG_PROVIDER, service_lookup_run, provider_start, provider_stop},
+    {MR_PLUGIN_REST_FILTER, service_filter_run, filter_start, filter_stop},
 };
 
 struct service {

@@ -53,6 +53,7 @@ struct worker_config {
     bool advertises_https;   /* likewise: others reach it by https */
     int64_t graceful_ms;     /* task.shutdown.graceful.timeout.ms */
     int64_t offset_flush_ms; /* offset.flush.interval.ms */
+    int64_t services_ms;     /* millrace.services.timeout.ms */
     int restart_max;         /* millrace.restart.max */
     char *run_dir;           /* millrace.run.dir */
     char *state_dir;         /* millrace.state.dir; of a cluster */

@@ -58,10 +58,13 @@ static int open_providers(struct worker_config *config, struct mr_error *err)
     return rc;
 }
 
-static void settings_of_providers(const struct worker_config *config, struct props *out)
+/* What services are made of. */
+static void settings_of_services(const struct worker_config *config, struct props *out)
 {
     props_init(out);
-    mr_assert(props_subset(&config->props, "config.providers", out) == 0);
+    mr_assert(props_subset(&config->props, "config.providers", out) == 0 &&
+              props_subset(&config->props, "rest.extension.", out) == 0 &&
+              props_subset(&config->props, "millrace.rest.filter", out) == 0);
 }
 
 /* A provider's own parameters may come from another one, so those that connectors have are made
@@ -75,9 +78,9 @@ int worker_references_resolve(struct worker_config *config, struct mr_error *err
         rc = open_providers(config, err);
     if (rc != 0)
         return rc;
-    settings_of_providers(config, &before);
+    settings_of_services(config, &before);
     rc = resolve(config, err);
-    settings_of_providers(config, &after);
+    settings_of_services(config, &after);
     if (rc == 0 && !props_equal(&before, &after))
         rc = worker_services_open(config, err);
     props_deinit(&before);

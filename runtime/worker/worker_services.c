@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the plugins behind config.providers.*.class that are not built in, and has them served. The
+/* Finds the plugins behind what is not built in of config.providers.*.class and
+ * rest.extension.classes, and has them served: filters first, so that no provider can take the name
+ * of one. The
  * worker's own properties may ask them for values, so they are looked for before everything else is
- * read, by a scan of their own, which only a worker with such a provider pays for. plugin.path is
+ * read, by a scan of their own, which only a worker with such a plugin pays for. plugin.path is
  * taken as it is written, as in Java. */
 #define LOGGER "worker.config"
 #include "worker/worker_services.h"
@@ -10,6 +12,7 @@
 #include "base/provider_kind.h"
 #include "base/text.h"
 #include "model/config_def.h"
+#include "worker/rest/rest_auth.h"
 #include "worker/supervisor/catalog.h"
 #include "worker/supervisor/services.h"
 
@@ -18,7 +21,7 @@
 #define EXE "/proc/self/exe" /* right also after an upgrade replaced the file */
 #define PATIENCE_KEY "millrace.services.timeout.ms"
 #define PATIENCE_MS 10000
-#define SPECS_MAX 64
+#define SPECS_MAX 96
 
 /* What is gathered for services_new. */
 struct gathering {
@@ -32,7 +35,7 @@ struct gathering {
 };
 
 /* In the words for a class that is not built in either. */
-static int refuse(const struct gathering *g, const char *name, const char *class_name)
+static int refuse_provider(const struct gathering *g, const char *name, const char *class_name)
 {
     struct mr_error why = {0};
     struct props none;
@@ -57,7 +60,22 @@ static bool is_named_before(const struct gathering *g, const char *name)
     return false;
 }
 
-static void gather(void *arg, const char *name, const char *class_name)
+/* name, what: taken. */
+static void add_take(struct gathering *g, char *name, char *what, const char *prefix,
+                     const struct catalog_plugin *plugin)
+{
+    props_init(&g->params[g->count]);
+    mr_assert(props_subset(&g->config->props, prefix, &g->params[g->count]) == 0);
+    g->specs[g->count] = (struct services_spec){.name = name,
+                                                .what = what,
+                                                .library = plugin->library,
+                                                .class_name = plugin->name,
+                                                .kind = plugin->kind,
+                                                .params = &g->params[g->count]};
+    g->count++;
+}
+
+static void gather_provider(void *arg, const char *name, const char *class_name)
 {
     struct gathering *g = arg;
     const struct catalog_plugin *plugin =
@@ -67,21 +85,55 @@ static void gather(void *arg, const char *name, const char *class_name)
     if (g->rc != 0 || g->count == SPECS_MAX || is_named_before(g, name))
         return;
     if (plugin == NULL) {
-        g->rc = refuse(g, name, class_name);
+        g->rc = refuse_provider(g, name, class_name);
         return;
     }
     mr_assert(asprintf(&prefix, "config.providers.%s.param.", name) > 0 &&
               asprintf(&what, "config provider %s", name) > 0);
-    props_init(&g->params[g->count]);
-    mr_assert(props_subset(&g->config->props, prefix, &g->params[g->count]) == 0);
-    g->specs[g->count] = (struct services_spec){.name = text_dup(name),
-                                                .what = what,
-                                                .library = plugin->library,
-                                                .class_name = plugin->name,
-                                                .kind = plugin->kind,
-                                                .params = &g->params[g->count]};
-    g->count++;
+    add_take(g, text_dup(name), what, prefix, plugin);
     free(prefix);
+}
+
+static int refuse_filter(const struct gathering *g, const char *class_name)
+{
+    char where[512];
+
+    worker_config_where(g->config, "rest.extension.classes", where, sizeof(where));
+    return mr_fail(g->err, MR_ERR_CONFIG,
+                   "%sInvalid value %.200s for configuration rest.extension.classes: no plugin in "
+                   "plugin.path is a REST filter of this name, and built in is "
+                   "org.apache.kafka.connect.rest.basic.auth.extension."
+                   "BasicAuthSecurityRestExtension",
+                   where, class_name);
+}
+
+static void gather_filter(void *arg, const char *class_name)
+{
+    struct gathering *g = arg;
+    const struct catalog_plugin *plugin =
+        catalog_find(g->catalog, MR_PLUGIN_REST_FILTER, class_name);
+    char *name = NULL, *what = NULL;
+
+    if (g->rc != 0 || g->count == SPECS_MAX)
+        return;
+    if (plugin == NULL) {
+        g->rc = refuse_filter(g, class_name);
+        return;
+    }
+    mr_assert(asprintf(&name, REST_AUTH_FILTER "%s", class_name) > 0 &&
+              asprintf(&what, "REST filter %s", class_name) > 0);
+    if (is_named_before(g, name)) {
+        free(name);
+        free(what);
+    } else {
+        add_take(g, name, what, "millrace.rest.filter.", plugin);
+    }
+}
+
+static void count_filter(void *arg, const char *class_name)
+{
+    (void)class_name;
+    ++*(size_t *)arg;
 }
 
 static void free_gathering(struct gathering *g)
@@ -138,16 +190,19 @@ int worker_services_open(struct worker_config *config, struct mr_error *err)
 {
     struct gathering g = {.config = config, .err = err};
     struct catalog *catalog;
+    size_t filters = 0;
 
     services_free(&config->services);
     props_remove(&config->props, PROVIDER_SOCKET_KEY);
-    if (!providers_foreign(&config->props, NULL, NULL))
+    rest_auth_filters(&config->props, count_filter, &filters);
+    if (filters == 0 && !providers_foreign(&config->props, NULL, NULL))
         return 0;
     catalog = scan(config, err);
     if (catalog == NULL)
         return err->code;
     g.catalog = catalog;
-    providers_foreign(&config->props, gather, &g);
+    rest_auth_filters(&config->props, gather_filter, &g);
+    providers_foreign(&config->props, gather_provider, &g);
     if (g.rc == 0)
         g.rc = serve(&g, err);
     free_gathering(&g);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The services that a worker's properties name: config providers that plugins bring. Part of
+/* The services that a worker's properties name: config providers and REST filters that plugins
+ * bring. Part of
  * worker_references.c's work, at start. */
 #ifndef WORKER_WORKER_SERVICES_H
 #define WORKER_WORKER_SERVICES_H

@@ -32,7 +32,7 @@ static void build_examples(void)
         root));
     run(scratch_text("cp -r examples %s", copy));
     run(scratch_text("cd %s && for e in hello_source hello_sink hello_transform hello_cpp "
-                     "command_provider visits; do env "
+                     "command_provider writers_filter visits; do env "
                      "-u MAKEFLAGS -u "
                      "MAKELEVEL -u CFLAGS "
                      "PKG_CONFIG_SYSROOT_DIR=%s PKG_CONFIG_PATH=%s/usr/lib/pkgconfig make -s -C $e "

@@ -8,12 +8,14 @@
 
 #include "base/base64.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define CLASSES_KEY "rest.extension.classes"
+#define SEPARATORS ", \t\r\n\f"
 #define BASIC "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 #define CREDENTIALS_MAX 8192 /* bytes, decoded; a header block is no longer */
 
@@ -29,23 +31,48 @@ static bool is_basic(const char *name, size_t len)
            (len == strlen(simple) && memcmp(name, simple, len) == 0);
 }
 
-/* 0: how many are asked for is in *count. */
-static int check_classes(const char *list, size_t *count, struct mr_error *err)
+/* The next class of a list, and the rest of it; NULL: there is none. */
+static const char *next_class(const char **list, size_t *len)
 {
-    *count = 0;
-    while (list != NULL && *(list += strspn(list, ", \t\r\n\f")) != '\0') {
-        size_t len = strcspn(list, ", \t\r\n\f");
+    const char *at = *list != NULL ? *list + strspn(*list, SEPARATORS) : "";
 
-        if (!is_basic(list, len))
-            return mr_fail(
-                err, MR_ERR_CONFIG,
-                "Invalid value %.*s for configuration " CLASSES_KEY
-                ": REST extensions are Java code, and the one that is built in here is " BASIC
-                ". Remove it, and put a proxy that does its work before a listener on "
-                "localhost",
-                (int)len, list);
-        list += len;
-        ++*count;
+    *len = strcspn(at, SEPARATORS);
+    *list = at + *len;
+    return *len > 0 ? at : NULL;
+}
+
+void rest_auth_filters(const struct props *props, void (*fn)(void *arg, const char *class_name),
+                       void *arg)
+{
+    const char *list = props_get(props, CLASSES_KEY), *at;
+    size_t len;
+
+    while ((at = next_class(&list, &len)) != NULL)
+        if (!is_basic(at, len)) {
+            char *name = text_dup_len(at, len);
+
+            fn(arg, name);
+            free(name);
+        }
+}
+
+/* 0: whether users are asked for is in *basic. Which filters there are has been seen to, where there
+ * are services. */
+static int check_classes(const struct props *props, bool *basic, struct mr_error *err)
+{
+    const char *list = props_get(props, CLASSES_KEY), *at;
+    size_t len;
+
+    *basic = false;
+    while ((at = next_class(&list, &len)) != NULL) {
+        if (is_basic(at, len))
+            *basic = true;
+        else if (props_get(props, PROVIDER_SOCKET_KEY) == NULL)
+            return mr_fail(err, MR_ERR_CONFIG,
+                           "Invalid value %.*s for configuration " CLASSES_KEY
+                           ": no plugin in plugin.path is a REST filter of this name, and built in "
+                           "is " BASIC,
+                           (int)len, at);
     }
     return 0;
 }
@@ -73,11 +100,11 @@ static int load_users(const struct worker_config *config, struct rest_auth *auth
 int rest_auth_new(const struct worker_config *config, struct rest_auth **out, struct mr_error *err)
 {
     struct rest_auth *auth;
-    size_t count;
-    int rc = check_classes(props_get(&config->props, CLASSES_KEY), &count, err);
+    bool basic;
+    int rc = check_classes(&config->props, &basic, err);
 
     *out = NULL;
-    if (rc != 0 || count == 0)
+    if (rc != 0 || !basic)
         return rc;
     auth = calloc(1, sizeof(*auth));
     mr_assert(auth != NULL);

@@ -9,10 +9,16 @@
 
 #define REST_AUTH_USERS "millrace.rest.users.file"
 
+#define REST_AUTH_FILTER "filter." /* and a class: the name of its service (rest_filter.h) */
+
 struct rest_auth;
 
-/* *out: NULL when no extension is asked for. MR_ERR_CONFIG: an unknown class, or no users' file,
- * or one that can't be read. */
+/* The classes of rest.extension.classes that are not built in, in their order. */
+void rest_auth_filters(const struct props *props, void (*fn)(void *arg, const char *class_name),
+                       void *arg);
+
+/* *out: NULL when no extension is asked for. MR_ERR_CONFIG: a class that is neither
+ * built in nor served as a filter, or no users' file, or one that can't be read. */
 int rest_auth_new(const struct worker_config *config, struct rest_auth **out, struct mr_error *err);
 void rest_auth_free(struct rest_auth **auth);
 

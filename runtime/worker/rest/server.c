@@ -272,7 +272,8 @@ static bool has_https(const struct worker_config *config, bool admin)
 /* The API starts any installed plugin: who opens it to a network should know. */
 static void warn_if_open(const struct server *server, const struct worker_config *config)
 {
-    for (size_t i = 0; i < config->listener_count && server->auth == NULL; i++) {
+    for (size_t i = 0; i < config->listener_count && server->auth == NULL && server->filter == NULL;
+         i++) {
         const struct worker_listener *listener = &config->listeners[i];
         bool asks = listener->https && server->https.client_auth == WORKER_CLIENT_REQUIRED;
 
@@ -291,6 +292,8 @@ static int read_settings(struct server *server, const struct worker_config *conf
 {
     int rc = rest_auth_new(config, &server->auth, err);
 
+    if (rc == 0)
+        rc = rest_filter_new(config, &server->filter, err);
     server->admin_apart = config->admin_apart;
     if (rc == 0 && (server->headers = rest_headers_new(config, err)) == NULL)
         rc = MR_ERR_CONFIG;
@@ -360,6 +363,8 @@ void server_close(struct server *server)
 {
     loop_assert_owner(server->loop);
     gate_close(server->gate);
+    if (server->filter != NULL)
+        rest_filter_close(server->filter);
     server->desk.herder = NULL;
     server->desk.closed_text = "Worker is shutting down";
     call_abandon_all(&server->desk);
@@ -388,6 +393,7 @@ void server_free(struct server **sp)
     conn_watch_free(&server->watch);
     rest_headers_free(&server->headers);
     rest_auth_free(&server->auth);
+    rest_filter_free(&server->filter);
     worker_https_deinit(&server->https);
     worker_https_deinit(&server->admin_https);
     free(server);

@@ -8,6 +8,7 @@
 #include "worker/rest/gate.h"
 #include "worker/rest/linger.h"
 #include "worker/rest/rest_auth.h"
+#include "worker/rest/rest_filter.h"
 #include "worker/rest/rest_headers.h"
 #include "worker/rest/rest_private.h"
 #include "worker/rest/server.h"
@@ -34,7 +35,8 @@ struct server {
     struct worker_https admin_https; /* of `admin.listeners` */
     bool admin_apart;                /* /admin is not served by `listeners` */
     struct rest_headers *headers;
-    struct rest_auth *auth; /* NULL: everybody is let in */
+    struct rest_auth *auth;     /* NULL: everybody is let in */
+    struct rest_filter *filter; /* NULL: everything is let through */
     char worker_id[264];
     struct gate *gate;
     struct conn_watch *watch;

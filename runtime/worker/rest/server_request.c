@@ -5,7 +5,7 @@
  * server_request_begin (request line) → server_request_feed with the headers (check_request: what
  * can be refused without the body) → server_request_feed with pieces of body → server_request_feed
  * with nothing left (finish_request: parse the body; what needs the worker is suspended and handed
- * over the gate) → the loop answers, server_request_resume → server_request_feed again
+ * over the gate, by way of the filters' thread where there are REST filters) → the loop answers, server_request_resume → server_request_feed again
  * (send_answer) → server_request_end.
  *
  * Invariants. A request belongs to its HTTP thread, and between hand_over and
@@ -15,6 +15,10 @@
 
 #include "base/clock.h"
 
+#include "base/text.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
 #include <strings.h>
 
 #define LOGGER "worker.rest"
@@ -32,7 +36,9 @@ struct request {
     struct conn_watched *watched;
     char *raw; /* the target as sent, for the log */
     char method[16];
-    bool checked;    /* the headers have been seen */
+    bool checked;  /* the headers have been seen */
+    bool filtered; /* filters are asked about it, whatever its answer is by then */
+    struct rest_filter_call call;
     bool counted;    /* gate_begin was called */
     struct buf body; /* its max is what the request has reserved of body_bytes */
     int64_t dropped_bytes;
@@ -201,6 +207,14 @@ static bool is_admitted(struct request *req)
            rest_auth_admits(req->server->auth, header(req, "Authorization"));
 }
 
+static bool is_to_be_filtered(const struct request *req)
+{
+    const struct route *route = req->exchange.match.route;
+
+    return req->server->filter != NULL && !req->front->admin &&
+           (route == NULL || (route->flags & ROUTE_SIGNED) == 0);
+}
+
 static void refuse_user(struct request *req)
 {
     if (!answered(req))
@@ -234,7 +248,11 @@ static void check_route(struct request *req)
         refuse_unmatched(req, status);
     else if (!is_admitted(req))
         refuse_user(req);
-    else if (match->status == 200)
+    else
+        req->filtered = is_to_be_filtered(req);
+    if (answered(req))
+        return;
+    if (match->status == 200)
         entities_options(answer_of(req), match->allow, accepts(req, "text", "plain"));
     else if (status != 0)
         refuse(req, status);
@@ -415,15 +433,96 @@ static void parse_body(struct request *req)
         release_body(req);
 }
 
-/* Suspend and pass on to the loop; false when the server is closing. */
+/* --- filters ---------------------------------------------------------------------------------- */
+
+/* What a client sends need be no UTF-8. */
+static json_t *json_of(const char *text)
+{
+    json_t *string = json_string(text);
+    char *copy;
+
+    if (string != NULL)
+        return string;
+    copy = text_dup(text);
+    for (char *c = copy; *c != '\0'; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    string = json_string(copy);
+    free(copy);
+    return string;
+}
+
+static enum MHD_Result add_to_headers(void *arg, enum MHD_ValueKind kind, const char *key,
+                                      const char *value)
+{
+    (void)kind;
+    json_array_append_new(arg,
+                          json_pack("[o, o]", json_of(key), json_of(value != NULL ? value : "")));
+    return MHD_YES;
+}
+
+static json_t *client_of(const struct request *req)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info != NULL ? info->client_addr : NULL;
+    char text[INET6_ADDRSTRLEN] = "";
+
+    if (address != NULL && address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, text,
+                  sizeof(text));
+    else if (address != NULL && address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, text,
+                  sizeof(text));
+    return json_string(text);
+}
+
+static json_t *describe(const struct request *req)
+{
+    json_t *headers = json_array(), *question;
+
+    mr_assert(headers != NULL);
+    MHD_get_connection_values(req->connection, MHD_HEADER_KIND, add_to_headers, headers);
+    question = json_pack("{s:o, s:o, s:o, s:o}", "method", json_of(req->method), "target",
+                         json_of(req->raw), "client", client_of(req), "headers", headers);
+    mr_assert(question != NULL);
+    return question;
+}
+
+/* On the filters' thread: on to the loop, or back with an answer. */
+static void on_filtered(struct rest_filter_call *call)
+{
+    struct request *req = (struct request *)(void *)((char *)call - offsetof(struct request, call));
+    struct gate *gate = req->server->gate;
+
+    if (call->status != 0) {
+        entities_deinit(answer_of(req));
+        entities_error(answer_of(req), call->status, call->text);
+    }
+    free(call->text);
+    call->text = NULL;
+    if (!answered(req)) {
+        gate_pass(gate, &req->exchange);
+        return;
+    }
+    MHD_resume_connection(req->connection);
+    gate_leave(gate);
+}
+
+/* Suspend and pass on to filters or the loop; false when the server is closing. */
 static bool hand_over(struct request *req)
 {
     struct gate *gate = req->server->gate;
 
     if (!gate_enter(gate))
         return false;
+    if (req->filtered)
+        req->call = (struct rest_filter_call){.question = describe(req), .done = on_filtered};
     MHD_suspend_connection(req->connection);
-    gate_pass(gate, &req->exchange);
+    if (req->filtered)
+        rest_filter_pass(req->server->filter, &req->call);
+    else
+        gate_pass(gate, &req->exchange);
     return true;
 }
 
@@ -453,10 +552,11 @@ static enum MHD_Result finish_request(struct request *req)
     set_deadline(req);
     if (!answered(req))
         parse_body(req);
-    if (!answered(req)) {
+    if (!answered(req) || req->filtered) {
         conn_watch_phase(req->watched, CONN_WAITING);
         if (hand_over(req))
             return MHD_YES;
+        entities_deinit(answer_of(req));
         entities_error(answer_of(req), 503, "Worker is shutting down");
     }
     return send_answer(req);
@@ -510,6 +610,9 @@ static enum MHD_Result begin_request(struct request *req, const char *method, co
     else if (strcmp(version, "HTTP/1.1") == 0 && header(req, "Host") == NULL)
         refuse_anew(req, "HTTP/1.1 asks for a Host header");
     check_request(req, method);
+    /* Filters are asked once a body has been read, and this one is not read. */
+    if (req->filtered && answered(req) && !readable && answer_of(req)->status < 400)
+        refuse_anew(req, "this method takes no body");
     if (!answered(req) || (readable && announced_length(req) <= req->server->limits.body_bytes_max))
         return MHD_YES;
     conn_watch_note_unread(req->watched);

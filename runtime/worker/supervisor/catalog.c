@@ -40,7 +40,8 @@ static const char *kind_suffix(uint32_t kind)
                                            [MR_PLUGIN_HEADER_CONVERTER] = "Converter",
                                            [MR_PLUGIN_TRANSFORM] = "",
                                            [MR_PLUGIN_PREDICATE] = "",
-                                           [MR_PLUGIN_CONFIG_PROVIDER] = "ConfigProvider"};
+                                           [MR_PLUGIN_CONFIG_PROVIDER] = "ConfigProvider",
+                                           [MR_PLUGIN_REST_FILTER] = "RestExtension"};
 
     return suffixes[kind];
 }
@@ -252,8 +253,7 @@ static int read_plugin(struct entry *e, struct mr_error *err)
         rc = get_text(e->source, "doc", &e->pub.doc, err);
     if (rc == 0)
         rc = get_text(e->source, "exactly_once", &e->pub.exactly_once, err);
-    if (rc == 0 &&
-        !json_get_int(e->source, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_CONFIG_PROVIDER, &kind))
+    if (rc == 0 && !json_get_int(e->source, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_REST_FILTER, &kind))
         rc = mr_fail(err, MR_ERR_PROTOCOL, "its kind is none that this worker knows");
     if (rc != 0)
         return rc;
@@ -280,10 +280,14 @@ static void entry_free(struct entry *e)
 
 static int compare_shown(const void *pa, const void *pb)
 {
-    static const int order[] = {
-        [MR_PLUGIN_SINK] = 0,           [MR_PLUGIN_SOURCE] = 1,    [MR_PLUGIN_TRANSFORM] = 2,
-        [MR_PLUGIN_PREDICATE] = 3,      [MR_PLUGIN_CONVERTER] = 4, [MR_PLUGIN_HEADER_CONVERTER] = 4,
-        [MR_PLUGIN_CONFIG_PROVIDER] = 5};
+    static const int order[] = {[MR_PLUGIN_SINK] = 0,
+                                [MR_PLUGIN_SOURCE] = 1,
+                                [MR_PLUGIN_TRANSFORM] = 2,
+                                [MR_PLUGIN_PREDICATE] = 3,
+                                [MR_PLUGIN_CONVERTER] = 4,
+                                [MR_PLUGIN_HEADER_CONVERTER] = 4,
+                                [MR_PLUGIN_CONFIG_PROVIDER] = 5,
+                                [MR_PLUGIN_REST_FILTER] = 6};
     const struct catalog_plugin *a = *(const struct catalog_plugin *const *)pa;
     const struct catalog_plugin *b = *(const struct catalog_plugin *const *)pb;
     int c = order[a->kind] - order[b->kind];

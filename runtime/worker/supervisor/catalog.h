@@ -37,13 +37,13 @@ struct catalog *catalog_scan(const char *exe, const char *const *folders, int ca
 void catalog_free(struct catalog **cat);
 
 /* By name, alias, full Java class name or its last part, each without or with the kind's suffix
- * ("Connector", "Converter", "ConfigProvider"). A whole name goes before one that lacks a suffix, then the highest
+ * ("Connector", "Converter", "ConfigProvider", "RestExtension"). A whole name goes before one that lacks a suffix, then the highest
  * version, then the folder that was named first. kind 0 = a source or a sink;
  * MR_PLUGIN_HEADER_CONVERTER = any converter that headers may have. NULL: none. */
 const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
                                           const char *name);
 size_t catalog_count(const struct catalog *cat);
-/* Sinks, sources, what REST lists besides, config providers; by class. */
+/* Sinks, sources, what REST lists besides, config providers, REST filters; by class. */
 const struct catalog_plugin *catalog_at(const struct catalog *cat, size_t i);
 
 /* --- the output of `millrace scan`, as untrusted bytes (link/scan_format.h); for catalog_scan.c,

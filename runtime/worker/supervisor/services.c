@@ -380,7 +380,7 @@ static struct service *find(const struct services *services, const struct caller
     const char *name;
 
     if (json_get_text(question, "service", &name))
-        for (size_t i = 0; i < services->count; i++)
+        for (size_t i = 0; i < services->count && found == NULL; i++)
             if (strcmp(services->list[i].spec.name, name) == 0)
                 found = &services->list[i];
     json_decref(question);

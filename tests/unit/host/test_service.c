@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* service: the process of a config provider, with one that does as it is told
- * (tests/plugins/steward.c). Run as a process of its own. */
+/* service: the processes of a config provider and a REST filter that do as they are told
+ * (tests/plugins/steward.c, warden.c). Run as a process of its own. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/service_link.h"
@@ -174,6 +174,44 @@ static void it_dies_as_the_plugin_does(void **state)
     assert_int_equal(end(&r) & 0x7f, SIGSEGV);
 }
 
+/* --- REST filters ----------------------------------------------------------------------------- */
+
+#define GUARDED \
+    "{\"name\":\"f\",\"library\":\"" TEST_BUILD "/tests/plugins/warden.so\",\"class\":\"Warden\"," \
+    "\"kind\":8,\"params\":{\"badge\":\"silver\"}}"
+#define REQUEST(method, headers) \
+    "{\"service\":\"f\",\"method\":\"" method "\",\"target\":\"/a?b\",\"client\":\"::1\"," \
+    "\"headers\":[" headers "]}"
+
+static void a_filter_admits_or_refuses_and_its_mistakes_admit_nothing(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{}", "{\"started\":true}"},
+        {REQUEST("GET", ""), "{\"admit\":true}"},
+        {REQUEST("PUT", "[\"x-BADGE\",\"silver\"]"), "{\"admit\":true}"},
+        {REQUEST("PUT", "[\"X-Badge\",\"tin\"],[\"X-Badge\",\"silver\"]"),
+         "{\"status\":403,\"text\":\"Without a badge nothing is changed\"}"},
+        {REQUEST("GET", "[\"X-Warden\",\"teapot\"]"), "{\"status\":418,\"text\":\"::1 GET /a?b\"}"},
+        {REQUEST("GET", "[\"X-Warden\",\"odd\"]"),
+         "{\"error\":\"it refused with status 200, which is no error\"}"},
+        {REQUEST("GET", "[\"X-Warden\",\"fail\"]"), "{\"error\":\"the guards are away\"}"},
+        {REQUEST("GET", "[\"X-Warden\",\"silent\"]"),
+         "{\"error\":\"it failed with -10 and no text\"}"},
+        {REQUEST("GET", "[\"X-Warden\",\"positive\"]"),
+         "{\"error\":\"it failed with 1 and no text\"}"},
+        {REQUEST("GET", "1,[],[2],[\"X-Warden\"],[\"X-Warden\",3]"), "{\"admit\":true}"},
+        {"{\"method\":1}", "{\"error\":\"the question describes no request\"}"},
+        {"{\"method\":\"GET\",\"target\":\"/\",\"client\":\"\",\"headers\":{}}",
+         "{\"error\":\"the question describes no request\"}"},
+    };
+    struct running r = begin(GUARDED);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(ask(&r, cases[i][0]), cases[i][1]);
+    assert_int_equal(end(&r), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +221,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_start_that_fails_is_the_answer_each_time),
         cmocka_unit_test(a_setup_that_is_none_ends_it),
         cmocka_unit_test(it_dies_as_the_plugin_does),
+        cmocka_unit_test(a_filter_admits_or_refuses_and_its_mistakes_admit_nothing),
     };
 
     if (argc > 1 && strcmp(argv[1], "service") == 0)

@@ -159,8 +159,10 @@ static int tear_down(void **state)
 /* The answer, parsed; NULL: there was none. */
 static json_t *ask(const struct fixture *f, const char *body)
 {
-    const struct service_link_question q = {services_socket(f->services), body, strlen(body),
-                                            WAIT_MS};
+    const struct service_link_question q = {.socket = services_socket(f->services),
+                                            .body = body,
+                                            .len = strlen(body),
+                                            .wait_ms = WAIT_MS};
     struct buf answer;
     json_t *object = NULL;
 
@@ -284,8 +286,10 @@ static void callers_that_go_away_disturb_nobody(void **state)
 
     for (int i = 0; i < 50; i++) {
         const char *body = "{\"service\":\"hang\",\"do\":\"nothing\"}";
-        const struct service_link_question q = {services_socket(f->services), body, strlen(body),
-                                                1};
+        const struct service_link_question q = {.socket = services_socket(f->services),
+                                                .body = body,
+                                                .len = strlen(body),
+                                                .wait_ms = 1};
         struct buf answer;
 
         buf_init(&answer, 1024);
@@ -301,7 +305,8 @@ static void too_long_a_question_is_not_read(void **state)
     struct fixture *f = *state;
     size_t len = SERVICE_LINK_QUESTION_MAX + 1;
     char *body = calloc(1, len);
-    const struct service_link_question q = {services_socket(f->services), body, len, WAIT_MS};
+    const struct service_link_question q = {
+        .socket = services_socket(f->services), .body = body, .len = len, .wait_ms = WAIT_MS};
     struct buf answer;
 
     buf_init(&answer, 1024);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Config providers that plugins bring (tests/plugins/steward.c), in the real worker: what they give
- * reaches worker, connectors and tasks, and nobody else; what they do wrong is told, and hurts
- * whoever asked alone. */
+/* Plugins that are no connector's, in the real worker. Config providers (tests/plugins/steward.c):
+ * what they give reaches worker, connectors and tasks, and nobody else; what they do wrong is told,
+ * and hurts whoever asked alone. REST filters (warden.c): what they don't let through is refused,
+ * and so is everything they have no answer for. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -171,7 +172,7 @@ static void values_that_change_after_their_time_start_a_connector_again(void **s
     assert_true(worker_run_is(w, "stays", "RUNNING", 1));
 }
 
-static void a_start_names_what_is_wrong_with_a_provider(void **state)
+static void a_start_names_what_is_wrong_with_its_plugins(void **state)
 {
     struct worker_run *w;
 
@@ -184,6 +185,81 @@ static void a_start_names_what_is_wrong_with_a_provider(void **state)
     wait_until(1000,
                scratch_contains(w->log, "config.providers.s.class: Could not read from config "
                                         "provider s: the cellar is under water"));
+    w = worker_run_start(&(struct worker_run_options){
+        .name = "second",
+        .props = "rest.extension.classes=Warden\nmillrace.rest.filter.fail=no guards today\n",
+        .dont_wait = true});
+    assert_int_equal(process_wait(w->process, STATE_MS), 2);
+    wait_until(1000, scratch_contains(w->log, "Invalid value Warden for configuration "
+                                              "rest.extension.classes: no guards today"));
+    w = worker_run_start(&(struct worker_run_options){
+        .name = "third", .props = "rest.extension.classes=Sentinel\n", .dont_wait = true});
+    assert_int_equal(process_wait(w->process, STATE_MS), 2);
+    wait_until(1000, scratch_contains(w->log, "Invalid value Sentinel for configuration "
+                                              "rest.extension.classes: no plugin in plugin.path"));
+}
+
+/* --- REST filters ----------------------------------------------------------------------------- */
+
+struct told {
+    int status;
+    const char *body;
+};
+
+/* What curl gets, with one more header. */
+static struct told call(const struct worker_run *w, const char *method, const char *path,
+                        const char *header)
+{
+    char *output;
+    size_t len;
+    struct told told;
+
+    process_shell(scratch_text("curl -s -m 30 -X %s -H '%s' -H 'Content-Type: application/json' "
+                               "-w '%%{http_code}' -d '{}' '%s%s'",
+                               method, header, w->url, path),
+                  40000, &output);
+    len = strlen(output);
+    assert_true(len >= 3);
+    told.status = (int)strtol(output + len - 3, NULL, 10);
+    output[len - 3] = '\0';
+    told.body = output;
+    return told;
+}
+
+static void assert_told(struct told told, int status, const char *part)
+{
+    if (told.status != status || strstr(told.body, part) == NULL)
+        fail_msg("%d with \"%s\" where %d with \"%s\" belongs", told.status, told.body, status,
+                 part);
+}
+
+static void a_filter_says_who_may_do_what_and_fails_closed(void **state)
+{
+    static const char *const closed = "A REST filter did not say whether this request may pass";
+    static const char *const ways[] = {"crash", "hang", "odd", "fail", "silent", "positive"};
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){
+        .props = "rest.extension.classes=org.example.WardenRestExtension\n"
+                 "millrace.rest.filter.badge=silver\nmillrace.services.timeout.ms=1000\n"});
+
+    (void)state;
+    assert_told(call(w, "GET", "/connectors", "X-Badge: tin"), 200, "[]");
+    assert_told(call(w, "DELETE", "/connectors/a", "X-Badge: tin"), 403,
+                "{\"error_code\":403,\"message\":\"Without a badge nothing is changed\"}");
+    assert_told(call(w, "OPTIONS", "/connectors", "X-Badge: tin"), 403, "Without a badge");
+    assert_told(call(w, "PUT", "/connectors/a/config", "Expect: 100-continue"), 403,
+                "Without a badge");
+    assert_told(call(w, "DELETE", "/connectors/a", "X-Badge: silver"), 404, "a not found");
+    assert_told(call(w, "PUT", "/connectors/a/config", "X-Badge: silver"), 400, "");
+    assert_told(call(w, "GET", "/connectors/a%20b?x=y", "X-Warden: teapot"), 418,
+                "127.0.0.1 GET /connectors/a%20b?x=y");
+    assert_told(call(w, "GET", "/no/such/thing", "X-Warden: teapot"), 404, "");
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        assert_told(call(w, "GET", "/connectors", scratch_text("X-Warden: %s", ways[i])), 503,
+                    closed);
+    assert_told(call(w, "GET", "/connectors", "X-Badge: tin"), 200, "[]");
+    assert_false(scratch_contains(w->log, "silver"));
+    assert_int_equal(worker_run_stop(w), 0);
+    assert_int_equal(worker_run_processes(w), 0);
 }
 
 int main(void)
@@ -192,7 +268,8 @@ int main(void)
         scratch_test(values_reach_the_worker_and_its_connectors_and_nobody_else),
         scratch_test(a_provider_that_misbehaves_fails_whoever_asked_alone),
         scratch_test(values_that_change_after_their_time_start_a_connector_again),
-        scratch_test(a_start_names_what_is_wrong_with_a_provider),
+        scratch_test(a_filter_says_who_may_do_what_and_fails_closed),
+        scratch_test(a_start_names_what_is_wrong_with_its_plugins),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
