@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 
 growing="mr_config_key mr_error mr_host mr_plugin mr_source mr_sink mr_converter mr_transform mr_predicate mr_module mr_arena mr_header
          mr_record mr_batch mr_schema mr_schema_spec mr_task mr_pattern mr_partition mr_partition_list mr_offset_change mr_offset_list
-         mr_emitter"
+         mr_emitter mr_lookup mr_request mr_config_provider mr_rest_filter"
 frozen="mr_value mr_pair mr_struct mr_decimal mr_param mr_schema_field mr_span mr_pattern_search"
 
 mkdir -p "$out/millrace"
