@@ -120,6 +120,17 @@ static int told(const struct worker_run *w, const char *topic)
     return count;
 }
 
+/* Well-formed, and not true. */
+static void say_failed(const struct worker_run *w, const char *task)
+{
+    topic_produce(w->servers, scratch_text("%s-status", w->group), -1,
+                  scratch_text("status-task-%s", task),
+                  "{\"state\":\"FAILED\",\"trace\":\"none\",\"worker_id\":\"x:1\","
+                  "\"generation\":99}");
+    wait_until(WAIT_MS, scratch_contains(w->log, "in the status topic FAILED, by x:1: written "
+                                                 "again"));
+}
+
 /* Each is told once. The connector that was there goes on where it was, one whose records stand
  * behind the odd ones is there too. */
 static void odd_records_in_each_topic_cost_nothing(void **state)
@@ -139,6 +150,8 @@ static void odd_records_in_each_topic_cost_nothing(void **state)
                   scratch_text("{\"properties\":{%s,\"name\":\"b\"}}",
                                config_for(scratch_text("%s-b", topic))));
     worker_run_await(w, "b", "RUNNING", 1, WAIT_MS);
+    worker_run_await(w, "a", "RUNNING", 1, WAIT_MS);
+    say_failed(w, "a-0");
     worker_run_await(w, "a", "RUNNING", 1, WAIT_MS);
     assert_int_equal(worker_run_stop(w), 0);
     assert_int_equal(told(w, configs), ODD);
