@@ -677,6 +677,19 @@ static void states_on_their_way_and_those_of_others_are_left_alone(void **state)
     assert_null(strstr(world.journal, "status c 0"));
 }
 
+static void the_word_about_a_class_that_is_not_here_holds_too(void **state)
+{
+    (void)state;
+    record("connector-c", "{\"properties\":{\"connector.class\":\"org.x.None\"}}");
+    commit("c", 1);
+    join("c:-1 c:0", false);
+    status_is_read(0, STATE_FAILED, "me:8083", 1);
+    status_is_read(0, STATE_RUNNING, "x:1", 1);
+    pass(1000);
+    expect("status c 0 FAILED 1\n");
+    assert_non_null(strstr(cluster.trace, "org.apache.kafka.connect.errors.ConnectException"));
+}
+
 static void who_writes_again_and_again_is_not_fought_for_ever(void **state)
 {
     task_0_runs(*state);
@@ -1204,6 +1217,7 @@ int main(void)
         test(a_leader_tidies_states_of_what_is_no_more),
         test(a_state_that_another_hand_wrote_is_written_again),
         test(states_on_their_way_and_those_of_others_are_left_alone),
+        test(the_word_about_a_class_that_is_not_here_holds_too),
         test(who_writes_again_and_again_is_not_fought_for_ever),
         test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),
         test(offsets_are_the_leader_s_to_change),

@@ -55,12 +55,19 @@ static void items_here(const struct distributed *d, const char *conn, struct wor
             mr_assert(work_list_add(out, conn, d->allocation.entries[i].tasks[t]) == 0);
 }
 
-static void tell_missing(struct distributed *d, const struct dist_conn *conn, const char *trace)
+static struct status word_of_missing(const struct distributed *d, const struct dist_conn *conn)
 {
-    struct status word = word_of(d, conn->name, STATE_FAILED, trace);
+    struct status word = word_of(d, conn->name, STATE_FAILED, conn->missing_trace);
 
     word.version = NULL; /* of one that ran before */
-    log_write_for(LOG_ERROR, LOGGER, conn->name, -1, "%s", trace);
+    return word;
+}
+
+static void tell_missing(struct distributed *d, const struct dist_conn *conn)
+{
+    struct status word = word_of_missing(d, conn);
+
+    log_write_for(LOG_ERROR, LOGGER, conn->name, -1, "%s", conn->missing_trace);
     for (size_t i = 0; i < conn->missing.count; i++)
         for (size_t t = 0; t < conn->missing.entries[i].count; t++)
             cluster_store_put_status(d->store, conn->name, conn->missing.entries[i].tasks[t], &word,
@@ -79,8 +86,9 @@ void cluster_status_missing(struct distributed *d, struct dist_conn *conn, const
     work_list_deinit(&conn->missing);
     conn->missing = here;
     conn->missing_told = conn->serial;
+    text_replace(&conn->missing_trace, trace);
     if (!told && here.items > 0)
-        tell_missing(d, conn, trace);
+        tell_missing(d, conn);
 }
 
 /* --- what another hand wrote ------------------------------------------------------------------ */
@@ -92,14 +100,21 @@ static const struct status *status_of(const struct distributed *d, const char *c
     return task < 0 ? status_state_connector(all, conn) : status_state_task(all, conn, task);
 }
 
-/* What was said of it last; false: it is not here, or nothing was said yet. */
-static bool stands(const struct distributed *d, const char *conn, int task, struct status *word)
+/* Its class is not installed here, and that was told. */
+static bool is_missing(const struct dist_conn *conn, int task)
+{
+    return conn != NULL && conn->missing_told == conn->serial &&
+           work_list_has(&conn->missing, conn->name, task);
+}
+
+/* How it stands by what runs here; false: nothing of it does, or nothing was said yet. */
+static bool runs(const struct distributed *d, const char *conn, int task, struct status *word)
 {
     const struct lifecycle *lc = connectors_find(d->connectors, conn);
     const struct task_life *life;
     struct lifecycle_view view;
 
-    if (lc == NULL || !exists(d, conn, task) || !work_list_has(&d->allocation, conn, task))
+    if (lc == NULL)
         return false;
     lifecycle_view(lc, &view);
     life = task >= 0 ? task_life_find(view.tasks, task) : NULL;
@@ -108,6 +123,19 @@ static bool stands(const struct distributed *d, const char *conn, int task, stru
     *word = word_of(d, conn, life != NULL ? life->state : view.state,
                     life != NULL ? life->trace : view.trace);
     return word->state != STATE_UNASSIGNED;
+}
+
+/* What was said last of what is ours; false: it is not, or nothing was said yet. */
+static bool stands(const struct distributed *d, const char *conn, int task, struct status *word)
+{
+    const struct dist_conn *known = distributed_conn(d, conn);
+
+    if (!exists(d, conn, task) || !work_list_has(&d->allocation, conn, task))
+        return false;
+    if (!is_missing(known, task))
+        return runs(d, conn, task, word);
+    *word = word_of_missing(d, known);
+    return true;
 }
 
 static bool overwritten(const struct distributed *d, const char *conn, int task)

@@ -50,6 +50,7 @@ static void free_conn(void *value)
     cluster_lost_forget(conn);
     fence_round_free(&conn->round);
     work_list_deinit(&conn->missing);
+    free(conn->missing_trace);
     free(conn->name);
     free(conn);
 }

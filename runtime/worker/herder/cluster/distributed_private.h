@@ -23,7 +23,8 @@ struct dist_conn {
     int64_t held_offset;   /* of the config topic, behind that set */
     bool stopping;         /* tasks of an older set, or of a deleted connector, still stop here */
     uint64_t missing_told; /* serial for which it was told that its class is not installed, */
-    struct work_list missing; /* of these that are assigned here */
+    struct work_list missing; /* of these that are assigned here, */
+    char *missing_trace;      /* in these words */
     /* task_writer.c */
     bool writing; /* a set is on its way to the topic */
     bool again;   /* and is to be made anew after that */
