@@ -151,11 +151,11 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
  * is of the newest format and has no headers. Reads the bytes before it and the one behind it. */
 bool record_tail_is_bare(const void *value, size_t len);
 
-/* --- producer.c, producer_txn.c --------------------------------------------------------------- */
+/* --- producer.c, producer_rest.c, producer_txn.c --------------------------------------------------------------- */
 
 struct producer_topic {
     rd_kafka_topic_t *rkt;
-    int32_t partitions; /* the most that brokers ever told of; 0: none yet */
+    int32_t partitions; /* the most that brokers, or reports, ever told of; 0: none yet */
     int64_t asked_ms;   /* when they were asked last; 0: never */
 };
 
@@ -171,10 +171,21 @@ struct producer_txn {
     bool tainted;
 };
 
+/* See producer_rest.c. */
+struct producer_rest {
+    bool wanted;      /* it is idempotent, without transactions */
+    int timer;        /* -1: not wanted */
+    int64_t due_ms;   /* the next look; 0: none */
+    int64_t heard_ms; /* the newest report, or when it began to watch */
+    bool resting;
+};
+
 struct producer {
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue; /* the main one: reports and errors */
-    int fd;
+    int rung;                /* eventfd: something is in it */
+    int fd;                  /* epoll: `rung`, and the timer of `rest` */
+    struct producer_rest rest;
     size_t in_flight; /* sent, report not walked */
     struct map *topics;
     size_t max_bytes; /* max.request.size, for texts */
@@ -182,6 +193,13 @@ struct producer {
     bool fatal;
     struct producer_txn txn;
 };
+
+#define PRODUCER_REST_FROM 5                /* records under way */
+int producer_rest_open(struct producer *p); /* -1: errno */
+void producer_rest_close(struct producer *p);
+void producer_rest_watch(struct producer *p); /* so many are */
+void producer_rest_look(struct producer *p,
+                        bool heard); /* reports were walked, or were not there */
 
 /* Before the handle is made: count the ends of transactions that leave. */
 void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf);

@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -35,13 +36,39 @@
 static int open_queue(struct producer *p, struct mr_error *err)
 {
     static const uint64_t one = 1;
+    struct epoll_event event = {.events = EPOLLIN};
 
-    p->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (p->fd < 0)
-        return err_errno(err, "Can't make a descriptor for delivery reports");
+    p->rung = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    p->fd = epoll_create1(EPOLL_CLOEXEC);
+    if (p->rung < 0 || p->fd < 0 || epoll_ctl(p->fd, EPOLL_CTL_ADD, p->rung, &event) != 0 ||
+        (p->rest.wanted && producer_rest_open(p) != 0))
+        return err_errno(err, "Can't make descriptors for delivery reports");
     p->queue = rd_kafka_queue_get_main(p->rk);
-    rd_kafka_queue_io_event_enable(p->queue, p->fd, &one, sizeof(one));
+    rd_kafka_queue_io_event_enable(p->queue, p->rung, &one, sizeof(one));
     return 0;
+}
+
+/* value "": not set. */
+static bool is_set(rd_kafka_conf_t *conf, const char *name, const char *value)
+{
+    char text[256] = "";
+    size_t size = sizeof(text);
+
+    return rd_kafka_conf_get(conf, name, text, &size) != RD_KAFKA_CONF_OK
+               ? value[0] == '\0'
+               : strcmp(text, value) == 0;
+}
+
+/* From what the library will go by. */
+static void read_settings(struct producer *p, rd_kafka_conf_t *conf)
+{
+    char text[24] = "0";
+    size_t size = sizeof(text);
+
+    rd_kafka_conf_get(conf, "message.max.bytes", text, &size);
+    p->max_bytes = (size_t)strtoul(text, NULL, 10);
+    p->rest.wanted =
+        is_set(conf, "enable.idempotence", "true") && is_set(conf, "transactional.id", "");
 }
 
 struct producer *producer_new(const struct props *java, client_conf_warn warn, void *arg,
@@ -49,8 +76,6 @@ struct producer *producer_new(const struct props *java, client_conf_warn warn, v
 {
     rd_kafka_conf_t *conf = kafka_handle_conf(CLIENT_PRODUCER, java, warn, arg, err);
     struct producer *p = conf != NULL ? calloc(1, sizeof(*p)) : NULL;
-    char text[24] = "0";
-    size_t size = sizeof(text);
 
     if (conf == NULL)
         return NULL;
@@ -59,10 +84,9 @@ struct producer *producer_new(const struct props *java, client_conf_warn warn, v
         mr_fail(err, MR_ERR_NOMEM, "Out of memory while making a producer");
         return NULL;
     }
-    p->fd = -1;
+    p->fd = p->rung = p->rest.timer = -1;
     p->topics = map_new();
-    rd_kafka_conf_get(conf, "message.max.bytes", text, &size);
-    p->max_bytes = (size_t)strtoul(text, NULL, 10);
+    read_settings(p, conf);
     rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
     producer_txn_watch(p, conf);
     p->rk = kafka_handle_new(CLIENT_PRODUCER, &conf, err);
@@ -98,6 +122,9 @@ void producer_free(struct producer **p)
     /* Joins librdkafka's threads: no payload is referenced after this. */
     if (dead->rk != NULL)
         rd_kafka_destroy(dead->rk);
+    producer_rest_close(dead);
+    if (dead->rung >= 0)
+        close(dead->rung);
     if (dead->fd >= 0)
         close(dead->fd);
     free(dead);
@@ -248,6 +275,13 @@ static int refused(struct producer *p, const struct producer_record *rec, rd_kaf
     }
 }
 
+static void sent(struct producer *p)
+{
+    p->txn.records++;
+    if (++p->in_flight == PRODUCER_REST_FROM)
+        producer_rest_watch(p);
+}
+
 static rd_kafka_headers_t *copy_headers(const struct producer_record *rec)
 {
     rd_kafka_headers_t *headers = rd_kafka_headers_new(rec->header_count);
@@ -281,8 +315,7 @@ static int send_full(struct producer *p, const struct producer_record *rec, stru
         vus[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers};
     error = rd_kafka_produceva(p->rk, vus, count);
     if (error == NULL) {
-        p->in_flight++;
-        p->txn.records++;
+        sent(p);
         return 0;
     }
     code = rd_kafka_error_is_fatal(error) ? RD_KAFKA_RESP_ERR__FATAL : rd_kafka_error_code(error);
@@ -302,8 +335,7 @@ int producer_send(struct producer *p, const struct producer_record *rec, struct 
     }
     if (rd_kafka_produce(rec->topic->rkt, rec->partition, 0, (void *)(uintptr_t)rec->value,
                          rec->value_len, rec->key, rec->key_len, rec->opaque) == 0) {
-        p->in_flight++;
-        p->txn.records++;
+        sent(p);
         return 0;
     }
     return refused(p, rec, rd_kafka_last_error(), err);
@@ -373,24 +405,34 @@ static void report_failure(struct producer *p, const rd_kafka_message_t *msg, pr
     fn(arg, msg->_private, code, text);
 }
 
+/* Brokers may have made the topic after they were asked for it. */
+static void note_partition(struct producer *p, const rd_kafka_message_t *msg)
+{
+    struct producer_topic *topic = map_get(p->topics, rd_kafka_topic_name(msg->rkt));
+
+    if (topic != NULL && msg->partition >= topic->partitions)
+        topic->partitions = msg->partition + 1;
+}
+
 static size_t walk_reports(struct producer *p, rd_kafka_event_t *event, producer_report_fn fn,
                            void *arg)
 {
-    const rd_kafka_message_t *msg;
+    const rd_kafka_message_t *msg, *delivered = NULL;
     size_t count = 0;
-    bool delivered = false;
 
     while ((msg = rd_kafka_event_message_next(event)) != NULL) {
         count++;
         if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-            delivered = true;
+            delivered = msg;
             fn(arg, msg->_private, 0, NULL);
         } else {
             report_failure(p, msg, fn, arg);
         }
     }
     p->in_flight -= count;
-    if (delivered && !p->fatal)
+    if (delivered != NULL)
+        note_partition(p, delivered);
+    if (delivered != NULL && !p->fatal)
         p->trouble[0] = '\0';
     return count;
 }
@@ -421,7 +463,7 @@ size_t producer_reports(struct producer *p, int64_t timeout_ms, producer_report_
     uint64_t rung;
 
     /* Drained first, then the queue to its end: what comes in between rings again. */
-    if (read(p->fd, &rung, sizeof(rung)) < 0)
+    if (read(p->rung, &rung, sizeof(rung)) < 0)
         rung = 0; /* nobody rang */
     while ((event = rd_kafka_queue_poll(p->queue, wait_ms)) != NULL) {
         if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR) {
@@ -433,6 +475,7 @@ size_t producer_reports(struct producer *p, int64_t timeout_ms, producer_report_
         }
         rd_kafka_event_destroy(event);
     }
+    producer_rest_look(p, count > 0);
     return count;
 }
 

@@ -15,13 +15,14 @@
 #define TIMEOUT \
     "producer.override.delivery.timeout.ms", "3000", "producer.override.request.timeout.ms", "1000"
 
-static atomic_int away; /* how often the log said that a topic is */
+/* How often the log said that a topic is, or, where the client kept the records, that they wait. */
+static atomic_int away;
 static atomic_int broken;
 
 static void witness(const char *line, size_t len)
 {
     (void)len;
-    if (strstr(line, "wait until it is there") != NULL)
+    if (strstr(line, "wait until it is there") != NULL || strstr(line, "records wait;") != NULL)
         away++;
     if (strstr(line, "begins anew") != NULL)
         broken++;

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct mock_kafka kafka;
 
@@ -356,6 +357,114 @@ static void passing_errors_are_retried_until_delivered(void **state)
     producer_free(&p);
 }
 
+static int64_t cpu_ms(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+static void send_ten(struct producer *p, struct producer_topic *topic, size_t from)
+{
+    for (size_t i = from; i < from + 10; i++) {
+        struct producer_record rec = record(topic, "x", i);
+
+        assert_int_equal(producer_send(p, &rec, NULL), 0);
+    }
+}
+
+/* As a task does: woken by the descriptor alone. */
+static void serve_for(struct producer *p, struct reports *r, size_t until_count, int64_t limit_ms)
+{
+    struct pollfd fd = {.fd = producer_fd(p), .events = POLLIN};
+    int64_t until = clock_ms() + limit_ms;
+
+    while (r->count < until_count && clock_ms() < until) {
+        poll(&fd, 1, (int)(until - clock_ms()));
+        producer_reports(p, 0, on_report, r);
+    }
+}
+
+/* Records wait behind a request that is answered late; when it is, what the broker says is that it
+ * must be sent again, of which no report tells. */
+static void brokers_that_keep_it_waiting_cost_no_cpu(void **state)
+{
+    struct producer *p = open_producer("enable.idempotence", "true", NULL);
+    struct producer_topic *topic = open_topic(p, 1);
+    struct reports r = {.ordered = true};
+    int64_t used_ms;
+
+    send_ten(p, topic, 1);
+    serve_for(p, &r, 10, 10000);
+    assert_int_equal(r.count, 10);
+    rd_kafka_mock_push_request_errors(kafka.cluster, 0 /* Produce */, 1,
+                                      RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 1500);
+    send_ten(p, topic, 11);
+    serve_for(p, &r, 20, 200);
+    send_ten(p, topic, 21);
+    used_ms = cpu_ms();
+    serve_for(p, &r, 20, 1100);
+    used_ms = cpu_ms() - used_ms;
+    assert_int_equal(r.count, 10);
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 0);
+    serve_for(p, &r, 30, 20000);
+    assert_int_equal(r.by_code[0], 30);
+    assert_true(r.ordered);
+    if (used_ms > 600)
+        fail_msg("%lld ms of CPU in 1100 ms of waiting", (long long)used_ms);
+    producer_free(&p);
+}
+
+/* More records, one each 20 ms, until one is refused; gives how many were taken. */
+static size_t send_until_refused(struct producer *p, struct producer_topic *topic, size_t from,
+                                 struct reports *r)
+{
+    int64_t until = clock_ms() + 20000;
+    struct mr_error err = {0};
+    size_t next = from;
+
+    while (clock_ms() < until) {
+        struct producer_record rec = record(topic, "x", next);
+
+        if (producer_send(p, &rec, &err) != 0)
+            break;
+        next++;
+        serve_for(p, r, SIZE_MAX, 20);
+    }
+    assert_int_equal(err.code, MR_ERR_NOT_FOUND);
+    return next - from;
+}
+
+/* While it rests, its topic goes and comes again: records wait for it, in order. */
+static void a_topic_that_is_away_during_a_rest_gets_its_records(void **state)
+{
+    struct producer *p =
+        open_producer("enable.idempotence", "true", "metadata.max.age.ms", "1000", NULL);
+    struct reports r = {.ordered = true};
+    struct producer_topic *topic;
+    struct mr_error err = {0};
+    size_t sent = 20;
+    char name[64];
+
+    mock_kafka_topic(&kafka, name, sizeof(name), 1);
+    topic = producer_topic(p, name, &err);
+    send_ten(p, topic, 1);
+    serve_for(p, &r, 10, 10000);
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 500);
+    send_ten(p, topic, 11);
+    rd_kafka_mock_topic_set_error(kafka.cluster, name, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    sent += send_until_refused(p, topic, sent + 1, &r);
+    assert_true(r.count < sent);
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 0);
+    rd_kafka_mock_topic_set_error(kafka.cluster, name, RD_KAFKA_RESP_ERR_NO_ERROR);
+    serve_for(p, &r, sent, 20000);
+    assert_int_equal(r.by_code[0], sent);
+    assert_true(r.ordered);
+    producer_free(&p);
+}
+
 static void a_lost_broker_is_trouble_but_not_fatal(void **state)
 {
     struct producer *p;
@@ -444,6 +553,8 @@ int main(void)
         cmocka_unit_test(a_topic_that_is_away_for_a_moment_is_no_failure),
         cmocka_unit_test(errors_of_the_broker_come_with_code_and_text),
         cmocka_unit_test(passing_errors_are_retried_until_delivered),
+        cmocka_unit_test(brokers_that_keep_it_waiting_cost_no_cpu),
+        cmocka_unit_test(a_topic_that_is_away_during_a_rest_gets_its_records),
         cmocka_unit_test(a_lost_broker_is_trouble_but_not_fatal),
         cmocka_unit_test(giving_up_by_time_says_why),
         cmocka_unit_test(settings_that_cannot_be_are_refused_at_birth),
