@@ -218,6 +218,112 @@ static void the_newest_of_a_key_stands_and_a_record_without_value_deletes(void *
                postgres_run_sql("SELECT count(*) FROM millrace_offsets WHERE topic = '%s'", topic));
 }
 
+/* --- modes ------------------------------------------------------------------------------------ */
+
+static const char *wide_row(int id, const char *city)
+{
+    return scratch_text("{\"schema\": {\"type\": \"struct\", \"fields\": ["
+                        "{\"field\": \"id\", \"type\": \"int64\"}, "
+                        "{\"field\": \"name\", \"type\": \"string\", \"optional\": true}, "
+                        "{\"field\": \"city\", \"type\": \"string\"}]}, "
+                        "\"payload\": {\"id\": %d, \"name\": \"n\", \"city\": \"%s\"}}",
+                        id, city);
+}
+
+static bool stored_is(const char *conn, int offset)
+{
+    return rows("millrace_offsets") > 0 &&
+           sql_is(scratch_text("%d", offset),
+                  "SELECT sum(next_offset) FROM millrace_offsets WHERE connector = '%s'", conn);
+}
+
+/* Columns of the primary key, in their order. */
+static const char *primary_key(const char *table)
+{
+    return postgres_run_sql(
+        "SELECT string_agg(attname, ',' ORDER BY array_position(indkey, attnum)) FROM pg_index "
+        "JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey) "
+        "WHERE indisprimary AND indrelid = '\"%s\"'::regclass",
+        table);
+}
+
+/* A record with a field more: the table gets a column, in which the rows that are there have
+ * nothing. Without auto.evolve that record is refused. */
+static void a_table_grows_with_its_records(const struct worker_run *w)
+{
+    const char *topic = scratch_name("grow"), *conn = scratch_name("ev"), *no = scratch_name("no");
+
+    topic_create(w->servers, topic, 1);
+    topic_produce(w->servers, topic, 0, NULL, row(1, "\"a\""));
+    topic_produce(w->servers, topic, 0, NULL, wide_row(2, "Ulm"));
+    topic_produce(w->servers, topic, 0, NULL, row(3, "\"b\""));
+    put_sink(w, conn, topic, ", \"auto.evolve\": \"true\"");
+    wait_until(FLOW_MS, stored_is(conn, 3));
+    assert_sql("1:- 2:Ulm 3:-",
+               postgres_run_sql("SELECT string_agg(id || ':' || coalesce(city, '-'), ' ' ORDER BY "
+                                "id) FROM \"%s\"",
+                                topic));
+    postgres_run_sql("ALTER TABLE \"%s\" DROP COLUMN city", topic);
+    put_sink(w, no, topic, ", \"tasks.max\": \"1\"");
+    wait_until(STATE_MS, strcmp(worker_run_state(w, no, "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(strstr(worker_run_state(w, no, "tasks.0.trace"),
+                           "has no column city for its field: add it, or set auto.evolve=true"));
+}
+
+/* Where a record stood is its key: read twice, it is there once. */
+static void kafka_s_coordinates_are_a_key(const struct worker_run *w)
+{
+    static const char mode[] =
+        ", \"insert.mode\": \"upsert\", \"pk.mode\": \"kafka\", \"pk.fields\": \"%s\"";
+    static const char *const names[] = {"__connect_topic,__connect_partition,__connect_offset",
+                                        "t,p,o"};
+    static const char *const fields[] = {"", "t,p,o"};
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *topic = topic_of_rows(w, "where", 6), *conn = scratch_name("kf");
+
+        put_sink(w, conn, topic, scratch_text(mode, fields[i]));
+        wait_until(FLOW_MS, stored_is(conn, 6));
+        assert_sql(names[i], primary_key(topic));
+        stop(w, conn);
+        change(w, "DELETE", conn, NULL);
+        rest_answer_expect(w, 202, "PUT", scratch_text("/connectors/%s/resume", conn), NULL);
+        wait_until(FLOW_MS, stored_is(conn, 6));
+        assert_rows_once(topic, 6);
+    }
+}
+
+/* Rows that are not there stay away, and their offsets are stored all the same. */
+static void update_changes_rows_that_are_there(const struct worker_run *w)
+{
+    const char *topic = scratch_name("upd"), *conn = scratch_name("up");
+
+    postgres_run_sql("CREATE TABLE \"%s\" (id bigint PRIMARY KEY, name text, mine text); "
+                     "INSERT INTO \"%s\" VALUES (1, 'old', 'x'), (2, 'old', 'y')",
+                     topic, topic);
+    topic_create(w->servers, topic, 1);
+    for (int id = 2; id < 5; id++)
+        topic_produce(w->servers, topic, 0, NULL, row(id, "\"new\""));
+    topic_produce(w->servers, topic, 0, NULL, row(2, "\"newer\""));
+    put_sink(w, conn, topic,
+             ", \"insert.mode\": \"update\", \"pk.mode\": \"record_value\", \"pk.fields\": \"id\"");
+    wait_until(FLOW_MS, stored_is(conn, 4));
+    assert_sql("1:old:x 2:newer:y",
+               postgres_run_sql("SELECT string_agg(id || ':' || name || ':' || mine, ' ' ORDER BY "
+                                "id) FROM \"%s\"",
+                                topic));
+}
+
+static void rows_go_as_the_modes_say(void **state)
+{
+    struct worker_run *w = start_worker("w");
+
+    (void)state;
+    a_table_grows_with_its_records(w);
+    kafka_s_coordinates_are_a_key(w);
+    update_changes_rows_that_are_there(w);
+}
+
 /* --- types ------------------------------------------------------------------------------------ */
 
 static const char all_types[] =
@@ -390,6 +496,7 @@ int main(void)
         scratch_test(rows_equal_the_topic_whatever_is_killed),
         scratch_test(a_zombie_changes_nothing),
         scratch_test(the_newest_of_a_key_stands_and_a_record_without_value_deletes),
+        scratch_test(rows_go_as_the_modes_say),
         scratch_test(every_type_of_connect_has_a_column),
         scratch_test(what_postgresql_refuses_becomes_a_dead_letter),
         scratch_test(what_can_not_work_fails_and_says_why),
