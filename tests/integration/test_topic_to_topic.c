@@ -7,6 +7,7 @@
 #include "support/topic.h"
 #include "support/worker_run.h"
 
+#include "kafka/producer.h"
 #include "kafka/topic_admin.h"
 
 #include <signal.h>
@@ -218,6 +219,155 @@ static void an_open_transaction_of_the_dead_vanishes(void **state)
     tallies_arrived(w, &f);
 }
 
+/* --- transactions of others ------------------------------------------------------------------- */
+
+/* A producer of the test's own, in transactions. */
+struct other {
+    struct producer *p;
+    struct producer_topic *topic;
+};
+
+static void must(int rc, const struct mr_error *err)
+{
+    if (rc != 0)
+        fail_msg("%d: %s", rc, err->text);
+}
+
+static void ignore(void *arg, void *opaque, int code, const char *text)
+{
+    (void)arg, (void)opaque, (void)text;
+    assert_int_equal(code, 0);
+}
+
+static void other_ends(struct other *o,
+                       int (*end)(struct producer *p, int64_t timeout_ms, struct mr_error *err))
+{
+    struct mr_error err = {0};
+    int rc;
+
+    wait_until(STATE_MS, (rc = end(o->p, 500, &err)) != MR_AGAIN);
+    must(rc, &err);
+}
+
+static struct other other_opens(const char *servers, const char *topic)
+{
+    struct mr_error err = {0};
+    struct other o;
+    struct props java;
+
+    props_init(&java);
+    props_set(&java, "bootstrap.servers", servers);
+    props_set(&java, "transactional.id", topic);
+    props_set(&java, "enable.idempotence", "true");
+    props_set(&java, "transaction.timeout.ms", "300000");
+    o.p = producer_new(&java, NULL, NULL, &err);
+    props_deinit(&java);
+    assert_non_null(o.p);
+    other_ends(&o, producer_txn_init);
+    o.topic = producer_topic(o.p, topic, &err);
+    assert_non_null(o.topic);
+    return o;
+}
+
+/* Delivered, in an open transaction. */
+static void other_sends(struct other *o, const struct topic_record *rec)
+{
+    struct producer_record out = {.topic = o->topic,
+                                  .partition = rec->partition,
+                                  .timestamp_ms = -1,
+                                  .key = rec->key,
+                                  .key_len = rec->key_len,
+                                  .value = rec->value,
+                                  .value_len = rec->value_len};
+    struct mr_error err = {0};
+
+    must(producer_txn_begin(o->p, &err), &err);
+    must(producer_send(o->p, &out, &err), &err);
+    wait_until(STATE_MS, producer_reports(o->p, 50, ignore, NULL) > 0);
+}
+
+/* The oldest record of partition 0, and the letter whose count it is: a byte of its key. */
+static struct topic_record oldest_count(const char *servers, const char *kept, int *letter)
+{
+    struct topic_records all = topic_read(servers, kept, 1, STATE_MS);
+
+    for (size_t i = 0; i < all.count; i++)
+        if (all.records[i].partition == 0) {
+            *letter = all.records[i].key[all.records[i].key_len - 1] - '0';
+            assert_in_range(*letter, 0, 9);
+            return all.records[i];
+        }
+    fail();
+    return (struct topic_record){0};
+}
+
+/* Counts of partition 0 for a letter, in their order. */
+static size_t counts_of(const char *servers, const char *out, int letter, int *counts, size_t max)
+{
+    struct topic_records got = topic_read(servers, out, 0, 0);
+    size_t n = 0;
+
+    for (size_t i = 0; i < got.count && n < max; i++)
+        if (got.records[i].partition == 0 && got.records[i].key[0] - '0' == letter)
+            counts[n++] = atoi(got.records[i].value);
+    return n;
+}
+
+static size_t assignments(const struct worker_run *w)
+{
+    size_t len, n = 0;
+    char *log = scratch_read(w->log, &len);
+
+    for (const char *at = log; (at = strstr(at, "4 partitions assigned")) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* What was aborted where it reads counts for nothing, whatever isolation.level says. And a zombie
+ * has sent a count of its state and not ended its transaction when the task comes back: reading it
+ * back ends behind that, so the task waits, and goes on from what is committed then. */
+static void what_others_abort_is_not_read_and_what_they_leave_open_is_waited_for(void **state)
+{
+    static int counts[4 * PORTION];
+    struct worker_run *w = member("w", NULL, "");
+    struct flow f = flow_start(w, 1,
+                               ", \"tally\": \"true\", "
+                               "\"consumer.override.isolation.level\": \"read_uncommitted\"");
+    const char *kept = scratch_text("connect-%s-state-%s", f.conn, f.in);
+    struct other other = other_opens(w->servers, f.in);
+    struct topic_record old;
+    size_t before, arrived;
+    int letter = -1;
+    int64_t sent;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        flow_append(w, &f);
+        other_sends(&other, &(struct topic_record){.value = "\"10\"", .value_len = 4});
+        other_ends(&other, producer_txn_abort);
+        tallies_arrived(w, &f);
+    }
+    producer_free(&other.p);
+    worker_run_expect(w, 204, "PUT", scratch_text("/connectors/%s/stop", f.conn), NULL);
+    worker_run_await(w, f.conn, "STOPPED", 0, STATE_MS);
+    old = oldest_count(w->servers, kept, &letter);
+    other = other_opens(w->servers, kept);
+    other_sends(&other, &old);
+    before = counts_of(w->servers, f.out, letter, counts, 4 * PORTION);
+    sent = sent_to(w->servers, f.out);
+    arrived = assignments(w);
+    flow_append(w, &f);
+    worker_run_expect(w, 202, "PUT", scratch_text("/connectors/%s/resume", f.conn), NULL);
+    wait_until(STATE_MS, assignments(w) > arrived);
+    holds_for(2000, sent_to(w->servers, f.out) == sent);
+    other_ends(&other, producer_txn_commit);
+    producer_free(&other.p);
+    wait_until(STATE_MS, counts_of(w->servers, f.out, letter, counts, 4 * PORTION) > before);
+    assert_true(counts[0] == 1 && counts[before - 1] == (int)before);
+    assert_true(counts[before] <= (int)before); /* it went on from the old count */
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 /* --- elsewhere -------------------------------------------------------------------------------- */
 
 /* Transactions are no matter of exactly.once.source.support. */
@@ -291,6 +441,7 @@ int main(void)
         scratch_test(killed_hosts_lose_and_double_nothing),
         scratch_test(what_is_kept_moves_with_the_offsets),
         scratch_test(an_open_transaction_of_the_dead_vanishes),
+        scratch_test(what_others_abort_is_not_read_and_what_they_leave_open_is_waited_for),
         scratch_test(a_standalone_worker_has_them_too),
         scratch_test(what_can_t_be_is_named),
         scratch_test(one_call_may_emit_a_million_records),
