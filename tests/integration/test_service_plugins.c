@@ -23,7 +23,7 @@ static const char *const provider =
     "config.providers.steward.class=org.example.StewardConfigProvider\n"
     "config.providers.steward.param.values=%s\n"
     "config.providers.steward.param.password=" SECRET "\n"
-    "millrace.services.timeout.ms=1500\n%s";
+    "millrace.services.timeout.ms=5000\n%s";
 
 /* A worker whose provider gives these lines of "key value". */
 static struct worker_run *start(const char *values, const char *more)
@@ -92,7 +92,7 @@ static void values_reach_the_worker_and_its_connectors_and_nobody_else(void **st
 static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
 {
     static const char *const ways[][2] = {
-        {"hang", "path hang: it gave no answer within 1500 ms"},
+        {"hang", "path hang: it gave no answer within 5000 ms"},
         {"crash", "path crash: its process"},
         {"nul", "path nul: its value for key k is no UTF-8 text, or holds a NUL"},
         {"huge", "path huge: its value for key k has 1073741824 bytes"},
@@ -239,7 +239,7 @@ static void a_filter_says_who_may_do_what_and_fails_closed(void **state)
     static const char *const ways[] = {"crash", "hang", "odd", "fail", "silent", "positive"};
     struct worker_run *w = worker_run_start(&(struct worker_run_options){
         .props = "rest.extension.classes=org.example.WardenRestExtension\n"
-                 "millrace.rest.filter.badge=silver\nmillrace.services.timeout.ms=1000\n"});
+                 "millrace.rest.filter.badge=silver\nmillrace.services.timeout.ms=5000\n"});
 
     (void)state;
     assert_told(call(w, "GET", "/connectors", "X-Badge: tin"), 200, "[]");
