@@ -309,7 +309,7 @@ static void update_changes_rows_that_are_there(const struct worker_run *w)
              ", \"insert.mode\": \"update\", \"pk.mode\": \"record_value\", \"pk.fields\": \"id\"");
     wait_until(FLOW_MS, stored_is(conn, 4));
     assert_sql("1:old:x 2:newer:y",
-               postgres_run_sql("SELECT string_agg(id || ':' || name || ':' || mine, ' ' ORDER BY "
+               postgres_run_sql("SELECT string_agg(concat_ws(':', id, name, mine), ' ' ORDER BY "
                                 "id) FROM \"%s\"",
                                 topic));
 }
