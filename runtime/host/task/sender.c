@@ -141,18 +141,22 @@ int64_t sender_due_ms(const struct sender *s)
     return s->away.again_ms != 0 ? s->away.again_ms : INT64_MAX;
 }
 
-void sender_come_back(struct sender *s, struct record *rec, const char *text)
+static void break_transaction(struct sender *s, const char *text)
 {
     struct mr_error err = {0};
 
-    if (!wait_for_topic(s, rec->pub.topic, text)) {
+    mr_fail(&err, MR_ERR_STATE, "%s", text);
+    sender_lose(s, &err);
+}
+
+void sender_come_back(struct sender *s, struct record *rec, const char *text)
+{
+    if (!wait_for_topic(s, rec->pub.topic, text))
         sender_record_lost(s, rec, MR_ERR_FATAL, text);
-    } else if (s->txn == NULL) {
+    else if (s->txn == NULL)
         s->came_back = true;
-    } else {
-        mr_fail(&err, MR_ERR_STATE, "%s", text);
-        sender_lose(s, &err);
-    }
+    else
+        break_transaction(s, text);
 }
 
 /* --- delivery reports ------------------------------------------------------------------------- */
@@ -169,6 +173,8 @@ void sender_on_report(void *arg, void *opaque, int code, const char *text)
             end_away(s, rec->pub.topic);
     } else if (code == MR_ERR_NOT_FOUND) {
         sender_come_back(s, rec, text);
+    } else if (code == MR_ERR_RETRY && s->txn != NULL) { /* out of time, as its transaction is */
+        break_transaction(s, text);
     } else if (code == MR_ERR_TOO_LARGE && s->txn == NULL) {
         s->too_large++;                 /* judged by isolate, which may find another one guilty */
     } else if (code != MR_ERR_CLOSED) { /* purged: it stays unsettled */

@@ -74,7 +74,9 @@ static void on_offset(void *arg, void *opaque, int code, const char *text)
     (void)opaque;
     if (code != 0 && t->refused.code == 0)
         mr_fail(&t->refused,
-                code == MR_ERR_CLOSED || code == MR_ERR_NOT_FOUND ? MR_ERR_STATE : MR_ERR_FATAL,
+                code == MR_ERR_CLOSED || code == MR_ERR_NOT_FOUND || code == MR_ERR_RETRY
+                    ? MR_ERR_STATE
+                    : MR_ERR_FATAL,
                 "source offsets could not be written: %s", text);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#define PRODUCE 0
 #define ADD_PARTITIONS_TO_TXN 24
 #define END_TXN 26
 
@@ -76,6 +77,25 @@ static void one_whose_end_the_broker_denies_is_begun_anew(void **state)
     rig_stop(rig);
 }
 
+/* A host that slept for longer than its transaction may last finds both over. */
+static void records_that_run_out_of_time_begin_it_anew(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    props_set(&rig->config, "producer.override.request.timeout.ms", "300");
+    props_set(&rig->config, "producer.override.delivery.timeout.ms", "600");
+    props_set(&rig->worker, "millrace.restart.max", "20");
+    for (int i = 0; i < 8; i++) /* tried again after 100 ms at least */
+        rd_kafka_mock_push_request_errors(rig->cluster, PRODUCE, 1,
+                                          RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    assert_false(rig_saw(rig, STATE_FAILED));
+    assert_true(counter_script.started >= 2);
+    rig_stop(rig);
+}
+
 static void not_for_ever(void **state)
 {
     struct rig *rig = *state;
@@ -96,6 +116,7 @@ int main(void)
         T(offsets_go_with_their_records),
         T(a_transaction_that_kafka_gives_up_is_begun_anew),
         T(one_whose_end_the_broker_denies_is_begun_anew),
+        T(records_that_run_out_of_time_begin_it_anew),
         T(not_for_ever),
     };
 
