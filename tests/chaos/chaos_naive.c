@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #define CALL_MS 30000
+#define OPEN_MS 150 /* that a transaction with its record stays open */
 
 static void set(rd_kafka_conf_t *conf, const char *key, const char *value)
 {
@@ -60,6 +61,14 @@ static rd_kafka_t *producer(struct chaos_proxy *proxy, const char *servers, cons
     return rk;
 }
 
+static void stay_open(rd_kafka_t *rk)
+{
+    int64_t from = scratch_now_ms();
+
+    while (scratch_since(from) < OPEN_MS)
+        rd_kafka_poll(rk, OPEN_MS);
+}
+
 static bool commit_one(rd_kafka_t *rk, const char *topic)
 {
     rd_kafka_error_t *error = rd_kafka_begin_transaction(rk);
@@ -68,7 +77,8 @@ static bool commit_one(rd_kafka_t *rk, const char *topic)
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
                           RD_KAFKA_V_VALUE((void *)(uintptr_t) "naive", 5),
                           RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
-        rd_kafka_flush(rk, CALL_MS); /* so that the transaction is open for a moment */
+        rd_kafka_flush(rk, CALL_MS);
+        stay_open(rk);
         error = rd_kafka_commit_transaction(rk, CALL_MS);
     }
     if (error == NULL)

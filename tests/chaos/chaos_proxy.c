@@ -251,13 +251,11 @@ static void count_verdict(struct chaos_proxy *proxy, const struct pair *pair, in
     if (!pair->overtaken)
         return;
     proxy->counts.overtaken++;
-    if (code == 0)
-        proxy->counts.torn++;
-    else
-        proxy->counts.refused++;
-    if (code == 0)
-        printf("             torn: a late EndTxn of %s, producer %lld, epoch %d, was accepted\n",
-               pair->asked.id, (long long)pair->asked.producer, (int)pair->asked.epoch);
+    proxy->counts.torn += code == 0;
+    proxy->counts.refused += code != 0;
+    printf("             %s: a late EndTxn of %s, producer %lld, epoch %d, was answered with %d\n",
+           code == 0 ? "torn" : "not torn", pair->asked.id, (long long)pair->asked.producer,
+           (int)pair->asked.epoch, (int)code);
 }
 
 static enum fate judge_answer(struct chaos_proxy *proxy, struct pair *pair,

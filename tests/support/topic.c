@@ -53,7 +53,7 @@ void topic_create(const char *servers, const char *topic, int partitions)
     rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
     char text[256];
-    rd_kafka_NewTopic_t *spec = rd_kafka_NewTopic_new(topic, partitions, 1, text, sizeof(text));
+    rd_kafka_NewTopic_t *spec = rd_kafka_NewTopic_new(topic, partitions, -1, text, sizeof(text));
     const rd_kafka_topic_result_t **results;
     rd_kafka_event_t *event;
     size_t count;
@@ -301,35 +301,48 @@ static struct topic_record take(const rd_kafka_message_t *msg)
     };
 }
 
-/* Everything from the start of one partition to its end as it is now: one that is written to all
- * the time has no other. */
-static void read_partition(rd_kafka_t *rk, const char *topic, int partition, FILE *out)
+struct walk {
+    const char *topic;
+    int partition;
+    void (*each)(void *arg, const rd_kafka_message_t *msg);
+    void *arg;
+};
+
+/* Of a topic that was just made the first answers may be that it has no leader. */
+static int64_t end_of(rd_kafka_t *rk, const struct walk *w)
 {
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
     int64_t low, end = 0, from = scratch_now_ms();
-    bool more = true;
     rd_kafka_resp_err_t code;
 
-    /* of a topic that was just made the first answers may be that it has no leader */
-    while ((code = rd_kafka_query_watermark_offsets(rk, topic, partition, &low, &end, CALL_MS)) !=
-               RD_KAFKA_RESP_ERR_NO_ERROR &&
+    while ((code = rd_kafka_query_watermark_offsets(rk, w->topic, w->partition, &low, &end,
+                                                    CALL_MS)) != RD_KAFKA_RESP_ERR_NO_ERROR &&
            scratch_since(from) < CALL_MS)
         scratch_pause(20);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        fail_msg("reading %s: no end of partition %d: %s", topic, partition,
+        fail_msg("reading %s: no end of partition %d: %s", w->topic, w->partition,
                  rd_kafka_err2str(code));
-    rd_kafka_topic_partition_list_add(list, topic, partition)->offset = RD_KAFKA_OFFSET_BEGINNING;
+    return end;
+}
+
+/* Everything from the start of one partition to its end as it is now: one that is written to all
+ * the time has no other. */
+static void walk(rd_kafka_t *rk, const struct walk *w)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    int64_t end = end_of(rk, w);
+    bool more = true;
+
+    rd_kafka_topic_partition_list_add(list, w->topic, w->partition)->offset =
+        RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_assign(rk, list);
     while (more) {
         rd_kafka_message_t *msg = rd_kafka_consumer_poll(rk, CALL_MS);
 
         if (msg == NULL)
-            fail_msg("reading %s: nothing for %d ms", topic, CALL_MS);
+            fail_msg("reading %s: nothing for %d ms", w->topic, CALL_MS);
         if (msg->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-            struct topic_record rec = take(msg);
-
-            fwrite(&rec, sizeof(rec), 1, out);
-            more = rec.offset + 1 < end;
+            w->each(w->arg, msg);
+            more = msg->offset + 1 < end;
         } else if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
             more = false;
         }
@@ -337,6 +350,13 @@ static void read_partition(rd_kafka_t *rk, const char *topic, int partition, FIL
     }
     rd_kafka_assign(rk, NULL);
     rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void keep(void *arg, const rd_kafka_message_t *msg)
+{
+    struct topic_record rec = take(msg);
+
+    fwrite(&rec, sizeof(rec), 1, arg);
 }
 
 static struct topic_records read_all(const char *servers, const char *topic)
@@ -349,7 +369,7 @@ static struct topic_records read_all(const char *servers, const char *topic)
 
     assert_non_null(out);
     for (int i = 0; i < partitions; i++)
-        read_partition(rk, topic, i, out);
+        walk(rk, &(struct walk){topic, i, keep, out});
     fclose(out);
     rd_kafka_consumer_close(rk);
     rd_kafka_destroy(rk);
@@ -369,6 +389,43 @@ struct topic_records topic_read(const char *servers, const char *topic, size_t w
     if (got.count < want)
         fail_msg("%s has %zu records after %d ms, not %zu", topic, got.count, ms, want);
     return got;
+}
+
+struct visit {
+    void (*each)(void *arg, const struct topic_record *rec);
+    void *arg;
+};
+
+static void visit(void *arg, const rd_kafka_message_t *msg)
+{
+    const struct visit *v = arg;
+    char key[TOPIC_WALK_TEXT], value[TOPIC_WALK_TEXT];
+    struct topic_record rec = {
+        .key = msg->key == NULL ? NULL : key,
+        .key_len = msg->key_len,
+        .value = msg->payload == NULL ? NULL : value,
+        .value_len = msg->len,
+        .offset = msg->offset,
+        .partition = msg->partition,
+        .timestamp_ms = rd_kafka_message_timestamp(msg, NULL),
+    };
+
+    snprintf(key, sizeof(key), "%.*s", (int)msg->key_len, (const char *)msg->key);
+    snprintf(value, sizeof(value), "%.*s", (int)msg->len, (const char *)msg->payload);
+    v->each(v->arg, &rec);
+}
+
+void topic_walk(const char *servers, const char *topic,
+                void (*each)(void *arg, const struct topic_record *rec), void *arg)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers, "test-reader");
+    int partitions = partitions_of(rk, topic);
+    struct visit v = {each, arg};
+
+    for (int i = 0; i < partitions; i++)
+        walk(rk, &(struct walk){topic, i, visit, &v});
+    rd_kafka_consumer_close(rk);
+    rd_kafka_destroy(rk);
 }
 
 int64_t topic_committed(const char *servers, const char *group, const char *topic, int partition)

@@ -23,6 +23,7 @@ struct topic_records {
     size_t count;
 };
 
+/* With as many copies as the brokers give by default. */
 void topic_create(const char *servers, const char *topic, int partitions);
 
 /* What a topic is: partitions, 0 when there is none; and a setting of it, "" when there is none. */
@@ -49,6 +50,12 @@ void topic_delete_before(const char *servers, const char *topic, int partition, 
 /* All records now in the topic, partition after partition; waits up to ms until there are at least
  * want. Live until the test ends. */
 struct topic_records topic_read(const char *servers, const char *topic, size_t want, int ms);
+
+/* The same of a topic of any size: each record in turn, without headers; of key and value what fits
+ * into TOPIC_WALK_TEXT bytes, as long as the call. */
+#define TOPIC_WALK_TEXT 256
+void topic_walk(const char *servers, const char *topic,
+                void (*each)(void *arg, const struct topic_record *rec), void *arg);
 
 /* Records in the topic now (end minus start offsets of all partitions); 0 when there is no such
  * topic. */

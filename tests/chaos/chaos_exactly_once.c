@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exactly once, three ways at once, under faults: R01, R08, R12, R18, R20, R21, R41 and R46 of the
+ * plan for sources, sinks that emit, and sinks that store their offsets. */
+#include "chaos/chaos_flows.h"
+#include "chaos/chaos_mix.h"
+#include "chaos/chaos_naive.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Tasks whose transactions break this often are no fault here. */
+#define PROPS "exactly.once.source.support=enabled\nmillrace.restart.max=100\n"
+/* A request is given up soon, so that what is late is late. */
+#define CLIENTS ", \"producer.override.request.timeout.ms\": \"2000\""
+#define TASKS 3
+
+static struct chaos_mix mix_start(int workers, const char *props)
+{
+    struct chaos_mix mix = {.cluster = chaos_cluster(0, scratch_text("%s%s", PROPS, props)),
+                            .brokers = true,
+                            .freeze_ms = CHAOS_SESSION_MS * 3 / 2};
+
+    mix.proxy = chaos_proxy_new(mix.cluster->servers, scratch_text("%s-", mix.cluster->group));
+    while (mix.cluster->count < workers)
+        chaos_mix_join(&mix);
+    return mix;
+}
+
+static struct chaos_flows *flows_start(struct chaos_mix *mix, int tasks, int rate,
+                                       const char *clients)
+{
+    return chaos_flows_start(
+        mix->cluster, &(struct chaos_flows_terms){
+                          .tasks = tasks, .rate = rate, .interval_ms = 200, .clients = clients});
+}
+
+static void judge(struct chaos_mix *mix, const struct chaos_flows *flows)
+{
+    int64_t records;
+
+    chaos_mix_heal(mix);
+    chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
+    records = chaos_flows_judge(flows);
+    chaos_atomic_judge(flows);
+    printf("             %lld records in all\n", (long long)records);
+    chaos_mix_tell(mix);
+    assert_int_equal(chaos_proxy_counts(mix->proxy).torn, 0);
+}
+
+/* --- everything ------------------------------------------------------------------------------- */
+
+/* CHAOS_SECONDS=3600 CHAOS_RATE=1500 for the hour of the plan. */
+static void all_three_at_once_under_everything(void **state)
+{
+    const char *rate = getenv("CHAOS_RATE");
+    struct chaos_mix mix = mix_start(3, "");
+    struct chaos_flows *flows =
+        flows_start(&mix, TASKS, rate != NULL ? (int)strtol(rate, NULL, 10) : 500, CLIENTS);
+    int64_t from, for_ms = chaos_seconds(120) * 1000L;
+
+    (void)state;
+    for (from = scratch_now_ms(); scratch_since(from) < for_ms;) {
+        int64_t next_ms = scratch_now_ms() + chaos_pick(4000);
+
+        chaos_mix_fault(&mix);
+        wait_until(10000, scratch_now_ms() > next_ms);
+    }
+    judge(&mix, flows);
+}
+
+/* --- requests that are late, lost, or not answered -------------------------------------------- */
+
+#define TRIES 20
+
+struct naive {
+    struct chaos_proxy *proxy;
+    int tries;
+};
+
+/* The next one is held when the last one was in vain: brokers may be busy with another end. */
+static bool is_torn(void *arg)
+{
+    struct naive *naive = arg;
+    struct chaos_proxy_counts counts = chaos_proxy_counts(naive->proxy);
+
+    if (counts.torn == 0 && counts.overtaken == naive->tries && naive->tries < TRIES) {
+        chaos_proxy_mishap(naive->proxy, CHAOS_LATE, CHAOS_END_TXN);
+        naive->tries++;
+    }
+    return counts.torn > 0 || counts.overtaken == TRIES;
+}
+
+/* That it is not the proxy that is harmless: librdkafka by itself, which calls all commits well,
+ * has a transaction ended by the end of the one before. */
+static void a_late_end_tears_what_librdkafka_does_alone(void **state)
+{
+    struct chaos_cluster *c = chaos_cluster(0, "");
+    struct naive naive = {.proxy = chaos_proxy_new(c->servers, "naive-")};
+    const char *topic = scratch_name("naive");
+
+    (void)state;
+    topic_create(c->servers, topic, 1);
+    chaos_naive_run(naive.proxy, c->servers, scratch_name("naive-id"), topic, is_torn, &naive);
+    assert_int_equal(chaos_proxy_counts(naive.proxy).torn, 1);
+}
+
+/* R21: one late, lost or unanswered EndTxn after another, for CHAOS_SECONDS / 2. */
+static void late_and_lost_ends_tear_nothing(void **state)
+{
+    static const char *const ends[] = {"EndTxn late", "EndTxn late", "EndTxn lost",
+                                       "EndTxn unanswered"};
+    struct chaos_mix mix = mix_start(2, "");
+    struct chaos_flows *flows = flows_start(&mix, TASKS, 200, CLIENTS);
+    int64_t from, for_ms = chaos_seconds(120) * 500L;
+
+    (void)state;
+    for (from = scratch_now_ms(); scratch_since(from) < for_ms;)
+        chaos_mix_do(&mix, ends[chaos_pick(4)]);
+    judge(&mix, flows);
+    assert_true(chaos_proxy_counts(mix.proxy).refused > 0);
+}
+
+/* --- the wire --------------------------------------------------------------------------------- */
+
+static int descriptors_of(pid_t pid)
+{
+    DIR *dir = opendir(scratch_text("/proc/%d/fd", (int)pid));
+    int count = 0;
+
+    while (dir != NULL && readdir(dir) != NULL)
+        count++;
+    if (dir != NULL)
+        closedir(dir);
+    return count;
+}
+
+static int descriptors(const struct chaos_cluster *c)
+{
+    int sum = 0;
+
+    for (int i = 0; i < c->count; i++) {
+        pid_t pids[64];
+        size_t count = process_marked(c->w[i]->mark, pids, 64);
+
+        for (size_t p = 0; p < count && p < 64; p++)
+            sum += descriptors_of(pids[p]);
+    }
+    return sum;
+}
+
+/* R20, R18: all connections end each 5 s while everything takes 100 ms, 50 more or less, longer. */
+static void resets_on_a_slow_wire_leave_nothing_behind(void **state)
+{
+    struct chaos_mix mix = mix_start(2, "session.timeout.ms=20000\n");
+    struct chaos_flows *flows = flows_start(&mix, TASKS, 200, "");
+    int64_t from, for_ms = chaos_seconds(120) * 500L;
+    int before;
+
+    (void)state;
+    chaos_flows_await(flows, CHAOS_HEAL_MS);
+    before = descriptors(mix.cluster);
+    chaos_proxy_slow(mix.proxy, 50, 100);
+    for (from = scratch_now_ms(); scratch_since(from) < for_ms;) {
+        int64_t next_ms = scratch_now_ms() + 5000;
+
+        wait_until(10000, scratch_now_ms() > next_ms);
+        chaos_proxy_reset(mix.proxy);
+    }
+    chaos_mix_heal(&mix);
+    chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
+    printf("             descriptors: %d before, %d after\n", before, descriptors(mix.cluster));
+    wait_until(CHAOS_HEAL_MS, descriptors(mix.cluster) < before + 40);
+    judge(&mix, flows);
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+/* R12: hosts sleep for longer than their transactions may last, and keep their lease. */
+static void a_transaction_that_timed_out_begins_anew(void **state)
+{
+    struct chaos_mix mix = mix_start(1, "session.timeout.ms=60000\n");
+    struct chaos_flows *flows =
+        flows_start(&mix, TASKS, 200,
+                    CLIENTS ", \"producer.override.transaction.timeout.ms\": \"3000\", "
+                            "\"producer.override.delivery.timeout.ms\": \"2500\"");
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        int64_t from = scratch_now_ms();
+
+        chaos_signal(mix.cluster->w[0], CHAOS_HOSTS, SIGSTOP);
+        wait_until(CHAOS_HEAL_MS, scratch_since(from) > 14000); /* brokers look each 10 s */
+        chaos_signal(mix.cluster->w[0], CHAOS_HOSTS, SIGCONT);
+        chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
+    }
+    judge(&mix, flows);
+}
+
+/* R46: tasks come and go, hosts die between, and a stranger takes the leader's id. */
+static void tasks_come_and_go_exactly_once(void **state)
+{
+    static const int tasks[] = {3, 5, 1, 5, 3, 5};
+    struct chaos_mix mix = mix_start(2, "");
+    struct chaos_flows *flows = flows_start(&mix, 5, 200, CLIENTS);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
+        chaos_mix_do(&mix, "kill -9 of a host");
+        chaos_naive_take_over(mix.cluster->servers,
+                              scratch_text("connect-cluster-%s", mix.cluster->group));
+        chaos_flows_scale(flows, tasks[i]);
+        chaos_mix_do(&mix, i % 2 == 0 ? "kill -9 of a worker" : "kill -9 of a host");
+        chaos_mix_heal(&mix);
+        chaos_await_progress(&(struct chaos_source){.cluster = mix.cluster,
+                                                    .name = flows->source->name,
+                                                    .topic = flows->source->topic,
+                                                    .ledger = flows->source->ledger,
+                                                    .tasks = tasks[i]},
+                             CHAOS_HEAL_MS * 2);
+    }
+    judge(&mix, flows);
+}
+
+const struct CMUnitTest chaos_exactly_once[] = {
+    scratch_test(a_late_end_tears_what_librdkafka_does_alone),
+    scratch_test(late_and_lost_ends_tear_nothing),
+    scratch_test(resets_on_a_slow_wire_leave_nothing_behind),
+    scratch_test(a_transaction_that_timed_out_begins_anew),
+    scratch_test(tasks_come_and_go_exactly_once),
+    scratch_test(all_three_at_once_under_everything),
+};
+const size_t chaos_exactly_once_count = sizeof(chaos_exactly_once) / sizeof(chaos_exactly_once[0]);

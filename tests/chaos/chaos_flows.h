@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exactly once three ways, one behind the other, and what judges them:
+ *
+ *   LedgerSource ─► topic <s>-<n> ─► AbacusRelay ─► topic <s>-<n>-out ─► AbacusSink ─► file
+ *
+ * Every topic has one partition; in each, and in the file, there must be the numbers 0, 1, 2 … as a
+ * reader of committed records sees them. */
+#ifndef TESTS_CHAOS_FLOWS_H
+#define TESTS_CHAOS_FLOWS_H
+
+#include "chaos/chaos.h"
+
+struct chaos_flows {
+    struct chaos_source *source;
+    const char *more;  /* of its configuration, JSON */
+    const char *relay; /* connector */
+    const char *sink;  /* connector */
+    const char *file;
+};
+
+struct chaos_flows_terms {
+    int tasks;           /* of each connector, and so many topics */
+    int rate;            /* records a second and task of the source */
+    int interval_ms;     /* of transactions of the source; 0: one a poll */
+    const char *clients; /* further fields of JSON for the connectors that write to Kafka, or "" */
+};
+
+struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
+                                      const struct chaos_flows_terms *terms);
+/* The source has so many tasks from here on; topics stay as many as at the start. */
+void chaos_flows_scale(const struct chaos_flows *flows, int tasks);
+/* Something new of every topic has come to the end of all this, since now. */
+void chaos_flows_await(const struct chaos_flows *flows, int ms);
+/* Heal first. The source stops, what it has committed arrives everywhere, and each of the three is
+ * what it should be, or the scenario fails with what is not. Gives the records of all three. */
+int64_t chaos_flows_judge(const struct chaos_flows *flows);
+/* After that, and where the brokers are this program's own: their files say the same
+ * (chaos_atomic.c). */
+void chaos_atomic_judge(const struct chaos_flows *flows);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Faults for what runs in transactions: processes that die or freeze, brokers that die, requests
+ * that are lost, late or unanswered, a slow wire, connections that end. */
+#include "chaos/chaos_mix.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTS_MAX 64
+#define MEET_MS 6000 /* that the next request of a kind comes */
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+static void come_back(struct chaos_mix *mix, int at)
+{
+    chaos_proxy_use(mix->proxy);
+    worker_run_launch(mix->cluster->w[at]);
+    chaos_proxy_use(NULL);
+    mix->dead &= ~(1u << at);
+}
+
+void chaos_mix_join(struct chaos_mix *mix)
+{
+    chaos_proxy_use(mix->proxy);
+    chaos_join(mix->cluster, NULL);
+    chaos_proxy_use(NULL);
+}
+
+static int random_living(const struct chaos_mix *mix)
+{
+    const struct chaos_cluster *c = mix->cluster;
+    int from = chaos_pick(c->count);
+
+    for (int i = 0; i < c->count; i++)
+        if ((mix->dead & 1u << (from + i) % c->count) == 0)
+            return (from + i) % c->count;
+    fail_msg("no worker lives");
+    return -1;
+}
+
+static int living(const struct chaos_mix *mix)
+{
+    int count = 0;
+
+    for (int i = 0; i < mix->cluster->count; i++)
+        count += (mix->dead & 1u << i) == 0;
+    return count;
+}
+
+static void kill_worker(struct chaos_mix *mix)
+{
+    int at = random_living(mix);
+
+    worker_run_kill(mix->cluster->w[at]);
+    mix->dead |= 1u << at;
+}
+
+static void lose_machine(struct chaos_mix *mix)
+{
+    int at = random_living(mix);
+
+    chaos_destroy(mix->cluster->w[at]);
+    mix->dead |= 1u << at;
+}
+
+static void kill_host(struct chaos_mix *mix)
+{
+    pid_t hosts[HOSTS_MAX];
+    size_t count = chaos_hosts(mix->cluster->w[random_living(mix)], hosts, HOSTS_MAX);
+
+    if (count > 0)
+        kill(hosts[chaos_pick((int)count)], SIGKILL);
+}
+
+static void freeze(struct chaos_mix *mix)
+{
+    const struct worker_run *w = mix->cluster->w[random_living(mix)];
+    enum chaos_part part = (enum chaos_part)(1 + chaos_pick(3));
+    int64_t from = scratch_now_ms(), ms = 500 + chaos_pick(mix->freeze_ms);
+
+    chaos_signal(w, part, SIGSTOP);
+    wait_until((int)ms + CHAOS_HEAL_MS, scratch_since(from) > ms);
+    chaos_signal(w, part, SIGCONT);
+}
+
+static void kill_broker(struct chaos_mix *mix)
+{
+    int broker = 1 + chaos_pick(3);
+
+    (void)mix;
+    chaos_broker("kill", broker);
+    chaos_broker("restart", broker);
+}
+
+static void freeze_broker(struct chaos_mix *mix)
+{
+    int broker = 1 + chaos_pick(3);
+    int64_t from = scratch_now_ms(), ms = 500 + chaos_pick(mix->freeze_ms);
+
+    (void)mix;
+    chaos_broker("pause", broker);
+    wait_until((int)ms * 2 + CHAOS_HEAL_MS, scratch_since(from) > ms);
+    chaos_broker("resume", broker);
+}
+
+/* --- the wire --------------------------------------------------------------------------------- */
+
+static int met(const struct chaos_mix *mix)
+{
+    struct chaos_proxy_counts counts = chaos_proxy_counts(mix->proxy);
+    int sum = 0;
+
+    for (int i = 0; i < CHAOS_MISHAPS; i++)
+        sum += counts.met[i];
+    return sum;
+}
+
+/* The next one may be long in coming: it is not waited for without end. */
+static void mishap(struct chaos_mix *mix, enum chaos_mishap what, enum chaos_request which)
+{
+    int64_t from = scratch_now_ms();
+    int before = met(mix);
+
+    chaos_proxy_mishap(mix->proxy, what, which);
+    while (met(mix) == before && scratch_since(from) < MEET_MS)
+        scratch_pause(5);
+}
+
+static void late_end(struct chaos_mix *mix)
+{
+    mishap(mix, CHAOS_LATE, CHAOS_END_TXN);
+}
+
+static void lost_end(struct chaos_mix *mix)
+{
+    mishap(mix, CHAOS_LOST, CHAOS_END_TXN);
+}
+
+static void unanswered_end(struct chaos_mix *mix)
+{
+    mishap(mix, CHAOS_UNANSWERED, CHAOS_END_TXN);
+}
+
+static void other_request(struct chaos_mix *mix)
+{
+    static const enum chaos_request others[] = {CHAOS_PRODUCE, CHAOS_ADD_PARTITIONS,
+                                                CHAOS_ADD_OFFSETS};
+
+    mishap(mix, chaos_pick(2) == 0 ? CHAOS_LOST : CHAOS_UNANSWERED, others[chaos_pick(3)]);
+}
+
+static void slow_wire(struct chaos_mix *mix)
+{
+    int64_t from = scratch_now_ms(), ms = 2000 + chaos_pick(3000);
+
+    chaos_proxy_slow(mix->proxy, 100, 100);
+    wait_until(CHAOS_HEAL_MS, scratch_since(from) > ms);
+    chaos_proxy_slow(mix->proxy, 0, 0);
+}
+
+static void reset(struct chaos_mix *mix)
+{
+    chaos_proxy_reset(mix->proxy);
+}
+
+/* --- the deck --------------------------------------------------------------------------------- */
+
+static const struct kind {
+    const char *name;
+    void (*run)(struct chaos_mix *mix);
+    bool brokers;
+} kinds[] = {
+    {"kill -9 of a worker", kill_worker, false},
+    {"kill -9 of a host", kill_host, false},
+    {"kill -9 of a worker and its hosts", lose_machine, false},
+    {"SIGSTOP of workers, hosts or both", freeze, false},
+    {"EndTxn late", late_end, false},
+    {"EndTxn lost", lost_end, false},
+    {"EndTxn unanswered", unanswered_end, false},
+    {"other requests lost or unanswered", other_request, false},
+    {"all delayed by 100 to 200 ms", slow_wire, false},
+    {"all connections reset", reset, false},
+    {"kill -9 of a broker", kill_broker, true},
+    {"SIGSTOP of a broker", freeze_broker, true},
+};
+#define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
+
+static void shuffle(struct chaos_mix *mix)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (mix->brokers || !kinds[i].brokers)
+            mix->deck[mix->left++] = i;
+    for (int i = mix->left - 1; i > 0; i--) {
+        int other = chaos_pick(i + 1), card = mix->deck[i];
+
+        mix->deck[i] = mix->deck[other];
+        mix->deck[other] = card;
+    }
+}
+
+/* Who was killed earlier comes back half the times, so that some faults meet few workers. Nobody
+ * dies of himself. */
+static void bring_back(struct chaos_mix *mix, bool all)
+{
+    for (int i = 0; i < mix->cluster->count; i++)
+        if ((mix->dead & 1u << i) != 0 && (all || chaos_pick(2) == 0))
+            come_back(mix, i);
+        else if ((mix->dead & 1u << i) == 0 && !chaos_lives(mix->cluster->w[i]))
+            fail_msg("%s ended, and nobody had killed it", mix->cluster->w[i]->config);
+}
+
+static void run(struct chaos_mix *mix, int kind)
+{
+    bring_back(mix, living(mix) < 2);
+    printf("             fault: %s\n", kinds[kind].name);
+    kinds[kind].run(mix);
+    mix->done[kind]++;
+}
+
+void chaos_mix_fault(struct chaos_mix *mix)
+{
+    if (mix->left == 0)
+        shuffle(mix);
+    run(mix, mix->deck[--mix->left]);
+}
+
+void chaos_mix_do(struct chaos_mix *mix, const char *name)
+{
+    int kind = 0;
+
+    while (strcmp(kinds[kind].name, name) != 0)
+        assert_true(++kind < KINDS);
+    run(mix, kind);
+}
+
+void chaos_mix_heal(struct chaos_mix *mix)
+{
+    chaos_proxy_heal(mix->proxy);
+    bring_back(mix, true);
+}
+
+void chaos_mix_tell(const struct chaos_mix *mix)
+{
+    struct chaos_proxy_counts counts = chaos_proxy_counts(mix->proxy);
+
+    for (int i = 0; i < KINDS; i++)
+        if (mix->done[i] > 0)
+            printf("             %4d times %s\n", mix->done[i], kinds[i].name);
+    printf("             requests: %d late (of these %d overtaken by a later transaction, %d then "
+           "refused, %d torn), %d lost, %d unanswered; %d connections ended; %d EndTxn in all\n",
+           counts.met[CHAOS_LATE], counts.overtaken, counts.refused, counts.torn,
+           counts.met[CHAOS_LOST], counts.met[CHAOS_UNANSWERED], counts.resets, counts.ends);
+    fflush(stdout);
+}
