@@ -13,7 +13,7 @@
 #include "host/check_offsets.h"
 #include "host/check_own.h"
 #include "host/host_references.h"
-#include "host/task/plugin_stage.h"
+#include "host/task/stages/plugin_stage.h"
 #include "link/check_format.h"
 #include "link/printable.h"
 

@@ -8,7 +8,7 @@
 #include "host/check_own.h"
 
 #include "host/host_references.h"
-#include "host/task/own_offsets.h"
+#include "host/task/source/own_offsets.h"
 #include "kafka/producer.h"
 #include "model/offsets_topic.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "host/plugin_load.h"
-#include "host/task/plugin_stage.h"
+#include "host/task/stages/plugin_stage.h"
 #include "link/printable.h"
 #include "link/scan_format.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads topic.creation.* into groups and tells which one a topic belongs to. A source connector's
  * start checks them and fails with Connect's text, its tasks create topics by them
- * (host/task/topic_create.c). Pure.
+ * (host/task/send/topic_create.c). Pure.
  *
  * Problems are found in Connect's order: the default group's, then the others' in the order of
  * their list, each by include, exclude, replication factor, partitions. Patterns of one list are

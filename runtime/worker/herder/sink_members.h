@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ids that sink tasks have in their consumer groups, as their hosts told them: what a dead one
- * leaves behind there its successor may make leave, and nobody else (host/task/sink_ghosts.h).
+ * leaves behind there its successor may make leave, and nobody else (host/task/sink/sink_ghosts.h).
  * Owner: the worker's loop. */
 #ifndef WORKER_SINK_MEMBERS_H
 #define WORKER_SINK_MEMBERS_H

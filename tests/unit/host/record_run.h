@@ -6,7 +6,7 @@
 #ifndef TESTS_RECORD_RUN_H
 #define TESTS_RECORD_RUN_H
 
-#include "host/task/pipeline.h"
+#include "host/task/stages/pipeline.h"
 
 #define RECORD_RUN_BATCH 500
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ack window: offsets only of the settled prefix, whatever the order of reports. */
-#include "host/task/ack_window.h"
+#include "host/task/send/ack_window.h"
 
 #include <setjmp.h>
 #include <stdlib.h>

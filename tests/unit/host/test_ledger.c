@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink's ledger: nothing is committable that put did not accept, nothing is delivered twice or
  * from lost partitions. */
-#include "host/task/ledger.h"
+#include "host/task/sink/ledger.h"
 
 #include <setjmp.h>
 #include <stdlib.h>

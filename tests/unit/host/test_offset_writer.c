@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Storing source offsets: one request at a time, portions, nothing lost when the worker refuses. */
-#include "host/task/offset_writer.h"
+#include "host/task/send/offset_writer.h"
 
 #include <setjmp.h>
 #include <stdlib.h>

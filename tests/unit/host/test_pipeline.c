@@ -4,7 +4,7 @@
 #include "task_rig.h"
 
 #include "host/host_api.h"
-#include "host/task/pipeline.h"
+#include "host/task/stages/pipeline.h"
 #include "kafka/producer.h"
 
 #include <setjmp.h>

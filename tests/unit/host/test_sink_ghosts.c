@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where no ghosts can be found, or must not be looked for. That they are found and made to leave:
  * tests/integration/test_hostile.c, since it takes a real group. */
-#include "host/task/sink_ghosts.h"
+#include "host/task/sink/sink_ghosts.h"
 
 #include "base/clock.h"
 #include "task_rig.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plugin keeps, in memory: changes, their taking back, and against a model in thousands of
  * random steps. */
-#include "host/task/state_table.h"
+#include "host/task/sink/state_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

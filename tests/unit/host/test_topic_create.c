@@ -2,7 +2,7 @@
 /* topic_create: which topics a source task makes and what it says when it can't. The admin client
  * is the test's: the linker sends calls of topic_admin here, and each takes the next answer of a
  * script. */
-#include "host/task/topic_create.h"
+#include "host/task/send/topic_create.h"
 #include "kafka/topic_admin.h"
 
 #include <setjmp.h>

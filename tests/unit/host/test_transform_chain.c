@@ -3,7 +3,7 @@
  * are structs of the test: Spell adds a letter to the value, Odd is true for odd offsets or values
  * that begin with an odd digit. */
 #include "host/host_api.h"
-#include "host/task/pipeline.h"
+#include "host/task/stages/pipeline.h"
 #include "kafka/consumer.h"
 #include "kafka/producer.h"
 #include "task_rig.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rest_filter: what lets a request through, and that nothing else does. The services are a thread of
- * this test. */
+/* rest_filter: what lets a request through, and that nothing else does. The services are a thread
+ * of this test. */
 #include "base/clock.h"
 #include "base/service_link.h"
 #include "worker/rest/rest_auth.h"

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "host/descriptor.h"
-#include "host/task/plugin_stage.h"
+#include "host/task/stages/plugin_stage.h"
 
 #include <stdio.h>
 #include <string.h>
