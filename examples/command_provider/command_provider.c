@@ -5,8 +5,8 @@
  *   config.providers.pass.param.command=/usr/local/bin/show-secret
  *   config.providers.pass.param.ttl.ms=3600000
  *
- * ${pass:database/shop:password} is what `/usr/local/bin/show-secret database/shop password` prints. No
- * shell is in between, so nothing in a path or a key is more than a word. */
+ * ${pass:database/shop:password} is what `/usr/local/bin/show-secret database/shop password`
+ * prints. No shell is in between, so nothing in a path or a key is more than a word. */
 #include <millrace/plugin.h>
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a REST filter is shown of a request, and how it refuses one: the handle of one call of its
  * `admit`. The host makes it, and it ends with the call.
- * Spec: org.apache.kafka.connect.rest.ConnectRestExtension (KIP-285), of which this is the part that
- * says who may do what; jakarta.ws.rs.container.ContainerRequestFilter. */
+ * Spec: org.apache.kafka.connect.rest.ConnectRestExtension (KIP-285), of which this is the part
+ * that says who may do what; jakarta.ws.rs.container.ContainerRequestFilter. */
 #ifndef MILLRACE_FILTER_H
 #define MILLRACE_FILTER_H
 

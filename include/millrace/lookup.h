@@ -41,8 +41,8 @@ static inline void mr_lookup_set(struct mr_lookup *at, size_t i, const char *val
     at->host->lookup_set(at, i, value, len);
 }
 
-/* What was given is to be read again in ms milliseconds (1 and more; not more often than ten times a
- * second). Where it is something else then, a connector that uses it is started again with its
+/* What was given is to be read again in ms milliseconds (1 and more; not more often than ten times
+ * a second). Where it is something else then, a connector that uses it is started again with its
  * tasks, unless it says config.action.reload=none. The least of a configuration counts.
  * Thread: the call's. Spec: ConfigData.ttl. */
 static inline void mr_lookup_ttl(struct mr_lookup *at, int64_t ms)

@@ -237,8 +237,8 @@ struct mr_predicate {
                  struct mr_error *err);
 };
 
-/* A config provider: what ${provider:path:key} stands for in configurations. One instance for all of
- * a worker, in a process of its own.
+/* A config provider: what ${provider:path:key} stands for in configurations. One instance for all
+ * of a worker, in a process of its own.
  *
  * start  once, before the first get; task gives the settings config.providers.<name>.param.*
  *        without prefix. A failure ends the worker's start
@@ -258,14 +258,15 @@ struct mr_config_provider {
     void (*stop)(void *self);
 };
 
-/* A REST filter: who may do what, by a worker's REST. One instance for all of a worker, in a process
- * of its own; it is asked about each request of `listeners` that a resource was found for, but not
- * about what workers sign and send each other.
+/* A REST filter: who may do what, by a worker's REST. One instance for all of a worker, in a
+ * process of its own; it is asked about each request of `listeners` that a resource was found for,
+ * but not about what workers sign and send each other.
  *
  * start  once, before the first request; task gives the worker's settings millrace.rest.filter.*
  *        without prefix. A failure ends the worker's start
- * admit  must: MR_OK lets the request through, unless mr_refuse was called (filter.h). On a negative
- *        return it is refused with 503, and the text goes to the log. Calls come one after the other
+ * admit  must: MR_OK lets the request through, unless mr_refuse was called (filter.h). On a
+ *        negative return it is refused with 503, and the text goes to the log. Calls come one after
+ *        the other
  * stop   as of a config provider, above, and so are its deadline and thread: a request that no
  *        answer came for in time is refused with 503
  *

@@ -3,9 +3,10 @@
  * each in a process of its own. One connection to a socket of the worker's a question; both ways
  * one frame of four bytes of length, little endian, and a JSON object.
  *
- *   {"service": NAME, …}      a question. The rest is the kind's: of a config provider "path": TEXT,
- *                             "keys": [TEXT, …]; of a REST filter "method", "target", "client":
- *                             TEXT, "headers": [[NAME, VALUE], …], or nothing: has it started?
+ *   {"service": NAME, …}      a question. The rest is the kind's: of a config provider "path":
+ *                             TEXT, "keys": [TEXT, …]; of a REST filter "method", "target",
+ *                             "client": TEXT, "headers": [[NAME, VALUE], …], or nothing: has it
+ *                             started?
  *   {"error": TEXT}           an answer: there is none, and why
  *   {…}                       one of the kind's own: of a config provider "values": {KEY: TEXT, …},
  *                             "ttl": milliseconds, left out where there is none; of a REST filter

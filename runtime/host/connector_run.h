@@ -21,7 +21,8 @@ struct connector_run_events {
                    const char *version);
     /* configs (taken) is an array of objects; else error says why not. */
     void (*task_configs)(void *arg, struct connector_run *run, json_t *configs, const char *error);
-    /* What the configuration's references stand for has changed since what runs here was started. */
+    /* What the configuration's references stand for has changed since what runs here was
+     * started. */
     void (*stale)(void *arg, struct connector_run *run);
     /* The thread's last act: connector_run_free may be called. Not called while plugin code
      * hangs. */

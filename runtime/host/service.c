@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `millrace service NAME`: the process of one plugin that is no connector's: a config
- * provider or a REST filter. Started by worker/supervisor/services.c, with the descriptors and frames of
+/* `millrace service NAME`: the process of one plugin that is no connector's: a config provider or a
+ * REST filter. Started by worker/supervisor/services.c, with the descriptors and frames of
  * base/service_link.h; one thread, one question after the other.
  *
  * The plugin is opened and started before the first question is answered; what is wrong with it is
- * that question's answer, and the next question tries anew. The worker keeps the deadlines. The process ends with its worker: at the end of the connection, or, while
- * the plugin hangs, by the kernel, when the worker's thread that started it is gone. */
+ * that question's answer, and the next question tries anew. The worker keeps the deadlines. The
+ * process ends with its worker: at the end of the connection, or, while the plugin hangs, by the
+ * kernel, when the worker's thread that started it is gone. */
 #include "host/host.h"
 
 #include "base/clock.h"

@@ -151,7 +151,7 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
  * is of the newest format and has no headers. Reads the bytes before it and the one behind it. */
 bool record_tail_is_bare(const void *value, size_t len);
 
-/* --- producer.c, producer_rest.c, producer_txn.c --------------------------------------------------------------- */
+/* --- producer.c, producer_rest.c, producer_txn.c ---------------------------------------------- */
 
 struct producer_topic {
     rd_kafka_topic_t *rkt;

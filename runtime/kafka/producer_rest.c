@@ -13,8 +13,8 @@
  * again gives no report: for that they are resumed now and then, for a moment.
  *
  * What was ever paused librdkafka keeps, with its records, when brokers say that the topic is gone:
- * they wait for it until delivery.timeout.ms, as they do in Java, where else they come back at once.
- * A transaction is to be begun anew then, so its producer takes no rest.
+ * they wait for it until delivery.timeout.ms, as they do in Java, where else they come back at
+ * once. A transaction is to be begun anew then, so its producer takes no rest.
  *
  * The owner's thread; a timer in the set that it waits on brings it here. */
 #include "base/clock.h"

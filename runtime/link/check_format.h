@@ -8,11 +8,11 @@
  *   [{"library": PATH, "class": TEXT, "kind": enum mr_plugin_kind, "config": {OWN KEY: TEXT, …},
  *   "keys": [OWN KEY, …]}, …]
  *
- * config is all of it for a connector. Asked of offsets, that has one key, which is only a name, and
- * "offsets": [[partition, offset or null], …] of a source (objects, a partition may be null),
+ * config is all of it for a connector. Asked of offsets, that has one key, which is only a name,
+ * and "offsets": [[partition, offset or null], …] of a source (objects, a partition may be null),
  * [[topic, partition, offset or -1], …] of a sink, where "all": true says that its offsets are
- * forgotten altogether. "worker": {KEY:
- * TEXT, …} has the settings of config providers, which config is resolved by.
+ * forgotten altogether. "worker": {KEY: TEXT, …} has the settings of config providers, which config
+ * is resolved by.
  *
  * About the offsets topic that a source has for itself no class is asked, and "own" stands in place
  * of library, class and kind: {"own": "read" or "write", "conn": NAME, "worker": {KEY: TEXT, …},

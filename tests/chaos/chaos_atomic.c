@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The raw log's oracle (O4): a source's records and their offset stand in one transaction. Read from
- * the brokers' files, transaction by transaction of each producer: where the k-th commit in the
- * topic has brought it to number n, the k-th commit in the offsets topic must say n. A late EndTxn
- * that ends another transaction, an offset that is committed apart from its records, an abort that
- * was forgotten: each breaks that, whether or not a reader is ever shown a loss.
+/* The raw log's oracle (O4): a source's records and their offset stand in one transaction. Read
+ * from the brokers' files, transaction by transaction of each producer: where the k-th commit in
+ * the topic has brought it to number n, the k-th commit in the offsets topic must say n. A late
+ * EndTxn that ends another transaction, an offset that is committed apart from its records, an
+ * abort that was forgotten: each breaks that, whether or not a reader is ever shown a loss.
  *
  * And the fence: nothing of an older epoch of a producer stands behind what a newer one wrote. */
 #include "chaos/chaos_flows.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of a REST filter's process: any bytes admit by one answer alone, or refuse with a status
- * of an error and a text, or are called nonsense. */
+/* The answer of a REST filter's process: any bytes admit by one answer alone, or refuse with a
+ * status of an error and a text, or are called nonsense. */
 #include "worker/rest/rest_filter.h"
 
 #include <stdlib.h>

@@ -56,8 +56,8 @@ void rest_auth_filters(const struct props *props, void (*fn)(void *arg, const ch
         }
 }
 
-/* 0: whether users are asked for is in *basic. Which filters there are has been seen to, where there
- * are services. */
+/* 0: whether users are asked for is in *basic. Which filters there are has been seen to, where
+ * there are services. */
 static int check_classes(const struct props *props, bool *basic, struct mr_error *err)
 {
     const char *list = props_get(props, CLASSES_KEY), *at;

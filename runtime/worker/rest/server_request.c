@@ -5,8 +5,8 @@
  * server_request_begin (request line) → server_request_feed with the headers (check_request: what
  * can be refused without the body) → server_request_feed with pieces of body → server_request_feed
  * with nothing left (finish_request: parse the body; what needs the worker is suspended and handed
- * over the gate, by way of the filters' thread where there are REST filters) → the loop answers, server_request_resume → server_request_feed again
- * (send_answer) → server_request_end.
+ * over the gate, by way of the filters' thread where there are REST filters) → the loop answers,
+ * server_request_resume → server_request_feed again (send_answer) → server_request_end.
  *
  * Invariants. A request belongs to its HTTP thread, and between hand_over and
  * server_request_resume to the loop; nobody else touches it. It cannot be freed while suspended,

@@ -37,9 +37,9 @@ struct catalog *catalog_scan(const char *exe, const char *const *folders, int ca
 void catalog_free(struct catalog **cat);
 
 /* By name, alias, full Java class name or its last part, each without or with the kind's suffix
- * ("Connector", "Converter", "ConfigProvider", "RestExtension"). A whole name goes before one that lacks a suffix, then the highest
- * version, then the folder that was named first. kind 0 = a source or a sink;
- * MR_PLUGIN_HEADER_CONVERTER = any converter that headers may have. NULL: none. */
+ * ("Connector", "Converter", "ConfigProvider", "RestExtension"). A whole name goes before one that
+ * lacks a suffix, then the highest version, then the folder that was named first. kind 0 = a source
+ * or a sink; MR_PLUGIN_HEADER_CONVERTER = any converter that headers may have. NULL: none. */
 const struct catalog_plugin *catalog_find(const struct catalog *cat, uint32_t kind,
                                           const char *name);
 size_t catalog_count(const struct catalog *cat);

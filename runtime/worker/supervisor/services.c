@@ -7,10 +7,11 @@
  *     IDLE: reads the question   WAITING: in the queue, or with the process   ANSWERED: is written
  *
  * A process is given one question at a time, so what it dies or hangs of is known: that caller is
- * told (of a death, once a second process has died too), the next one meets a new process. Services share nothing: one that hangs holds up no other
- * (promise 2). Callers are hosts too, and an answer comes from a plugin's process: lengths are
- * capped before anything is read, of a question only the service's name is looked at, and an answer
- * is passed on as it is, to be judged by who asked (base/provider_service.c). */
+ * told (of a death, once a second process has died too), the next one meets a new process. Services
+ * share nothing: one that hangs holds up no other (promise 2). Callers are hosts too, and an answer
+ * comes from a plugin's process: lengths are capped before anything is read, of a question only the
+ * service's name is looked at, and an answer is passed on as it is, to be judged by who asked
+ * (base/provider_service.c). */
 #define LOGGER "worker.services"
 #include "worker/supervisor/services.h"
 

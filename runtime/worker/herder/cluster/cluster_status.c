@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this worker writes to the status topic: states of what is here, as they change, and again
  * where another hand wrote over them; and as the leader the tombstones of what is no more. Nothing
- * here waits; the store writes when there is time, the newest of each. Called by distributed.c, cluster_topics.c and cluster_round.c; loop
- * thread. */
+ * here waits; the store writes when there is time, the newest of each. Called by distributed.c,
+ * cluster_topics.c and cluster_round.c; loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/cluster/distributed_private.h"
 

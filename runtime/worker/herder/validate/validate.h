@@ -64,7 +64,8 @@ void validate_references_left(const struct validate_input *input, validate_remar
 /* --- validate_questions.c: what only plugin code can judge ------------------------------------ */
 
 /* The values of the connector, of transforms and predicates that nothing is wrong with so far and
- * that their class has an opinion of, as a question for plugin_check.h; NULL: there are none. New reference. */
+ * that their class has an opinion of, as a question for plugin_check.h; NULL: there are none. New
+ * reference. */
 json_t *validate_questions(const struct validate_input *input,
                            const struct validate_result *result);
 /* The problems that came of it become the keys' own. */
