@@ -32,34 +32,38 @@
 #define EXIT_INTERNAL 70
 #define PRIVATE_FD 64 /* and above: out of the way of what a library may close by number */
 
-typedef int (*start_slot)(void *self, struct mr_task *task, struct mr_error *err);
-
 /* What a kind of service is asked, and how it starts and ends. */
 struct kind {
     uint32_t kind;
     json_t *(*run)(struct instance *inst, const json_t *question, struct mr_error *err);
-    start_slot (*start)(const struct plugin *plugin);
-    void (*(*stop)(const struct plugin *plugin))(void *self);
+    int (*start)(struct instance *inst, struct mr_error *err);
+    void (*stop)(struct instance *inst);
 };
 
-static start_slot provider_start(const struct plugin *plugin)
+static int provider_start(struct instance *inst, struct mr_error *err)
 {
-    return plugin->provider.start;
+    const struct mr_config_provider *provider = &inst->plugin->provider;
+
+    return provider->start != NULL ? provider->start(inst->self, &inst->pub, err) : 0;
 }
 
-static void (*provider_stop(const struct plugin *plugin))(void *self)
+static void provider_stop(struct instance *inst)
 {
-    return plugin->provider.stop;
+    if (inst->plugin->provider.stop != NULL)
+        inst->plugin->provider.stop(inst->self);
 }
 
-static start_slot filter_start(const struct plugin *plugin)
+static int filter_start(struct instance *inst, struct mr_error *err)
 {
-    return plugin->filter.start;
+    const struct mr_rest_filter *filter = &inst->plugin->filter;
+
+    return filter->start != NULL ? filter->start(inst->self, &inst->pub, err) : 0;
 }
 
-static void (*filter_stop(const struct plugin *plugin))(void *self)
+static void filter_stop(struct instance *inst)
 {
-    return plugin->filter.stop;
+    if (inst->plugin->filter.stop != NULL)
+        inst->plugin->filter.stop(inst->self);
 }
 
 static const struct kind kinds[] = {
@@ -145,18 +149,15 @@ static bool keep_fd(struct service *s)
 
 static void stop(struct service *s)
 {
-    void (*slot)(void *self) = s->opened ? s->kind->stop(s->inst.plugin) : NULL;
-
-    if (slot != NULL)
-        slot(s->inst.self);
+    if (s->opened)
+        s->kind->stop(&s->inst);
     instance_deinit(&s->inst);
     s->opened = false;
 }
 
 static int call_start(struct service *s, struct mr_error *err)
 {
-    start_slot slot = s->kind->start(s->inst.plugin);
-    int rc = slot != NULL ? slot(s->inst.self, &s->inst.pub, err) : 0;
+    int rc = s->kind->start(&s->inst, err);
 
     if (s->inst.misuse.code != 0) {
         err_clear(err);
