@@ -155,14 +155,22 @@ static void stop(struct service *s)
     s->opened = false;
 }
 
+/* What the plugin did wrong in a call counts, whatever it returned. */
+static bool misused(struct service *s, struct mr_error *err)
+{
+    if (s->inst.misuse.code == 0)
+        return false;
+    *err = s->inst.misuse;
+    s->inst.misuse = (struct mr_error){0};
+    return true;
+}
+
 static int call_start(struct service *s, struct mr_error *err)
 {
     int rc = s->kind->start(&s->inst, err);
 
-    if (s->inst.misuse.code != 0) {
-        err_clear(err);
-        return mr_fail(err, s->inst.misuse.code, "%s", s->inst.misuse.text);
-    }
+    if (misused(s, err))
+        return err->code;
     return rc >= 0 ? 0
                    : mr_fail(err, rc, "it did not start: %s, without a text", err_code_name(rc));
 }
@@ -219,6 +227,10 @@ static void serve(struct service *s, const struct buf *body)
         mr_fail(&err, MR_ERR_PROTOCOL, "the question is no JSON object");
     else
         object = s->kind->run(&s->inst, question, &err);
+    if (misused(s, &err)) {
+        json_decref(object);
+        object = NULL;
+    }
     if (object != NULL)
         answer(s, object);
     else

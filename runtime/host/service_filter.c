@@ -19,11 +19,11 @@
 struct request {
     struct mr_request pub; /* first */
     uint32_t magic;
+    struct instance *inst;
     const char *texts[3]; /* method, target, client */
     const json_t *headers;
     int status; /* 0: not refused */
     char text[TEXT_MAX + 1];
-    struct mr_error misuse; /* the plugin's first mistake */
 };
 
 static struct request *request_of(const struct mr_request *req)
@@ -60,8 +60,7 @@ void service_filter_refuse(struct mr_request *req, int status, const char *text)
     size_t len = text != NULL ? strnlen(text, TEXT_MAX + 4) : 0;
 
     if (status < STATUS_MIN || status > STATUS_MAX) {
-        mr_fail(&request->misuse, MR_ERR_PROTOCOL, "it refused with status %d, which is no error",
-                status);
+        instance_misused(request->inst, "it refused with status %d, which is no error", status);
         return;
     }
     request->status = status;
@@ -72,19 +71,11 @@ void service_filter_refuse(struct mr_request *req, int status, const char *text)
     printable_clean(request->text, len);
 }
 
-static json_t *call(struct request *request, struct instance *inst, struct mr_error *err)
+static json_t *call(struct request *request, struct mr_error *err)
 {
-    int rc = inst->plugin->filter.admit(inst->self, &request->pub, err);
-    const struct mr_error *misuse = request->misuse.code != 0 ? &request->misuse
-                                    : inst->misuse.code != 0  ? &inst->misuse
-                                                              : NULL;
+    const struct mr_rest_filter *filter = &request->inst->plugin->filter;
+    int rc = filter->admit(request->inst->self, &request->pub, err);
 
-    if (misuse != NULL) {
-        err_clear(err);
-        mr_fail(err, MR_ERR_PROTOCOL, "%s", misuse->text);
-        memset(&inst->misuse, 0, sizeof(inst->misuse));
-        return NULL;
-    }
     if (request->status != 0)
         return json_pack("{s:i, s:s}", "status", request->status, "text", request->text);
     if (rc == MR_OK)
@@ -97,6 +88,7 @@ json_t *service_filter_run(struct instance *inst, const json_t *question, struct
 {
     struct request request = {.pub = {&host_api_table},
                               .magic = REQUEST_MAGIC,
+                              .inst = inst,
                               .headers = json_object_get(question, "headers")};
     json_t *answer;
 
@@ -108,7 +100,7 @@ json_t *service_filter_run(struct instance *inst, const json_t *question, struct
         mr_fail(err, MR_ERR_PROTOCOL, "the question describes no request");
         return NULL;
     }
-    answer = call(&request, inst, err);
+    answer = call(&request, err);
     request.magic = 0;
     return answer;
 }

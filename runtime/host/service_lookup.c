@@ -19,11 +19,11 @@
 struct lookup {
     struct mr_lookup pub; /* first */
     uint32_t magic;
+    struct instance *inst;
     const char *path;
     const json_t *keys;
     json_t *values;
-    int64_t ttl_ms;         /* 0: none */
-    struct mr_error misuse; /* the plugin's first mistake */
+    int64_t ttl_ms; /* 0: none */
 };
 
 static struct lookup *lookup_of(const struct mr_lookup *at)
@@ -50,15 +50,15 @@ void service_lookup_set(struct mr_lookup *at, size_t i, const char *value, size_
     const char *key = service_lookup_key(at, i);
 
     if (key == NULL)
-        mr_fail(&lookup->misuse, MR_ERR_PROTOCOL, "it gave a value for key number %zu, of %zu", i,
-                json_array_size(lookup->keys));
+        instance_misused(lookup->inst, "it gave a value for key number %zu, of %zu", i,
+                         json_array_size(lookup->keys));
     else if (len > MR_LOOKUP_VALUE_MAX)
-        mr_fail(&lookup->misuse, MR_ERR_PROTOCOL,
-                "its value for key %.*s has %zu bytes, where %zu are possible", KEY_SHOWN, key, len,
-                MR_LOOKUP_VALUE_MAX);
+        instance_misused(lookup->inst,
+                         "its value for key %.*s has %zu bytes, where %zu are possible", KEY_SHOWN,
+                         key, len, MR_LOOKUP_VALUE_MAX);
     else if (value == NULL || memchr(value, '\0', len) != NULL || !utf8_valid(value, len))
-        mr_fail(&lookup->misuse, MR_ERR_PROTOCOL,
-                "its value for key %.*s is no UTF-8 text, or holds a NUL", KEY_SHOWN, key);
+        instance_misused(lookup->inst, "its value for key %.*s is no UTF-8 text, or holds a NUL",
+                         KEY_SHOWN, key);
     else
         json_object_set_new(lookup->values, key, json_stringn_nocheck(value, len));
 }
@@ -68,8 +68,8 @@ void service_lookup_ttl(struct mr_lookup *at, int64_t ms)
     struct lookup *lookup = lookup_of(at);
 
     if (ms < 1 || ms > TTL_MAX)
-        mr_fail(&lookup->misuse, MR_ERR_PROTOCOL, "its time to live of %lld ms is not possible",
-                (long long)ms);
+        instance_misused(lookup->inst, "its time to live of %lld ms is not possible",
+                         (long long)ms);
     else if (lookup->ttl_ms == 0 || ms < lookup->ttl_ms)
         lookup->ttl_ms = ms;
 }
@@ -87,19 +87,10 @@ static bool are_texts(const json_t *keys)
     return json_is_array(keys);
 }
 
-static json_t *call(struct lookup *lookup, struct instance *inst, struct mr_error *err)
+static json_t *call(struct lookup *lookup, struct mr_error *err)
 {
-    int rc = inst->plugin->provider.get(inst->self, &lookup->pub, err);
-    const struct mr_error *misuse = lookup->misuse.code != 0 ? &lookup->misuse
-                                    : inst->misuse.code != 0 ? &inst->misuse
-                                                             : NULL;
+    int rc = lookup->inst->plugin->provider.get(lookup->inst->self, &lookup->pub, err);
 
-    if (misuse != NULL) {
-        err_clear(err);
-        mr_fail(err, MR_ERR_PROTOCOL, "%s", misuse->text);
-        memset(&inst->misuse, 0, sizeof(inst->misuse));
-        return NULL;
-    }
     if (rc < 0) {
         mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
         return NULL;
@@ -111,8 +102,10 @@ static json_t *call(struct lookup *lookup, struct instance *inst, struct mr_erro
 
 json_t *service_lookup_run(struct instance *inst, const json_t *question, struct mr_error *err)
 {
-    struct lookup lookup = {
-        .pub = {&host_api_table}, .magic = LOOKUP_MAGIC, .keys = json_object_get(question, "keys")};
+    struct lookup lookup = {.pub = {&host_api_table},
+                            .magic = LOOKUP_MAGIC,
+                            .inst = inst,
+                            .keys = json_object_get(question, "keys")};
     json_t *answer = NULL;
 
     if (!json_get_text(question, "path", &lookup.path) || !are_texts(lookup.keys)) {
@@ -125,7 +118,7 @@ json_t *service_lookup_run(struct instance *inst, const json_t *question, struct
     else if (json_array_size(lookup.keys) == 0)
         answer = json_pack("{s:O}", "values", lookup.values);
     else
-        answer = call(&lookup, inst, err);
+        answer = call(&lookup, err);
     json_decref(lookup.values);
     lookup.magic = 0;
     return answer;

@@ -96,15 +96,9 @@ struct txn_claim {
  * newer one is told so by that answer. As task_begin's claim. */
 bool txn_claim(const struct txn_claim *claim);
 
-/* How often its transaction broke. */
-struct txn_deaths {
-    int64_t since_ms;
-    int64_t count;
-};
-/* Once more: whose transaction breaks without a word of the worker's has a twin, or was too slow,
- * or its brokers are in trouble. It begins anew as a host does that died, and not for ever: false:
- * it failed, or is to end. Waits, in between. */
-bool txn_deaths_bear(struct txn_deaths *deaths, struct task *task, const struct mr_error *why);
+/* One life of a task after the other, in place. live: from start to stop; true: once more, as its
+ * lease had ended, or (why->code) since its transaction broke, which may not happen for ever. */
+void txn_lives(struct task *task, bool (*live)(struct task *task, struct mr_error *why));
 
 /* --- txn_offsets.c ---------------------------------------------------------------------------- */
 

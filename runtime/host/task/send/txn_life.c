@@ -14,6 +14,12 @@
 
 #define DEATHS_MS 600000
 
+/* How often its transaction broke. */
+struct deaths {
+    int64_t since_ms;
+    int64_t count;
+};
+
 bool txn_claim(const struct txn_claim *claim)
 {
     struct task *task = claim->task;
@@ -54,7 +60,10 @@ static void give_up(struct task *task, int64_t count, const struct mr_error *why
     task_fail(task, &err, NULL);
 }
 
-bool txn_deaths_bear(struct txn_deaths *deaths, struct task *task, const struct mr_error *why)
+/* Whose transaction breaks without a word of the worker's has a twin, or was too slow, or its
+ * brokers are in trouble. It begins anew as a host does that died, and not for ever: false: it
+ * failed, or is to end. Waits, in between. */
+static bool bear(struct deaths *deaths, struct task *task, const struct mr_error *why)
 {
     static const int64_t delays_ms[] = {0, 1000, 5000, 30000};
     int64_t most = task_client_number(task->worker, "millrace.restart.max", 5, 0, INT32_MAX);
@@ -62,7 +71,7 @@ bool txn_deaths_bear(struct txn_deaths *deaths, struct task *task, const struct 
     size_t at;
 
     if (now_ms - deaths->since_ms > DEATHS_MS)
-        *deaths = (struct txn_deaths){.since_ms = now_ms};
+        *deaths = (struct deaths){.since_ms = now_ms};
     at = (size_t)deaths->count++;
     if (deaths->count > most) {
         give_up(task, deaths->count, why);
@@ -72,4 +81,17 @@ bool txn_deaths_bear(struct txn_deaths *deaths, struct task *task, const struct 
     log_warn("its transaction is broken (%s): the task begins anew in %lld ms", why->text,
              (long long)delays_ms[at]);
     return task_lease_sleep(task, delays_ms[at], true);
+}
+
+void txn_lives(struct task *task, bool (*live)(struct task *task, struct mr_error *why))
+{
+    struct deaths deaths = {0};
+    struct mr_error why = {0};
+
+    while (live(task, &why)) {
+        task_unmake(task);
+        task_lease_rest(task);
+        if (why.code != 0 && !bear(&deaths, task, &why))
+            return;
+    }
 }

@@ -455,13 +455,5 @@ static bool live(struct task *task, struct mr_error *why)
 
 void source_task_run(struct task *task)
 {
-    struct txn_deaths deaths = {0};
-    struct mr_error why = {0};
-
-    while (live(task, &why)) {
-        task_unmake(task);
-        task_lease_rest(task);
-        if (why.code != 0 && !txn_deaths_bear(&deaths, task, &why))
-            return;
-    }
+    txn_lives(task, live);
 }
