@@ -14,7 +14,7 @@ __attribute__((visibility("default"))) const char *__lsan_default_suppressions(v
 
 const char *__lsan_default_suppressions(void)
 {
-    return "leak:sink_task_run\n";
+    return "leak:task/sink/sink_task.c\n";
 }
 
 static void check_broken_off(struct rig *rig, const char *words)
