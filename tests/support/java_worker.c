@@ -6,6 +6,7 @@
 #include "support/kafka_run.h"
 #include "support/scratch.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,4 +102,13 @@ void java_worker_leave(struct worker_run *java)
 void java_worker_kill(struct worker_run *java)
 {
     script(java, scratch_text("end '%s'", java->group));
+}
+
+void java_worker_signal(const struct worker_run *java, int signal)
+{
+    const char *file = scratch_text("%s/%s.pid", java->run_dir, java->group);
+    const char *text = scratch_read(file, NULL);
+
+    if (text == NULL || kill((pid_t)atoi(text), signal) != 0)
+        fail_msg("no Java worker by %s", file);
 }

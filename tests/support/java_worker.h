@@ -18,5 +18,6 @@ void java_worker_again(struct worker_run *java);
 
 void java_worker_leave(struct worker_run *java); /* SIGTERM, and waits for its end */
 void java_worker_kill(struct worker_run *java);
+void java_worker_signal(const struct worker_run *java, int signal); /* its process */
 
 #endif
