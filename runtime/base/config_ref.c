@@ -21,13 +21,13 @@ bool config_ref_next(const char *text, struct config_ref *out)
 {
     const char *start, *inside, *end, *colon, *second;
 
-    for (start = strstr(text, "${"); start != NULL; start = strstr(start + 1, "${")) {
+    for (start = strstr(text, "${"); start != NULL; start = strstr(end, "${")) {
         inside = start + 2;
         end = strchr(inside, '}');
         if (end == NULL)
             return false;
         colon = memchr(inside, ':', (size_t)(end - inside));
-        if (colon == NULL)
+        if (colon == NULL) /* so there is none for whatever begins before end, either */
             continue;
         second = memchr(colon + 1, ':', (size_t)(end - colon - 1));
         out->whole = (struct config_ref_part){start, (size_t)(end + 1 - start)};

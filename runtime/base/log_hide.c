@@ -21,7 +21,7 @@ void log_hide(const struct secrets *secrets)
     for (size_t i = 0; secrets_at(secrets, i, &reference, &value); i++) {
         if (hidden == NULL)
             hidden = secrets_new();
-        secrets_add(hidden, reference, value);
+        secrets_keep(hidden, reference, value);
         atomic_store(&any, true);
     }
     pthread_mutex_unlock(&lock);

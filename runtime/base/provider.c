@@ -22,8 +22,8 @@
 
 #define PREFIX "config.providers"
 #define PROVIDERS_MAX 64
-#define VALUE_MAX ((size_t)4 << 20)
-#define NAME_MAX_BYTES 4096 /* of a path or key in a reference */
+#define RESOLVED_MAX ((size_t)4 << 20) /* bytes of all values with references */
+#define NAME_MAX_BYTES 4096            /* of a path or key in a reference */
 #define REMARK_MAX 512
 
 struct named {
@@ -219,6 +219,11 @@ struct providers *providers_ref(const struct providers *providers)
 
 /* --- references ------------------------------------------------------------------------------- */
 
+static char *text_of(struct config_ref_part part)
+{
+    return text_dup_len(part.at, part.len);
+}
+
 bool providers_refer(const struct providers *providers, const char *text, bool quick, bool slow)
 {
     struct config_ref ref;
@@ -241,22 +246,40 @@ bool providers_refer_any(const struct providers *providers, const struct props *
     return false;
 }
 
-const char *providers_left(const struct providers *providers, const char *raw, const char *value)
+/* The references that stand in a text, as written. */
+static struct map *wholes_in(const char *text)
 {
+    struct map *wholes = map_new();
     struct config_ref ref;
 
-    while (raw != NULL && value != NULL && config_ref_next(raw, &ref)) {
-        char *whole = text_dup_len(ref.whole.at, ref.whole.len);
-        bool left = strstr(value, whole) != NULL;
-        bool known = providers_refer(providers, whole, true, true);
+    while (config_ref_next(text, &ref)) {
+        char *whole = text_of(ref.whole);
 
+        map_set(wholes, whole, wholes);
         free(whole);
-        if (left)
-            return known ? "its config provider has no such value"
-                         : "the worker's config.providers have no such name";
+        text = ref.whole.at + ref.whole.len;
+    }
+    return wholes;
+}
+
+const char *providers_left(const struct providers *providers, const char *raw, const char *value)
+{
+    struct map *standing = raw != NULL && config_ref_any(value) ? wholes_in(value) : NULL;
+    const char *why = NULL;
+    struct config_ref ref;
+
+    while (standing != NULL && why == NULL && config_ref_next(raw, &ref)) {
+        char *whole = text_of(ref.whole);
+
+        if (map_get(standing, whole) != NULL)
+            why = providers_refer(providers, whole, true, true)
+                      ? "its config provider has no such value"
+                      : "the worker's config.providers have no such name";
+        free(whole);
         raw = ref.whole.at + ref.whole.len;
     }
-    return NULL;
+    map_free(&standing, NULL);
+    return why;
 }
 
 struct resolving {
@@ -264,37 +287,81 @@ struct resolving {
     const struct provider_job *job;
     bool quick; /* wait for nothing */
     struct provider_cache cache;
-    struct map *answers; /* of services: "name path" → struct props; NULL: none was asked */
+    struct map *answers; /* of services: "name:path" → struct props; NULL: none was asked */
+    struct map *wanted;  /* likewise: → the keys, members of a JSON object */
     int64_t ttl_ms;
+    size_t bytes; /* that values have become already */
 };
 
-static bool same_part(struct config_ref_part a, struct config_ref_part b)
+/* Of what a service is asked at one path. */
+static char *place_of(const char *name, struct config_ref_part path)
 {
-    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+    char *place = NULL;
+
+    mr_assert(asprintf(&place, "%s:%.*s", name, (int)path.len, path.at) > 0);
+    return place;
 }
 
-static void add_keys(const char *text, const struct config_ref *like, json_t *keys)
+static bool too_long(const struct config_ref *ref)
 {
-    struct config_ref ref;
+    return ref->path.len > NAME_MAX_BYTES || ref->key.len > NAME_MAX_BYTES;
+}
 
-    while (text != NULL && config_ref_next(text, &ref)) {
-        if (same_part(ref.provider, like->provider) && same_part(ref.path, like->path) &&
-            ref.key.len <= NAME_MAX_BYTES)
-            json_array_append_new(keys, json_stringn(ref.key.at, ref.key.len));
-        text = ref.whole.at + ref.whole.len;
+static void want(struct resolving *r, const struct config_ref *ref)
+{
+    const struct named *named = find(r->providers, ref->provider);
+    json_t *keys;
+    char *place;
+
+    if (named == NULL || named->provider != NULL || too_long(ref))
+        return;
+    place = place_of(named->name, ref->path);
+    keys = map_get(r->wanted, place);
+    if (keys == NULL) {
+        keys = json_object();
+        mr_assert(keys != NULL);
+        map_set(r->wanted, place, keys);
+    }
+    json_object_setn_new(keys, ref->key.at, ref->key.len, json_true());
+    free(place);
+}
+
+/* All that the configuration wants of services. */
+static void gather_wants(struct resolving *r)
+{
+    const struct provider_job *job = r->job;
+
+    r->wanted = map_new();
+    for (size_t i = 0; i < job->in->count; i++) {
+        const char *text = job->in->entries[i].value;
+        struct config_ref ref;
+
+        if (job->except != NULL && strcmp(job->except, job->in->entries[i].key) == 0)
+            continue;
+        while (text != NULL && config_ref_next(text, &ref)) {
+            want(r, &ref);
+            text = ref.whole.at + ref.whole.len;
+        }
     }
 }
 
-/* All that the configuration wants of this reference's provider and path. */
-static json_t *keys_like(const struct resolving *r, const struct config_ref *ref)
+static void free_wanted(void *keys)
 {
-    const struct provider_job *job = r->job;
+    json_decref(keys);
+}
+
+static json_t *keys_of(const struct resolving *r, const char *place)
+{
     json_t *keys = json_array();
+    const char *key;
+    const json_t *yes;
 
     mr_assert(keys != NULL);
-    for (size_t i = 0; i < job->in->count; i++)
-        if (job->except == NULL || strcmp(job->except, job->in->entries[i].key) != 0)
-            add_keys(job->in->entries[i].value, ref, keys);
+    json_object_foreach((json_t *)map_get(r->wanted, place), key, yes)
+    {
+        (void)yes;
+        json_array_append_new(keys, json_string(key));
+    }
     return keys;
 }
 
@@ -315,19 +382,20 @@ static const struct props *ask_service(struct resolving *r, const struct config_
     const struct provider_service service = {r->providers->socket, name};
     struct props *values;
     json_t *keys;
-    char *place = NULL;
+    char *place = place_of(name, ref->path);
     int64_t ttl_ms;
     int rc;
 
-    if (r->answers == NULL)
+    if (r->answers == NULL) {
         r->answers = map_new();
-    mr_assert(asprintf(&place, "%s:%s", name, path) > 0);
+        gather_wants(r);
+    }
     values = map_get(r->answers, place);
     if (values == NULL) {
         values = calloc(1, sizeof(*values));
         mr_assert(values != NULL);
         props_init(values);
-        keys = keys_like(r, ref);
+        keys = keys_of(r, place);
         rc = provider_service_get(&service, path, keys, values, &ttl_ms, err);
         json_decref(keys);
         if (rc != 0) {
@@ -340,13 +408,6 @@ static const struct props *ask_service(struct resolving *r, const struct config_
     }
     free(place);
     return values;
-}
-
-static char *text_of(struct config_ref_part part)
-{
-    char *text = text_dup_len(part.at, part.len);
-
-    return text;
 }
 
 static int get_of_service(struct resolving *r, const struct config_ref *ref,
@@ -382,17 +443,30 @@ static int look_up(struct resolving *r, const struct config_ref *ref, char **val
     const struct named *named = find(r->providers, ref->provider);
 
     *value = NULL;
-    if (named == NULL || (r->quick && !is_quick(named)) || ref->path.len > NAME_MAX_BYTES ||
-        ref->key.len > NAME_MAX_BYTES)
+    if (named == NULL || (r->quick && !is_quick(named)) || too_long(ref))
         return 0;
     return named->provider != NULL ? get_of_kind(r, ref, named, value, err)
                                    : get_of_service(r, ref, named, value, err);
 }
 
+/* What can't be hidden is not used. */
+static int note_secret(struct resolving *r, const struct config_ref *ref, const char *value,
+                       struct mr_error *err)
+{
+    char *reference = text_of(ref->whole);
+    bool noted = r->job->secrets == NULL || secrets_add(r->job->secrets, reference, value);
+
+    free(reference);
+    return noted ? 0
+                 : mr_fail(err, MR_ERR_IO,
+                           "A configuration refers to more than %d values of config providers",
+                           SECRETS_MAX);
+}
+
 static int replace(struct resolving *r, const struct config_ref *ref, struct buf *out,
                    struct mr_error *err)
 {
-    char *value = NULL, *reference;
+    char *value = NULL;
     int rc = look_up(r, ref, &value, err);
 
     if (rc != 0)
@@ -402,14 +476,10 @@ static int replace(struct resolving *r, const struct config_ref *ref, struct buf
         return 0;
     }
     buf_puts(out, value);
-    if (r->job->secrets != NULL) {
-        reference = text_of(ref->whole);
-        secrets_add(r->job->secrets, reference, value);
-        free(reference);
-    }
+    rc = note_secret(r, ref, value, err);
     explicit_bzero(value, strlen(value));
     free(value);
-    return 0;
+    return rc;
 }
 
 /* NULL with err. */
@@ -420,7 +490,7 @@ static char *resolve_text(struct resolving *r, const char *text, struct mr_error
     char *resolved = NULL;
     int rc = 0;
 
-    buf_init(&value, VALUE_MAX);
+    buf_init(&value, RESOLVED_MAX - r->bytes);
     buf_append(&value, "", 0);
     while (rc == 0 && config_ref_next(text, &ref)) {
         buf_append(&value, text, (size_t)(ref.whole.at - text));
@@ -429,9 +499,12 @@ static char *resolve_text(struct resolving *r, const char *text, struct mr_error
     }
     buf_puts(&value, text);
     if (rc == 0 && value.failed)
-        mr_fail(err, MR_ERR_IO, "A value is larger than %zu bytes when resolved", VALUE_MAX);
-    else if (rc == 0)
+        mr_fail(err, MR_ERR_IO, "A configuration is larger than %zu bytes when resolved",
+                RESOLVED_MAX);
+    if (rc == 0 && !value.failed) {
+        r->bytes += value.len;
         resolved = buf_take(&value);
+    }
     buf_deinit(&value);
     return resolved;
 }
@@ -490,8 +563,8 @@ int providers_resolve(const struct providers *providers, const struct provider_j
         free(value);
     }
     provider_cache_deinit(&r.cache);
-    if (r.answers != NULL)
-        map_free(&r.answers, free_answer);
+    map_free(&r.answers, free_answer);
+    map_free(&r.wanted, free_wanted);
     if (rc != 0)
         props_deinit(out);
     else if (job->ttl_ms != NULL)

@@ -19,17 +19,19 @@ static void wipe(struct buf *b)
     buf_deinit(b);
 }
 
-static bool is_asked(const json_t *keys, const char *key)
+/* The texts of an array as the members of an object. */
+static json_t *members_of(const json_t *keys)
 {
+    json_t *members = json_object();
     size_t i;
-    const json_t *asked;
+    const json_t *key;
 
-    json_array_foreach(keys, i, asked)
+    mr_assert(members != NULL);
+    json_array_foreach(keys, i, key)
     {
-        if (strcmp(json_string_value(asked), key) == 0)
-            return true;
+        json_object_set_new(members, json_string_value(key), json_true());
     }
-    return false;
+    return members;
 }
 
 /* Texts of plugins stand in logs and traces. */
@@ -43,7 +45,8 @@ static int take_error(const char *text, struct mr_error *err)
     return rc;
 }
 
-static int take_values(const json_t *object, const json_t *keys, struct props *values,
+/* asked: its members are the keys. */
+static int take_values(const json_t *object, const json_t *asked, struct props *values,
                        struct mr_error *err)
 {
     const char *key;
@@ -52,7 +55,8 @@ static int take_values(const json_t *object, const json_t *keys, struct props *v
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (!json_is_string(value) || json_string_length(value) > VALUE_MAX ||
-            strlen(json_string_value(value)) != json_string_length(value) || !is_asked(keys, key))
+            strlen(json_string_value(value)) != json_string_length(value) ||
+            json_object_get(asked, key) == NULL)
             return mr_fail(err, MR_ERR_PROTOCOL, "its process gave what was not asked for");
         mr_assert(props_set(values, key, json_string_value(value)) == 0);
     }
@@ -65,6 +69,7 @@ static int take_answer(const json_t *object, const json_t *keys, struct props *v
     const char *text;
     const json_t *ttl = json_object_get(object, "ttl");
     int64_t ms = PROVIDER_SERVICE_NO_TTL;
+    json_t *asked;
     int rc;
 
     if (json_get_text(object, "error", &text))
@@ -72,7 +77,9 @@ static int take_answer(const json_t *object, const json_t *keys, struct props *v
     if (!json_is_object(json_object_get(object, "values")) ||
         (ttl != NULL && !json_get_int(object, "ttl", 1, TTL_MAX, &ms)))
         return mr_fail(err, MR_ERR_PROTOCOL, "its process gave an answer that is none");
-    rc = take_values(json_object_get(object, "values"), keys, values, err);
+    asked = members_of(keys);
+    rc = take_values(json_object_get(object, "values"), asked, values, err);
+    json_decref(asked);
     if (rc == 0)
         *ttl_ms = ms;
     return rc;

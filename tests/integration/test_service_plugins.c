@@ -123,6 +123,24 @@ static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
     assert_int_equal(worker_run_processes(w), 0);
 }
 
+/* What is posted counts, however little its references stand for: no process is asked of that. */
+static void a_configuration_of_too_many_references_is_refused_at_once(void **state)
+{
+    static const char reference[] = "${steward:hang:k}";
+    const size_t count = (size_t)1 << 16;
+    struct worker_run *w = start("", "");
+    char *note = malloc(count * (sizeof(reference) - 1) + 1);
+    struct http_reply reply;
+
+    (void)state;
+    for (size_t i = 0; i < count; i++)
+        memcpy(note + i * (sizeof(reference) - 1), reference, sizeof(reference));
+    reply = worker_run_expect(w, 400, "PUT", "/connectors/a/config",
+                              scratch_text("{%s, \"note\": \"%s\"}", source("/in", "t"), note));
+    assert_non_null(strstr(reply.body, "The connector's configuration is too large"));
+    free(note);
+}
+
 /* At once: the provider may read it at any moment. */
 static void replace(const char *file, const char *text)
 {
@@ -267,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(values_reach_the_worker_and_its_connectors_and_nobody_else),
         scratch_test(a_provider_that_misbehaves_fails_whoever_asked_alone),
+        scratch_test(a_configuration_of_too_many_references_is_refused_at_once),
         scratch_test(values_that_change_after_their_time_start_a_connector_again),
         scratch_test(a_filter_says_who_may_do_what_and_fails_closed),
         scratch_test(a_start_names_what_is_wrong_with_its_plugins),

@@ -178,6 +178,34 @@ static void references_are_found_where_java_finds_them(void **state)
     assert_false(config_ref_any(NULL));
 }
 
+static char *repeat(const char *part, size_t count)
+{
+    size_t len = strlen(part);
+    char *text = malloc(len * count + 2);
+
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + i * len, part, len);
+    text[len * count] = '\0';
+    return text;
+}
+
+/* In one walk: looking anew from each "${" takes hours for the first, and the second does where all
+ * is searched for each. */
+static void long_texts_are_looked_through_once(void **state)
+{
+    struct fixture *f = *state;
+    char *text = repeat("${", (size_t)2 << 20), *refs = repeat("${e:A}", (size_t)1 << 20),
+         *values = repeat("$", (size_t)1 << 20);
+
+    strcat(text, "}");
+    assert_false(config_ref_any(text));
+    assert_null(providers_left(f->providers, refs, values));
+    strcpy(refs + strlen(refs) - 6, "${e:B}");
+    strcpy(values + strlen(values) - 6, "${e:B}");
+    assert_non_null(providers_left(f->providers, refs, values));
+    free(text), free(refs), free(values);
+}
+
 /* --- the three kinds -------------------------------------------------------------------------- */
 
 static void files_directories_and_the_environment_give_values(void **state)
@@ -260,6 +288,62 @@ static void what_cannot_be_read_is_an_error(void **state)
 }
 
 /* --- limits that the user sets ---------------------------------------------------------------- */
+
+/* Of a configuration with as many references as this, to values of size bytes each. */
+static void expect_too_much(struct fixture *f, int count, size_t size, const char *want)
+{
+    struct secrets *s = secrets_new();
+    struct props in, out;
+    struct mr_error err = {0};
+    FILE *file = fopen(at(f, "many.properties"), "w");
+
+    assert_non_null(file);
+    props_init(&in);
+    for (int i = 0; i < count; i++) {
+        char key[32], text[512];
+
+        fprintf(file, "k%d=%0*d\n", i, (int)size, i);
+        snprintf(key, sizeof(key), "%d", i);
+        snprintf(text, sizeof(text), "${f:%s:k%d}", at(f, "many.properties"), i);
+        props_set(&in, key, text);
+    }
+    fclose(file);
+    assert_int_equal(providers_resolve(f->providers,
+                                       &(struct provider_job){.in = &in, .secrets = s}, &out, &err),
+                     want != NULL ? MR_ERR_IO : 0);
+    if (want != NULL)
+        assert_string_equal(err.text, want);
+    else
+        props_deinit(&out);
+    props_deinit(&in);
+    secrets_free(&s);
+}
+
+static void more_than_can_be_hidden_or_held_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    struct props in, out;
+    struct mr_error err = {0};
+
+    open_providers(f);
+    expect_too_much(f, SECRETS_MAX, 10, NULL);
+    expect_too_much(f, SECRETS_MAX + 1, 10,
+                    "A configuration refers to more than 8192 values of config providers");
+    /* 1 MB, of which there is one; but each reference to it becomes as much. */
+    expect_too_much(f, 1, 1000000, NULL);
+    props_init(&in);
+    for (int i = 0; i < 5; i++) {
+        char key[32], text[512];
+
+        snprintf(key, sizeof(key), "%d", i);
+        snprintf(text, sizeof(text), "${f:%s:k0}", at(f, "many.properties"));
+        props_set(&in, key, text);
+    }
+    assert_int_equal(providers_resolve(f->providers, &(struct provider_job){.in = &in}, &out, &err),
+                     MR_ERR_IO);
+    assert_string_equal(err.text, "A configuration is larger than 4194304 bytes when resolved");
+    props_deinit(&in);
+}
 
 static void only_allowed_paths_are_read(void **state)
 {
@@ -413,11 +497,14 @@ static void values_become_their_references_again(void **state)
     expect_hidden(s, "anything", NULL);
     assert_true(secrets_add(s, "${p:a}", "hunter2"));
     assert_true(secrets_add(s, "${p:b}", "hunter2 and more"));
-    assert_false(secrets_add(s, "${p:c}", "hunter2"));
-    assert_false(secrets_add(s, "${p:d}", "abc"));
-    assert_false(secrets_add(s, "${p:d}", "True"));
-    assert_false(secrets_add(s, "${p:d}", ""));
+    assert_true(secrets_add(s, "${p:c}", "hunter2"));
+    assert_true(secrets_add(s, "${p:d}", "abc"));
+    assert_true(secrets_add(s, "${p:d}", "True"));
+    assert_true(secrets_add(s, "${p:d}", ""));
     expect_hidden(s, "hunter", NULL);
+    expect_hidden(s, "h", NULL);
+    expect_hidden(s, "", NULL);
+    expect_hidden(s, "abc True", NULL);
     expect_hidden(s, "hunter2", "${p:a}");
     expect_hidden(s, "a hunter2, hunter2hunter2; hunter2 and more!",
                   "a ${p:a}, ${p:a}${p:a}; ${p:b}!");
@@ -448,6 +535,57 @@ static void what_was_resolved_is_known_with_its_reference(void **state)
     props_deinit(&out);
 }
 
+/* "a-value-NUMBER" of "${p:NUMBER}". */
+static void number(char *reference, char *value, int i)
+{
+    snprintf(reference, 32, "${p:%d}", i);
+    snprintf(value, 32, "a-value-%06d", i);
+}
+
+static void what_there_is_no_room_to_hide_is_told_or_displaces_the_oldest(void **state)
+{
+    struct secrets *s = secrets_new();
+    char reference[32], value[32];
+
+    (void)state;
+    for (int i = 0; i < SECRETS_MAX; i++) {
+        number(reference, value, i);
+        assert_true(secrets_add(s, reference, value));
+    }
+    assert_false(secrets_add(s, "${p:more}", "one-more"));
+    assert_true(secrets_add(s, "${p:again}", "a-value-000000"));
+    secrets_keep(s, "${p:more}", "one-more");
+    secrets_keep(s, "${p:last}", "the-last");
+    expect_hidden(s, "one-more, the-last", "${p:more}, ${p:last}");
+    expect_hidden(s, "a-value-000000 a-value-000001 a-value-000002 a-value-000003.",
+                  "${p:0} a-value-000001 a-value-000002 ${p:3}.");
+    secrets_free(&s);
+}
+
+/* Large values, too. */
+static void values_that_change_for_ever_take_bounded_memory(void **state)
+{
+    struct secrets *s = secrets_new();
+    char *value = malloc(1000001);
+    const char *reference, *kept;
+    size_t count = 0;
+
+    (void)state;
+    memset(value, 'x', 1000000);
+    value[1000000] = '\0';
+    for (int i = 0; i < 100; i++) {
+        snprintf(value, 32, "%06d", i);
+        value[6] = 'x';
+        secrets_keep(s, "${p:k}", value);
+    }
+    while (secrets_at(s, count, &reference, &kept))
+        count++;
+    assert_int_equal(count, SECRETS_BYTES_MAX / 1000000);
+    expect_hidden(s, value, "${p:k}");
+    secrets_free(&s);
+    free(value);
+}
+
 static void the_log_shows_references(void **state)
 {
     struct secrets *s = secrets_new();
@@ -470,15 +608,36 @@ static void the_log_shows_references(void **state)
     close(fds[0]), close(fds[1]);
 }
 
+/* What a provider gives anew all the time does not make the log show what came last. */
+static void the_log_hides_the_newest_of_many_values(void **state)
+{
+    char reference[32], value[32], *hidden;
+
+    (void)state;
+    for (int i = 0; i < SECRETS_MAX + 100; i++) {
+        struct secrets *s = secrets_new();
+
+        number(reference, value, i);
+        secrets_add(s, reference, value);
+        log_hide(s);
+        secrets_free(&s);
+    }
+    hidden = log_hidden(value);
+    assert_string_equal(hidden, reference);
+    free(hidden);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(references_are_found_where_java_finds_them),
+        TEST(long_texts_are_looked_through_once),
         TEST(files_directories_and_the_environment_give_values),
         TEST(what_is_not_there_stays_as_it_is),
         TEST(what_stays_is_told_without_its_value),
         TEST(what_cannot_be_read_is_an_error),
+        TEST(more_than_can_be_hidden_or_held_is_an_error),
         TEST(only_allowed_paths_are_read),
         TEST(variables_may_be_limited_to_a_pattern),
         TEST(wrong_settings_name_their_key),
@@ -486,7 +645,10 @@ int main(void)
         TEST(a_glance_reads_no_files),
         cmocka_unit_test(values_become_their_references_again),
         TEST(what_was_resolved_is_known_with_its_reference),
+        cmocka_unit_test(what_there_is_no_room_to_hide_is_told_or_displaces_the_oldest),
+        cmocka_unit_test(values_that_change_for_ever_take_bounded_memory),
         cmocka_unit_test(the_log_shows_references),
+        cmocka_unit_test(the_log_hides_the_newest_of_many_values),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

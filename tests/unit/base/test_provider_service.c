@@ -190,14 +190,14 @@ static void one_question_a_path_gives_all_its_keys(void **state)
     props_init(&in);
     props_set(&in, "1", "${s:p:a} and ${s:q:a}");
     props_set(&in, "2", "${s:p:b}");
-    props_set(&in, "3", "${s:p:none}");
+    props_set(&in, "3", "${s:p:none}, again ${s:p:none}");
     props_set(&in, "left", "${s:p:d}");
     begin(f, 2);
     assert_int_equal(resolve(f, &in, &out, &ttl_ms, NULL), 0);
     pthread_join(f->thread, NULL);
     assert_string_equal(props_get(&out, "1"), "p/a and q/a");
     assert_string_equal(props_get(&out, "2"), "p/b");
-    assert_string_equal(props_get(&out, "3"), "${s:p:none}");
+    assert_string_equal(props_get(&out, "3"), "${s:p:none}, again ${s:p:none}");
     assert_string_equal(props_get(&out, "left"), "${s:p:d}");
     assert_string_equal(f->asked,
                         "{\"service\":\"s\",\"path\":\"p\",\"keys\":[\"a\",\"b\",\"none\"]}\n"

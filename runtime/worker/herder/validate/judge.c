@@ -92,21 +92,19 @@ static void hear(struct hearing *h)
         plugin_check_ask(h->judge->check, json_incref(h->questions), on_checked, h);
 }
 
-static void on_resolved(void *arg, struct props *config, const struct secrets *secrets,
+static void on_resolved(void *arg, struct props *config, struct secrets **secrets,
                         const struct mr_error *err)
 {
     struct hearing *h = arg;
-    const char *reference, *value;
 
     if (err != NULL) {
         end(h, err);
         return;
     }
-    h->resolved = *config; /* taken */
+    h->resolved = *config;
+    h->secrets = *secrets;
     props_init(config);
-    h->secrets = secrets_new();
-    for (size_t i = 0; secrets_at(secrets, i, &reference, &value); i++)
-        secrets_add(h->secrets, reference, value);
+    *secrets = NULL;
     h->input.config = &h->resolved;
     h->input.raw = &h->config;
     hear(h);
@@ -115,6 +113,7 @@ static void on_resolved(void *arg, struct props *config, const struct secrets *s
 void judge_config(struct judge *judge, const struct props *config, judge_done done, void *arg)
 {
     struct hearing *h = calloc(1, sizeof(*h));
+    struct mr_error err = {0};
 
     mr_assert(h != NULL && props_copy(&h->config, config) == 0);
     props_init(&h->resolved);
@@ -122,10 +121,12 @@ void judge_config(struct judge *judge, const struct props *config, judge_done do
     h->input = (struct validate_input){&h->config, judge->catalog, judge->worker, NULL};
     h->done = done;
     h->arg = arg;
-    if (providers_refer_any(judge->worker->providers, config))
-        resolver_ask(judge->resolver, config, on_resolved, h);
-    else
+    if (!providers_refer_any(judge->worker->providers, config))
         hear(h);
+    else if (validate_size(config, &err) != 0)
+        end(h, &err);
+    else
+        resolver_ask(judge->resolver, config, on_resolved, h);
 }
 
 struct judge *judge_new(struct loop *loop, const struct catalog *catalog,

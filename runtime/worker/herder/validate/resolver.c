@@ -123,7 +123,7 @@ static void answer(struct asked *asked, const struct mr_error *err)
         asked->next->prev = asked->prev;
     asked->resolver->count--;
     asked->fn(asked->arg, err == NULL ? &asked->job->resolved : &empty,
-              err == NULL ? asked->job->secrets : NULL, err);
+              err == NULL ? &asked->job->secrets : NULL, err);
     job_unref(asked->job);
     free(asked);
 }

@@ -9,10 +9,10 @@
 
 struct resolver;
 
-/* config: taken by the callee if it wants it (it is deinitialised otherwise); secrets: borrowed.
- * err NULL, or why not: MR_ERR_IO in Java's words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver is
+/* config, *secrets: taken by the callee if it wants them (freed otherwise); secrets NULL after an
+ * error. err NULL, or why not: MR_ERR_IO in Java's words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver is
  * freed). */
-typedef void (*resolver_fn)(void *arg, struct props *config, const struct secrets *secrets,
+typedef void (*resolver_fn)(void *arg, struct props *config, struct secrets **secrets,
                             const struct mr_error *err);
 
 struct resolver *resolver_new(struct loop *loop, const struct providers *providers); /* borrowed */

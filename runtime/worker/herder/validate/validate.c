@@ -334,9 +334,9 @@ static void check_bare(struct validation *v, const char *problem)
     validate_references_check(v);
 }
 
-/* What the link to its process carries, with room to spare. Refused here, as no start of it could
- * ever work. */
-static int check_size(const struct props *config, struct mr_error *err)
+/* --- the doors -------------------------------------------------------------------------------- */
+
+int validate_size(const struct props *config, struct mr_error *err)
 {
     json_t *json = json_from_props(config);
     size_t size = json != NULL ? json_dumpb(json, NULL, 0, JSON_COMPACT) : 0;
@@ -350,8 +350,6 @@ static int check_size(const struct props *config, struct mr_error *err)
                    size, CONFIG_MAX);
 }
 
-/* --- the doors -------------------------------------------------------------------------------- */
-
 int validate_connector(const struct validate_input *input, struct validate_result *out,
                        struct mr_error *err)
 {
@@ -360,7 +358,7 @@ int validate_connector(const struct validate_input *input, struct validate_resul
     int rc;
 
     memset(out, 0, sizeof(*out));
-    rc = check_size(input->config, err);
+    rc = validate_size(input->config, err);
     if (rc == 0)
         rc = find_class(&v, &problem, err);
     if (rc != 0)
