@@ -36,7 +36,9 @@ static inline const char *mr_request_client(const struct mr_request *req)
     return req->host->request_text(req, 2);
 }
 
-/* The value of the first header of this name, in any case; NULL: there is none. */
+/* The value of the first header of this name, in any case; NULL: there is none. A worker that sends
+ * a request on to another of the cluster, whose filter is asked about it too, sends Authorization
+ * alone of what the client sent, as the Java worker does. */
 static inline const char *mr_request_header(const struct mr_request *req, const char *name)
 {
     return req->host->request_header(req, name);

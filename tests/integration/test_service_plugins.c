@@ -2,7 +2,8 @@
 /* Plugins that are no connector's, in the real worker. Config providers (tests/plugins/steward.c):
  * what they give reaches worker, connectors and tasks, and nobody else; what they do wrong is told,
  * and hurts whoever asked alone. REST filters (warden.c): what they don't let through is refused,
- * and so is everything they have no answer for. */
+ * and so is everything they have no answer for. In a cluster each worker has its own, and asks
+ * them. */
 #include "support/kafka_run.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -16,6 +17,9 @@
 
 #define STATE_MS 30000
 #define FLOW_MS 30000
+#define MEMBERS 3
+#define QUICK \
+    "session.timeout.ms=6000\nheartbeat.interval.ms=500\nscheduled.rebalance.max.delay.ms=0\n"
 #define SECRET "a-word-that-nobody-sees"
 
 static const char *const provider =
@@ -42,15 +46,16 @@ static const char *source(const char *file, const char *topic)
                         file, topic);
 }
 
-static pid_t service_of(const struct worker_run *w)
+static pid_t service_of(const struct worker_run *w, const char *name)
 {
+    const char *shown = scratch_text("millrace service %s", name);
     pid_t pids[64];
     size_t count = process_marked(w->mark, pids, 64);
 
     for (size_t i = 0; i < count && i < 64; i++)
-        if (strcmp(process_arguments(pids[i]), "millrace service steward") == 0)
+        if (strcmp(process_arguments(pids[i]), shown) == 0)
             return pids[i];
-    fail_msg("the service steward has no process");
+    fail_msg("the service %s has no process", name);
     return 0;
 }
 
@@ -115,7 +120,7 @@ static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
             fail_msg("expected \"%s\" in %s", ways[i][1], reply.body);
     }
     /* The next process serves as if nothing had been. */
-    kill(service_of(w), SIGKILL);
+    kill(service_of(w, "steward"), SIGKILL);
     worker_run_put(w, "after", source(file, "${steward:topic}"));
     worker_run_await(w, "after", "RUNNING", 1, STATE_MS);
     assert_true(worker_run_is(w, "steady", "RUNNING", 1));
@@ -225,16 +230,16 @@ struct told {
 };
 
 /* What curl gets, with one more header. */
-static struct told call(const struct worker_run *w, const char *method, const char *path,
-                        const char *header)
+static struct told call_with(const struct worker_run *w, const char *method, const char *path,
+                             const char *header, const char *body)
 {
     char *output;
     size_t len;
     struct told told;
 
     process_shell(scratch_text("curl -s -m 30 -X %s -H '%s' -H 'Content-Type: application/json' "
-                               "-w '%%{http_code}' -d '{}' '%s%s'",
-                               method, header, w->url, path),
+                               "-w '%%{http_code}' -d '%s' '%s%s'",
+                               method, header, body, w->url, path),
                   40000, &output);
     len = strlen(output);
     assert_true(len >= 3);
@@ -242,6 +247,12 @@ static struct told call(const struct worker_run *w, const char *method, const ch
     output[len - 3] = '\0';
     told.body = output;
     return told;
+}
+
+static struct told call(const struct worker_run *w, const char *method, const char *path,
+                        const char *header)
+{
+    return call_with(w, method, path, header, "{}");
 }
 
 static void assert_told(struct told told, int status, const char *part)
@@ -280,6 +291,111 @@ static void a_filter_says_who_may_do_what_and_fails_closed(void **state)
     assert_int_equal(worker_run_processes(w), 0);
 }
 
+/* --- in a cluster ----------------------------------------------------------------------------- */
+
+/* The first one leads: it was alone when the others came. */
+static void cluster_start(struct worker_run **members, const char *props)
+{
+    static const char *const names[MEMBERS] = {"w1", "w2", "w3"};
+    const char *group = scratch_name("cluster");
+
+    for (int i = 0; i < MEMBERS; i++)
+        members[i] = worker_run_start(&(struct worker_run_options){
+            .name = names[i], .group = group, .props = scratch_text("%s%s", QUICK, props)});
+}
+
+static bool is_at(const struct worker_run *w, const char *conn, const char *what)
+{
+    return strcmp(worker_run_state(w, conn, scratch_text("%s.worker_id", what)),
+                  scratch_text("127.0.0.1:%d", w->port)) == 0;
+}
+
+static struct worker_run *with_task(struct worker_run *const *members, const char *conn)
+{
+    for (int i = 0; i < MEMBERS; i++)
+        if (is_at(members[i], conn, "tasks.0"))
+            return members[i];
+    fail_msg("nobody has the task of %s", conn);
+    return NULL;
+}
+
+/* Each follower's connector is created by the leader, and its task runs on any of the three. */
+static void a_provider_serves_whatever_worker_has_the_work(void **state)
+{
+    const char *first = scratch_name("first"), *second = scratch_name("second");
+    const char *values = scratch_path("values"), *file = scratch_path("in.txt");
+    struct worker_run *members[MEMBERS], *home;
+    pid_t host, service;
+
+    (void)state;
+    scratch_write_text(values, scratch_text("topic %s\n", first));
+    scratch_write_text(file, "a line\n");
+    cluster_start(members, scratch_text(provider, values, ""));
+    topic_create(members[0]->servers, first, 1);
+    topic_create(members[0]->servers, second, 1);
+    worker_run_put(members[1], "a", source(file, "${steward:topic}"));
+    worker_run_put(members[2], "b", source(file, "${steward:topic}"));
+    for (int i = 0; i < MEMBERS; i++)
+        for (const char *conn = "a"; conn != NULL; conn = *conn == 'a' ? "b" : NULL)
+            worker_run_await(members[i], conn, "RUNNING", 1, STATE_MS);
+    wait_until(FLOW_MS, topic_count(members[0]->servers, first) == 2);
+    /* What is under way needs no provider. */
+    home = with_task(members, "a");
+    host = worker_run_host(home, "a");
+    service = service_of(home, "steward");
+    kill(service, SIGKILL);
+    scratch_append_text(file, "another line\n");
+    wait_until(FLOW_MS, topic_count(members[0]->servers, first) == 4);
+    assert_int_equal(worker_run_host(home, "a"), host);
+    assert_true(worker_run_is(members[0], "a", "RUNNING", 1));
+    /* What starts asks it, and its next process answers. */
+    replace(values, scratch_text("topic %s\n", second));
+    wait_until(STATE_MS,
+               worker_run_call(members[1], "POST", "/connectors/a/tasks/0/restart", NULL).status ==
+                   204);
+    worker_run_await(members[2], "a", "RUNNING", 1, STATE_MS);
+    scratch_append_text(file, "a third\n");
+    assert_string_equal(topic_read(members[0]->servers, second, 1, FLOW_MS).records[0].value,
+                        "a third");
+    assert_int_not_equal(service_of(home, "steward"), service);
+    for (int i = 0; i < MEMBERS; i++)
+        assert_hidden(members[i], "a");
+}
+
+/* As in Java: of what the client sent, Authorization alone goes on to who leads, and to who has the
+ * connector; there it is asked about anew. */
+static void a_filter_is_asked_on_each_worker_that_a_request_comes_to(void **state)
+{
+    static const char *const badge = "Authorization: Badge silver";
+    struct worker_run *members[MEMBERS];
+
+    (void)state;
+    cluster_start(members, "rest.extension.classes=Warden\nmillrace.rest.filter.badge=silver\n"
+                           "millrace.services.timeout.ms=5000\n");
+    for (int i = 0; i < MEMBERS; i++) {
+        assert_told(call(members[i], "DELETE", "/connectors/a", "X-Badge: tin"), 403,
+                    "Without a badge nothing is changed");
+        assert_told(call(members[i], "DELETE", "/connectors/a", badge), 404, "a not found");
+        /* Let through here, and sent on without what let it through. */
+        assert_told(call(members[i], "DELETE", "/connectors/a", "X-Badge: silver"),
+                    i == 0 ? 404 : 403, i == 0 ? "a not found" : "Without a badge");
+        assert_told(call(members[i], "DELETE", "/connectors/a?forward=false", badge),
+                    i == 0 ? 404 : 409, i == 0 ? "a not found" : "conflicting operation");
+    }
+    /* Its next process is asked; and not about what workers sign, such as the task's
+     * configuration. */
+    kill(service_of(members[0], "filter.Warden"), SIGKILL);
+    scratch_write_text(scratch_path("in.txt"), "a line\n");
+    for (int i = 0; i < MEMBERS; i++) {
+        const char *conn = scratch_text("c%d", i), *topic = scratch_name("lines");
+
+        assert_told(call_with(members[i], "PUT", scratch_text("/connectors/%s/config", conn), badge,
+                              scratch_text("{%s}", source(scratch_path("in.txt"), topic))),
+                    201, conn);
+        worker_run_await(members[i], conn, "RUNNING", 1, STATE_MS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +405,8 @@ int main(void)
         scratch_test(values_that_change_after_their_time_start_a_connector_again),
         scratch_test(a_filter_says_who_may_do_what_and_fails_closed),
         scratch_test(a_start_names_what_is_wrong_with_its_plugins),
+        scratch_test(a_provider_serves_whatever_worker_has_the_work),
+        scratch_test(a_filter_is_asked_on_each_worker_that_a_request_comes_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

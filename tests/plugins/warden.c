@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A REST filter that does as the header X-Warden says, and otherwise lets everything through that
- * only reads, and whatever bears the word `badge` in the header X-Badge:
+ * only reads, and whatever bears the word `badge` in the header X-Badge, or in Authorization behind
+ * "Badge ":
  *
  *   hang crash     what its process then does
  *   odd            a refusal with a status that is none
@@ -86,17 +87,24 @@ static const struct {
     {"silent", do_silent}, {"positive", do_positive}, {"teapot", do_teapot},
 };
 
+static bool bears_badge(const struct warden *w, const struct mr_request *req)
+{
+    const char *badge = mr_request_header(req, "X-Badge");
+    const char *user = mr_request_header(req, "Authorization");
+
+    return (badge != NULL && strcmp(badge, w->badge) == 0) ||
+           (user != NULL && strncmp(user, "Badge ", 6) == 0 && strcmp(user + 6, w->badge) == 0);
+}
+
 static int warden_admit(void *self, struct mr_request *req, struct mr_error *err)
 {
     struct warden *w = self;
-    const char *word = mr_request_header(req, "x-warden"), *badge;
+    const char *word = mr_request_header(req, "x-warden");
 
     for (size_t i = 0; word != NULL && i < sizeof(ways) / sizeof(ways[0]); i++)
         if (strcmp(ways[i].word, word) == 0)
             return ways[i].act(req, err);
-    badge = mr_request_header(req, "X-Badge");
-    if (strcmp(mr_request_method(req), "GET") != 0 &&
-        (badge == NULL || strcmp(badge, w->badge) != 0))
+    if (strcmp(mr_request_method(req), "GET") != 0 && !bears_badge(w, req))
         mr_refuse(req, 403, "Without a badge nothing is changed");
     return MR_OK;
 }
