@@ -161,6 +161,18 @@ static size_t bytes_in_path(const char *name, const char *end)
     return bytes;
 }
 
+int conn_config_check_path(const char *name, struct mr_error *err)
+{
+    size_t bytes = bytes_in_path(name, name + strlen(name));
+
+    if (bytes <= CONN_CONFIG_NAME_MAX)
+        return 0;
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "the connector's name takes %zu bytes in the path of a request, and workers "
+                   "read %d at most",
+                   bytes, CONN_CONFIG_NAME_MAX);
+}
+
 static int check_length(const char *begin, const char *end, struct mr_error *err)
 {
     size_t bytes = bytes_in_path(begin, end);

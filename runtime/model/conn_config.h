@@ -31,8 +31,11 @@ int conn_config_get(const char *key, const struct props *config, struct config_v
 
 /* Connector name: not empty after trimming, no control characters; the text is Connect's. And not
  * longer than a path has room for: the worker that has the connector could not tell the leader of
- * its tasks, and nobody could change it (Connect takes such a name, and that is what comes). */
+ * its tasks, and nobody could change it. (Connect takes such a name, and then its follower can't
+ * tell either: "Request headers too large", for ever; tried on 4.3.1.) */
 int conn_config_check_name(const char *name, struct mr_error *err);
+/* Of a name that is stored already, by a Java worker: has a path room for it? */
+int conn_config_check_path(const char *name, struct mr_error *err);
 
 /* "connect-<name>", or consumer.override.group.id. Copied into out. */
 int conn_config_group_id(const char *name, const struct props *config, char *out, size_t size);

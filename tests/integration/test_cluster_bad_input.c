@@ -232,6 +232,61 @@ static void a_signature_must_be_the_clusters(void **state)
     worker_run_await(w, "a", "RUNNING", 0, WAIT_MS); /* what the leader was told counts */
 }
 
+/* --- a name that a Java worker takes ---------------------------------------------------------- */
+
+#define LONG_NAME 9000
+
+static const char *long_name(int i)
+{
+    char *name = malloc(LONG_NAME + 1);
+
+    assert_non_null(name);
+    memset(name, 'a' + i, LONG_NAME);
+    name[LONG_NAME] = '\0';
+    return scratch_keep(name);
+}
+
+/* GET of such a connector has no room in a path either. */
+static int running_tasks(const struct worker_run *w)
+{
+    struct http_reply reply = worker_run_call(w, "GET", "/connectors?expand=status", NULL);
+    const json_t *of_conn;
+    const char *name;
+    int running = 0;
+
+    json_object_foreach((json_t *)(uintptr_t)reply.json, name, of_conn)
+    {
+        const char *state = http_at(of_conn, "status.tasks.0.state");
+
+        running += strlen(name) == LONG_NAME && strcmp(state, "RUNNING") == 0;
+    }
+    return running;
+}
+
+/* Each of the two has one; who leads writes its tasks. */
+static void a_name_longer_than_a_path_has_tasks_by_who_leads_alone(void **state)
+{
+    static const char *const told = "its tasks don't run unless this worker leads";
+    const char *group = scratch_name("wordy"), *configs = scratch_text("%s-configs", group);
+    struct worker_run *first, *second;
+
+    (void)state;
+    scratch_write_text(scratch_path("in"), "1\n");
+    first = worker_run_start(&(struct worker_run_options){.name = "first", .group = group});
+    second = worker_run_start(&(struct worker_run_options){.name = "second", .group = group});
+    for (int i = 0; i < 2; i++)
+        topic_produce(first->servers, configs, 0, scratch_text("connector-%s", long_name(i)),
+                      scratch_text("{\"properties\":{\"name\":\"%s\",%s}}", long_name(i),
+                                   config_for(scratch_name("lines"))));
+    wait_until(WAIT_MS, scratch_contains(second->log, told));
+    wait_until(WAIT_MS, running_tasks(second) == 1);
+    assert_false(scratch_contains(first->log, told));
+    worker_run_put(second, "a", config_for(scratch_name("lines")));
+    worker_run_await(second, "a", "RUNNING", 1, WAIT_MS);
+    assert_int_equal(worker_run_stop(first), 0);
+    wait_until(WAIT_MS, running_tasks(second) == 2);
+}
+
 /* --- what is taken away, or somebody else's --------------------------------------------------- */
 
 static void delete_topic(const char *servers, const char *topic)
@@ -343,6 +398,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         scratch_test(odd_records_in_each_topic_cost_nothing),
         scratch_test(a_signature_must_be_the_clusters),
+        scratch_test(a_name_longer_than_a_path_has_tasks_by_who_leads_alone),
         scratch_test(a_config_topic_deleted_in_the_run_is_named_and_what_runs_goes_on),
         scratch_test(a_group_that_consumers_use_is_refused_by_name),
         scratch_test(two_clusters_on_the_same_topics_are_named),

@@ -108,6 +108,8 @@ static void a_name_has_to_fit_the_path_of_a_request(void **state)
             "Invalid value nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn... for configuration name: "
             "String may take at most 8000 bytes in the path of a request, percent-encoded, "
             "but takes 8002");
+    assert_int_equal(conn_config_check_path("a%b", NULL), 0);
+    assert_int_equal(conn_config_check_path(name, NULL), MR_ERR_CONFIG);
     name[7999] = '\0';
     name[1] = '%';
     memcpy(name + 2, "\xc3\xb6", 2);

@@ -263,6 +263,23 @@ static void what_the_leader_refuses_for_good_fails_the_task(void **state)
     expect("fenced c 1 the leader answers 500: unknown\n");
 }
 
+/* As with a Java worker, which alone creates such a connector. */
+static void a_name_that_no_path_takes_fails_the_task(void **state)
+{
+    static const char *const told =
+        " 1 the connector's name takes 9000 bytes in the path of a request, and workers read 8000 "
+        "at most\n";
+    char name[9001] = "";
+
+    (void)state;
+    memset(name, 'n', sizeof(name) - 1);
+    create("c");
+    join("c:0", false);
+    world.events.fence(world.arg, name, 1);
+    assert_ptr_equal(strstr(world.journal, "fenced n"), world.journal);
+    assert_non_null(strstr(world.journal, told));
+}
+
 static void a_follower_sends_other_workers_on(void **state)
 {
     struct fixture *f = *state;
@@ -422,6 +439,7 @@ int main(void)
         test(a_new_leader_claims_the_writes_and_one_in_doubt_asks_for_a_round),
         test(a_follower_asks_the_leader_signed_and_again_until_it_is_settled),
         test(what_the_leader_refuses_for_good_fails_the_task),
+        test(a_name_that_no_path_takes_fails_the_task),
         test(a_follower_sends_other_workers_on),
         test(who_waits_when_the_worker_ends_is_answered),
         test_enabled(a_start_is_judged_by_the_topic_as_it_is_then),

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "model/conn_config.h"
 #include "worker/herder/cluster/fence_round.h"
 #include "worker/herder/cluster/signature.h"
 
@@ -296,8 +297,14 @@ static void send(struct fence_wait *wait)
     struct distributed *d = wait->d;
     const struct config_session_key *key = config_state_session_key(distributed_config(d));
     const char *algorithm = d->parts.config->cluster.signature_algorithm;
-    char *name = peer_escape(wait->conn), *path = NULL, *url, *signature = NULL;
+    char *name, *path = NULL, *url, *signature = NULL;
+    struct mr_error err = {0};
 
+    if (conn_config_check_path(wait->conn, &err) != 0) {
+        settle(wait, &err);
+        return;
+    }
+    name = peer_escape(wait->conn);
     mr_assert(asprintf(&path, "/connectors/%s/fence", name) > 0);
     url = peer_url(d->leader_url, path);
     if (key != NULL)

@@ -28,6 +28,7 @@ struct dist_conn {
     /* task_writer.c */
     bool writing; /* a set is on its way to the topic */
     bool again;   /* and is to be made anew after that */
+    bool kept;    /* it was told that none can be sent to who leads now */
     int64_t backoff_ms;
     struct loop_timer retry;
     /* cluster_fence.c */

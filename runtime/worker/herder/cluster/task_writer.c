@@ -9,6 +9,10 @@
  *                          └──► failed: the tasks go on with what they have; made and compared anew
  *                               after a while, or a round
  *
+ * Who does not lead can't send the set of a connector whose name is longer than a path may be, no
+ * more than a Java worker can, which alone creates such: it says so once, and has it made anew until
+ * it leads.
+ *
  * A set that came torn to the topic, as when its writer was cut off, or another hand wrote, runs
  * nowhere: whoever has the connector makes it anew. One set of a connector is under way at a time.
  * Spec: DistributedHerder.reconfigureConnector; runtime-behaviour 6. Loop thread. */
@@ -16,6 +20,7 @@
 #include "worker/herder/cluster/distributed_private.h"
 
 #include "base/log.h"
+#include "model/conn_config.h"
 #include "worker/herder/cluster/signature.h"
 #include "worker/herder/task_config.h"
 
@@ -64,6 +69,7 @@ static void written(struct dist_conn *conn, const char *error)
         return;
     if (error == NULL) {
         conn->backoff_ms = 0;
+        conn->kept = false;
     } else {
         log_write_for(LOG_WARN, LOGGER, conn->name, -1,
                       "the configurations of its tasks could not be written, and are tried again: "
@@ -178,12 +184,29 @@ static void forward(struct dist_conn *conn, const struct props *configs, size_t 
     buf_deinit(&body);
 }
 
+static void keep(struct dist_conn *conn, const struct mr_error *err)
+{
+    if (!conn->kept)
+        log_write_for(LOG_WARN, LOGGER, conn->name, -1,
+                      "its tasks don't run unless this worker leads, since their configurations "
+                      "can't be sent to the leader: %s. Create it anew with a shorter name",
+                      err->text);
+    conn->kept = true;
+    connectors_keep(conn->d->connectors, conn->name);
+    retry_later(conn);
+}
+
 /* --- the door --------------------------------------------------------------------------------- */
 
 static void write_set(struct dist_conn *conn, const struct props *configs, size_t count)
 {
     struct distributed *d = conn->d;
+    struct mr_error err = {0};
 
+    if (!d->leads && conn_config_check_path(conn->name, &err) != 0) {
+        keep(conn, &err);
+        return;
+    }
     conn->writing = true;
     log_write_for(LOG_INFO, LOGGER, conn->name, -1, "%zu task configurations are new: %s", count,
                   d->leads ? "written" : "sent to the leader");
