@@ -16,10 +16,12 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define BACKLOG 128
+#define CONNECT_MS 100
 #define CHUNK ((size_t)64 << 10)
 
 size_t service_link_length(const char *head)
@@ -186,16 +188,34 @@ bool service_link_is_ours(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.uid == geteuid();
 }
 
-static int connect_to(const char *name, int fd, struct mr_error *err)
+static bool is_called_off(int cancel_fd)
 {
+    struct pollfd p = {.fd = cancel_fd, .events = POLLIN};
+
+    return cancel_fd > 0 && poll(&p, 1, 0) > 0;
+}
+
+/* With as many connections before it as the socket takes, a connection waits in the kernel, which
+ * poll does not see: so for a moment each time. */
+static int connect_to(const struct service_link_question *q, int fd, int64_t due_ms,
+                      struct mr_error *err)
+{
+    const struct timeval moment = {.tv_usec = CONNECT_MS * 1000};
     struct sockaddr_un address;
-    socklen_t len = address_of(name, &address);
+    socklen_t len = address_of(q->socket, &address);
 
     if (len == 0)
         return mr_fail(err, MR_ERR_PROTOCOL, "the worker's services have no usable name");
-    while (connect(fd, (const struct sockaddr *)&address, len) != 0)
-        if (errno != EINTR)
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &moment, sizeof(moment)) != 0)
+        return err_errno(err, "no time limit for a socket");
+    while (connect(fd, (const struct sockaddr *)&address, len) != 0) {
+        if (errno != EINTR && errno != EAGAIN)
             return err_errno(err, "the worker's services cannot be reached");
+        if (is_called_off(q->cancel_fd))
+            return mr_fail(err, MR_ERR_CLOSED, "it was called off");
+        if (clock_ms() >= due_ms)
+            return mr_fail(err, MR_ERR_TIMEOUT, "the worker's services are busy");
+    }
     if (!service_link_is_ours(fd))
         return mr_fail(err, MR_ERR_IO, "the worker's services belong to another user");
     return 0;
@@ -210,7 +230,7 @@ int service_link_ask(const struct service_link_question *q, struct buf *answer,
 
     if (fd < 0)
         return err_errno(err, "no socket to ask the worker's services with");
-    rc = connect_to(q->socket, fd, err);
+    rc = connect_to(q, fd, due_ms, err);
     if (rc == 0)
         rc = service_link_write(fd, q->body, q->len, due_ms, err);
     if (rc == 0 && q->cancel_fd > 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See the header. Started by host.c when the link is lost, before the host begins to stop: the
  * kernel timer that ends the host two seconds later (kill_timer.c) reaches this process alone, and
- * a control thread that gets no processor in time can't end the group.
+ * a control thread that gets no processor in time can't end the group. Started by service.c at
+ * birth, since the kernel ends that one the moment its worker is gone.
  *
  * Made by a bare clone, since other threads run and fork would call what plugins have registered
  * for it: the child has a copy of a world in mid-act, so it calls nothing but the kernel. */

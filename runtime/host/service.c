@@ -6,13 +6,15 @@
  * The plugin is opened and started before the first question is answered; what is wrong with it is
  * that question's answer, and the next question tries anew. The worker keeps the deadlines. The
  * process ends with its worker: at the end of the connection, or, while the plugin hangs, by the
- * kernel, when the worker's thread that started it is gone. */
+ * kernel, when the worker's thread that started it is gone; what the plugin has forked ends with
+ * it. */
 #include "host/host.h"
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/service_link.h"
+#include "host/group_guard.h"
 #include "host/service_filter.h"
 #include "host/service_lookup.h"
 #include "link/printable.h"
@@ -276,6 +278,7 @@ int service_main(int argc, char **argv)
         log_error("the service %s was given no setup that it understands", argv[1]);
         _exit(EXIT_INTERNAL);
     }
+    group_guard_start();
     run(&s);
     _exit(0);
 }

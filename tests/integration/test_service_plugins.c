@@ -94,11 +94,35 @@ static void values_reach_the_worker_and_its_connectors_and_nobody_else(void **st
     assert_null(strstr(reply.body, "Steward"));
 }
 
+/* A connector copies the value under another key, logs it, and fails with it. */
+static void a_value_is_its_reference_wherever_a_connector_carries_it(void **state)
+{
+    struct worker_run *w = start("", "");
+    struct http_reply reply;
+
+    (void)state;
+    worker_run_put(w, "tells",
+                   "\"connector.class\": \"HostileSource\", \"topic\": \"none\", \"where\": "
+                   "\"start\", \"how\": \"tell\", \"word\": \"${steward:password}\"");
+    wait_until(STATE_MS, strcmp(worker_run_state(w, "tells", "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(strstr(worker_run_state(w, "tells", "tasks.0.trace"),
+                           "it does not open with ${steward:password}"));
+    reply = worker_run_expect(w, 200, "GET", "/connectors/tells/tasks", NULL);
+    assert_non_null(
+        strstr(reply.body, "\"login\":\"user=a;password=${steward:password};retries=1\""));
+    wait_until(STATE_MS, scratch_contains(w->log, "the word is ${steward:password}"));
+    assert_hidden(w, "tells");
+}
+
 static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
 {
     static const char *const ways[][2] = {
         {"hang", "path hang: it gave no answer within 5000 ms"},
         {"crash", "path crash: its process"},
+        {"exit", "exited with code 3 when it was asked"},
+        {"thread", "exited with code 0 when it was asked"},
+        {"fork", "path fork: it gave no answer within 5000 ms"},
+        {"stop", "path stop: its process"},
         {"nul", "path nul: its value for key k is no UTF-8 text, or holds a NUL"},
         {"huge", "path huge: its value for key k has 1073741824 bytes"},
         {"refuse", "path refuse: the cellar is?locked"},
@@ -119,6 +143,11 @@ static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
         if (strstr(reply.body, ways[i][1]) == NULL)
             fail_msg("expected \"%s\" in %s", ways[i][1], reply.body);
     }
+    /* However much it prints, its answer is what it says by the link alone. */
+    worker_run_put(
+        w, "prints",
+        scratch_text("%s, \"note\": \"${steward:print:k}\"", source(file, "${steward:topic}")));
+    worker_run_await(w, "prints", "RUNNING", 1, STATE_MS);
     /* The next process serves as if nothing had been. */
     kill(service_of(w, "steward"), SIGKILL);
     worker_run_put(w, "after", source(file, "${steward:topic}"));
@@ -126,6 +155,26 @@ static void a_provider_that_misbehaves_fails_whoever_asked_alone(void **state)
     assert_true(worker_run_is(w, "steady", "RUNNING", 1));
     assert_int_equal(worker_run_stop(w), 0);
     assert_int_equal(worker_run_processes(w), 0);
+}
+
+/* Its worker is killed while the provider hangs, with a child of its own. */
+static void nothing_of_a_service_outlives_its_worker(void **state)
+{
+    struct worker_run *w = start("", "");
+    const char *body = scratch_text("{%s}", source("/in", "${steward:fork:k}"));
+    const char *log = scratch_path("put.log");
+    const char *put[] = {"curl", "-s", "-X",
+                         "PUT",  "-H", "Content-Type: application/json",
+                         "-d",   body, scratch_text("%s/connectors/a/config", w->url),
+                         NULL};
+    size_t idle = worker_run_processes(w);
+    struct process *client = process_start(put, log, "client");
+
+    (void)state;
+    wait_until(STATE_MS, worker_run_processes(w) > idle);
+    worker_run_kill(w);
+    wait_until(STATE_MS, worker_run_processes(w) == 0);
+    process_wait(client, STATE_MS);
 }
 
 /* What is posted counts, however little its references stand for: no process is asked of that. */
@@ -400,7 +449,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(values_reach_the_worker_and_its_connectors_and_nobody_else),
+        scratch_test(a_value_is_its_reference_wherever_a_connector_carries_it),
         scratch_test(a_provider_that_misbehaves_fails_whoever_asked_alone),
+        scratch_test(nothing_of_a_service_outlives_its_worker),
         scratch_test(a_configuration_of_too_many_references_is_refused_at_once),
         scratch_test(values_that_change_after_their_time_start_a_connector_again),
         scratch_test(a_filter_says_who_may_do_what_and_fails_closed),

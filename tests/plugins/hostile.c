@@ -374,6 +374,15 @@ static int do_not_utf8(struct act *act)
     return mr_fail(act->err, MR_ERR_FATAL, "\xff\xfe\x01 is what hostile says");
 }
 
+/* What it was told in confidence. */
+static int do_tell(struct act *act)
+{
+    const char *word = mr_config_str(act->mood->task, "word");
+
+    mr_log(act->mood->task, MR_LOG_WARN, "the word is %s", word);
+    return mr_fail(act->err, MR_ERR_FATAL, "it does not open with %s", word);
+}
+
 static const struct {
     const char *name;
     how_fn fn;
@@ -410,6 +419,7 @@ static const struct {
     {"data", do_data},
     {"strange-code", do_strange_code},
     {"not-utf8", do_not_utf8},
+    {"tell", do_tell},
 };
 
 static how_fn how_of(const char *name)
@@ -439,13 +449,18 @@ __attribute__((constructor)) static void misbehave_at_load(void)
 
 static int add_tasks(struct mr_task *conn, struct mr_task_list *list, int64_t count)
 {
-    char number[24];
+    const char *word = mr_config_str(conn, "word");
+    char number[24], copy[512];
 
     for (int64_t i = 0; i < count; i++) {
         if (mr_task_add(conn, list) < 0)
             return MR_ERR_FULL;
         snprintf(number, sizeof(number), "%lld", (long long)i);
         mr_task_set(conn, list, "number", number);
+        if (word != NULL) {
+            snprintf(copy, sizeof(copy), "user=a;password=%.400s;retries=1", word);
+            mr_task_set(conn, list, "login", copy);
+        }
     }
     return MR_OK;
 }
@@ -483,6 +498,7 @@ static const struct mr_config_key source_keys[] = {
     {"once", MR_CFG_STRING, .doc = "File that is made by misbehaving, and ends it"},
     {"only", MR_CFG_LONG, .fallback = "-1", .doc = "Task that misbehaves"},
     {"count", MR_CFG_LONG, .fallback = "0", .doc = "Tasks to ask for; 0 = tasks.max"},
+    {"word", MR_CFG_STRING, .doc = "A secret: each task's login has it, and `tell` tells it"},
     {"number", MR_CFG_LONG, .fallback = "0", .doc = "Of this task"},
     {0},
 };
@@ -557,6 +573,7 @@ static const struct mr_config_key sink_keys[] = {
     {"once", MR_CFG_STRING, .doc = "File that is made by misbehaving, and ends it"},
     {"only", MR_CFG_LONG, .fallback = "-1", .doc = "Task that misbehaves"},
     {"count", MR_CFG_LONG, .fallback = "0", .doc = "Tasks to ask for; 0 = tasks.max"},
+    {"word", MR_CFG_STRING, .doc = "A secret: each task's login has it, and `tell` tells it"},
     {"number", MR_CFG_LONG, .fallback = "0", .doc = "Of this task"},
     {0},
 };

@@ -3,6 +3,9 @@
  * `values`, lines of "key value", as it is at each call:
  *
  *   hang crash exit     what its process then does
+ *   fork                likewise: it hangs, and so does a child
+ *   thread              likewise: it ends the thread that it was called on
+ *   print               likewise: it writes many lines to stdout and stderr, and to descriptors
  *   nul utf8 huge late  a value that is none, or for a key that nobody asked for
  *   refuse silent       a failure, with and without a text
  *   stop                it closes its descriptors, and waits
@@ -10,7 +13,9 @@
  * With the setting `fail` its start says that, and with `ttl.ms` values are to be read again. */
 #include <millrace/plugin.h>
 
+#include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +65,32 @@ static int do_exit(struct mr_lookup *at, struct mr_error *err)
     _exit(3);
 }
 
+/* The child is one that asks for nothing: no signal, no file. */
+static int do_fork(struct mr_lookup *at, struct mr_error *err)
+{
+    if (fork() < 0)
+        return mr_fail(err, MR_ERR_IO, "fork: %s", strerror(errno));
+    return do_hang(at, err);
+}
+
+static int do_thread(struct mr_lookup *at, struct mr_error *err)
+{
+    pthread_exit(NULL);
+}
+
+static int do_print(struct mr_lookup *at, struct mr_error *err)
+{
+    for (int i = 0; i < 100000; i++) {
+        fprintf(stdout, "a line %d for all to see\n", i);
+        fprintf(stderr, "and another one\n");
+    }
+    for (int fd = 3; fd < 64; fd++)
+        if (write(fd, "\1\0\0\0x", 5) != 5)
+            continue;
+    mr_lookup_set(at, 0, "printed", 7);
+    return MR_OK;
+}
+
 static int do_nul(struct mr_lookup *at, struct mr_error *err)
 {
     mr_lookup_set(at, 0, "half\0half", 9);
@@ -106,9 +137,10 @@ static const struct {
     const char *path;
     int (*act)(struct mr_lookup *at, struct mr_error *err);
 } ways[] = {
-    {"hang", do_hang},     {"crash", do_crash}, {"exit", do_exit}, {"nul", do_nul},
-    {"utf8", do_utf8},     {"huge", do_huge},   {"late", do_late}, {"refuse", do_refuse},
-    {"silent", do_silent}, {"stop", do_stop},
+    {"fork", do_fork},   {"thread", do_thread}, {"print", do_print},   {"hang", do_hang},
+    {"crash", do_crash}, {"exit", do_exit},     {"nul", do_nul},       {"utf8", do_utf8},
+    {"huge", do_huge},   {"late", do_late},     {"refuse", do_refuse}, {"silent", do_silent},
+    {"stop", do_stop},
 };
 
 /* --- values ----------------------------------------------------------------------------------- */

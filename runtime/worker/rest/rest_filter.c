@@ -5,8 +5,8 @@
  *
  * Invariant: only the bytes of an answer that says so let a request through; a filter that is slow,
  * dead, or says anything else refuses it with 503. A request that has waited for its turn for as
- * long as a call may take is refused without being asked about, so what comes behind one that hangs
- * has its answer within twice that time. */
+ * long as a call may take is refused without being asked about, and all filters together have twice
+ * that time from when it was passed on, so that is when each has its answer. */
 #define LOGGER "worker.rest"
 #include "worker/rest/rest_filter.h"
 
@@ -73,11 +73,13 @@ int rest_filter_read(const char *answer, size_t len, char **text, struct mr_erro
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+/* In wait_ms at most. */
 static int ask(const struct rest_filter *filter, const char *name, json_t *question,
-               struct buf *answer, struct mr_error *err)
+               int64_t wait_ms, struct buf *answer, struct mr_error *err)
 {
+    int64_t call_ms = filter->patience_ms + SLACK_MS;
     struct service_link_question q = {.socket = filter->socket,
-                                      .wait_ms = filter->patience_ms + SLACK_MS,
+                                      .wait_ms = wait_ms < call_ms ? wait_ms : call_ms,
                                       .cancel_fd = filter->cancel_fd};
     struct buf body;
     int rc;
@@ -95,21 +97,23 @@ static int ask(const struct rest_filter *filter, const char *name, json_t *quest
     return rc;
 }
 
-static int judge(const struct rest_filter *filter, const char *name, json_t *question, char **text)
+static int judge(const struct rest_filter *filter, const char *name, struct rest_filter_call *call)
 {
+    int64_t due_ms = call->passed_ms + 2 * filter->patience_ms;
     struct mr_error err = {0};
     struct buf answer;
     int status;
 
     buf_init(&answer, SERVICE_LINK_ANSWER_MAX);
-    status = ask(filter, name, question, &answer, &err);
+    status = ask(filter, name, call->question, due_ms - clock_ms(), &answer, &err);
     if (status == 0)
-        status = rest_filter_read(answer.data, answer.len, text, &err);
+        status = rest_filter_read(answer.data, answer.len, &call->text, &err);
     buf_deinit(&answer);
     if (status >= 0)
         return status;
-    log_warn("REST filter %s: %s: the request is refused", name, err.text);
-    *text = text_dup(FAILED);
+    log_warn("REST filter %s: %s: the request is refused", name + strlen(REST_AUTH_FILTER),
+             err.text);
+    call->text = text_dup(FAILED);
     return STATUS_CLOSED;
 }
 
@@ -130,12 +134,13 @@ static void *thread_main(void *arg)
 
     pthread_setname_np(pthread_self(), "rest-filter");
     while ((call = queue_pop(filter->waiting, -1)) != NULL) {
-        int status = clock_ms() >= call->due_ms ? STATUS_CLOSED : 0;
+        bool late = clock_ms() >= call->passed_ms + filter->patience_ms;
+        int status = late ? STATUS_CLOSED : 0;
 
-        if (status != 0)
+        if (late)
             call->text = text_dup(FAILED);
         for (size_t i = 0; status == 0 && i < filter->count; i++)
-            status = judge(filter, filter->names[i], call->question, &call->text);
+            status = judge(filter, filter->names[i], call);
         finish(call, status, NULL);
     }
     return NULL;
@@ -145,7 +150,7 @@ void rest_filter_pass(struct rest_filter *filter, struct rest_filter_call *call)
 {
     call->status = 0;
     call->text = NULL;
-    call->due_ms = clock_ms() + filter->patience_ms;
+    call->passed_ms = clock_ms();
     if (queue_push(filter->waiting, call) != 0)
         finish(call, STATUS_CLOSED, BUSY);
 }
@@ -162,7 +167,7 @@ static int look_at(const struct rest_filter *filter, const char *name, struct mr
 
     mr_assert(question != NULL);
     buf_init(&answer, SERVICE_LINK_ANSWER_MAX);
-    rc = ask(filter, name, question, &answer, err);
+    rc = ask(filter, name, question, INT64_MAX, &answer, err);
     if (rc == 0)
         object = json_parse(answer.data, answer.len, NULL);
     if (rc == 0 && json_get_text(object, "error", &text))

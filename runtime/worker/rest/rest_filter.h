@@ -20,7 +20,7 @@ struct rest_filter_call {
     json_t *question;
     int status;
     char *text;
-    int64_t due_ms; /* of rest_filter.c */
+    int64_t passed_ms; /* of rest_filter.c */
     void (*done)(struct rest_filter_call *call);
 };
 

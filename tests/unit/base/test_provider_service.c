@@ -5,11 +5,15 @@
 #include "base/provider_service.h"
 #include "base/service_link.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -260,6 +264,38 @@ static void a_service_that_is_gone_is_an_error(void **state)
     props_deinit(&in);
 }
 
+/* Whoever listens takes no connection any more: a worker that is stopped, or has too many. */
+static void a_connection_that_is_not_taken_ends_in_time(void **state)
+{
+    struct fixture *f = *state;
+    struct service_link_question q = {
+        .socket = f->socket, .body = "{}", .len = 2, .wait_ms = 300, .cancel_fd = eventfd(0, 0)};
+    const uint64_t one = 1;
+    struct mr_error err = {0};
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int taken[1024], count = 0;
+    struct buf answer;
+
+    memcpy(to.sun_path + 1, f->socket, strlen(f->socket));
+    do {
+        taken[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        assert_true(taken[count] >= 0 && count < 1023);
+    } while (connect(taken[count++], (const struct sockaddr *)&to,
+                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(f->socket))) ==
+             0);
+    assert_int_equal(errno, EAGAIN);
+    buf_init(&answer, SERVICE_LINK_ANSWER_MAX);
+    assert_int_equal(service_link_ask(&q, &answer, &err), MR_ERR_TIMEOUT);
+    assert_string_equal(err.text, "the worker's services are busy");
+    q.wait_ms = 600000;
+    assert_int_equal(write(q.cancel_fd, &one, sizeof(one)), sizeof(one));
+    assert_int_equal(service_link_ask(&q, &answer, NULL), MR_ERR_CLOSED);
+    buf_deinit(&answer);
+    close(q.cancel_fd);
+    while (count > 0)
+        close(taken[--count]);
+}
+
 static void who_may_not_wait_does_not_ask(void **state)
 {
     struct fixture *f = *state;
@@ -312,6 +348,7 @@ int main(void)
         test(the_least_time_to_live_counts),
         test(an_error_names_provider_and_path_and_no_value),
         test(a_service_that_is_gone_is_an_error),
+        test(a_connection_that_is_not_taken_ends_in_time),
         test(who_may_not_wait_does_not_ask),
         test(foreign_classes_are_told),
         test(a_start_looks_whether_it_has_started),

@@ -19,10 +19,14 @@
 
 #define PATIENCE_MS 60000 /* bounds a fault, not the machine */
 #define SHORT_MS 3000
+#define SLOW_MS 2500
 #define ADMIT "{\"admit\":true}"
 #define CLOSED "A REST filter did not say whether this request may pass: it is refused"
 
-/* Answers, one a question; "" hangs until the test's end, NULL closes the connection. */
+/* Answers, one a question; "" hangs until the test's end, NULL closes the connection, slow admits
+ * after SLOW_MS. */
+static const char *const slow = "slow";
+
 struct fixture {
     struct worker_config config;
     struct rest_filter *filter;
@@ -108,6 +112,10 @@ static void *serve(void *arg)
         if (f->answers[i] != NULL && f->answers[i][0] == '\0') {
             f->held[f->held_count++] = fd;
             continue;
+        }
+        if (f->answers[i] == slow) {
+            poll(NULL, 0, SLOW_MS);
+            f->answers[i] = ADMIT;
         }
         if (f->answers[i] != NULL)
             service_link_write(fd, f->answers[i], strlen(f->answers[i]), -1, NULL);
@@ -253,6 +261,23 @@ static void one_that_hangs_refuses_in_time_and_so_for_those_behind(void **state)
     assert_string_equal(asked(f), "{\"method\":\"GET\",\"service\":\"filter.One\"}\n");
 }
 
+/* Each answers in its own time, but all of them together take too long. */
+static void many_slow_ones_refuse_in_time(void **state)
+{
+    struct fixture *f = *state;
+    struct waiting w;
+
+    f->config.services_ms = SHORT_MS;
+    props_set(&f->config.props, "rest.extension.classes", "One,Two,Three,Four");
+    for (int i = 0; i < 4; i++)
+        f->answers[i] = "{\"started\":true}";
+    assert_int_equal(begin(f, NULL), 0);
+    for (int i = 4; i < 8; i++)
+        f->answers[i] = slow;
+    pass(f, &w, "GET");
+    assert_ends(&w, 503, CLOSED);
+}
+
 static void closing_refuses_whoever_waits_and_comes(void **state)
 {
     struct fixture *f = *state;
@@ -308,6 +333,7 @@ int main(void)
         test(each_filter_is_asked_in_order_until_one_refuses),
         test(what_is_no_answer_refuses),
         test(one_that_hangs_refuses_in_time_and_so_for_those_behind),
+        test(many_slow_ones_refuse_in_time),
         test(closing_refuses_whoever_waits_and_comes),
         test(a_filter_that_does_not_start_ends_the_start),
         test(filters_that_nothing_serves_end_the_start),
