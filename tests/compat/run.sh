@@ -76,6 +76,10 @@ fetch_maven() { # name class
     use=(java -cp "$libs/*" "tests/compat/clients/$2.java")
 }
 
+fetch_none() { # name
+    use=(python3 "tests/compat/clients/as_$1.py")
+}
+
 # What a client prints of both workers must be the same.
 client() { # name registry what
     local name=$1 use who url
