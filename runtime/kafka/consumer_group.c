@@ -211,6 +211,13 @@ int consumer_group_hold(struct consumer *c, struct consumer_part *part, bool hol
     return pause_list(c, list, hold, err);
 }
 
+/* librdkafka has a partition paused still when it comes back. What went while it was paused, by
+ * the owner or for a lender, would never deliver again. */
+static void forget_pause(struct consumer *c, const part_list *list)
+{
+    (void)pause_list(c, rd_kafka_topic_partition_list_copy(list), false, NULL);
+}
+
 void consumer_group_move(struct consumer *c, const struct consumer_partition *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -298,6 +305,7 @@ static int serve_revoke(struct consumer *c, struct mr_error *err)
     if (rc != 0)
         return rc;
     unassign(c, c->change_list);
+    forget_pause(c, c->change_list);
     end_change(c);
     if (incremental) /* the library paused what stays with us */
         want_seeks(c);
@@ -489,6 +497,7 @@ static void give_up_lent(struct consumer *c)
     forget(c, parts, count);
     free(parts);
     unassign(c, c->change_list);
+    forget_pause(c, c->change_list);
     end_change(c);
 }
 

@@ -247,6 +247,53 @@ static void a_revocation_waits_for_a_lent_consumer_and_then_takes(void **state)
     consumer_close(&b.c, INT64_MAX);
 }
 
+/* A plugin that is slow, or a connector that is paused, loses partitions to another member, and has
+ * them back when it is at work again. */
+static void delivers_what_went_while_paused(const char *strategy)
+{
+    struct ledger_truth truth = {0};
+    struct ledger a = {.kafka = &kafka, .truth = &truth};
+    struct ledger b = {.kafka = &kafka, .truth = &truth};
+    struct mr_error err = {0};
+    struct consumer_partition mine[PARTITIONS];
+    int64_t until = clock_ms() + 60000;
+    char topic[64];
+
+    mock_kafka_topic(&kafka, topic, sizeof(topic), PARTITIONS);
+    ledger_fill(&kafka, topic, PARTITIONS, 10);
+    ledger_open(&a, topic, "partition.assignment.strategy", strategy, NULL);
+    ledger_subscribe(&a, topic);
+    ledger_poll_until(&a, 10 * PARTITIONS, 60000);
+    assert_int_equal(
+        consumer_commit(a.c, mine, ledger_positions(&a, topic, mine), true, 5000, &err), 0);
+    assert_int_equal(consumer_pause(a.c, &err), 0);
+    ledger_open(&b, topic, "partition.assignment.strategy", strategy, NULL);
+    ledger_subscribe(&b, topic);
+    while (b.assigned == 0 && clock_ms() < until) {
+        ledger_poll(&a, BATCH, 20);
+        ledger_poll(&b, BATCH, 20);
+    }
+    assert_int_equal(consumer_resume(a.c, mine, ledger_positions(&a, topic, mine), &err), 0);
+    consumer_close(&b.c, INT64_MAX);
+    while (ledger_positions(&a, topic, mine) < PARTITIONS && clock_ms() < until)
+        ledger_poll(&a, BATCH, 20);
+    ledger_fill(&kafka, topic, PARTITIONS, 10);
+    truth = (struct ledger_truth){0};
+    ledger_poll_until(&a, 20 * PARTITIONS, 60000);
+    assert_int_equal(a.lost, 0);
+    consumer_close(&a.c, INT64_MAX);
+}
+
+static void what_went_while_paused_delivers_when_it_is_back(void **state)
+{
+    delivers_what_went_while_paused("RangeAssignor");
+}
+
+static void what_went_while_paused_delivers_cooperatively(void **state)
+{
+    delivers_what_went_while_paused("CooperativeStickyAssignor");
+}
+
 /* The revocation came while nobody looked, and the group's patience began then: it is found when
  * the consumer is lent, at a third of max.poll.interval.ms, and may wait for what is left of 80
  * %. */
@@ -304,6 +351,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_lent_consumer_keeps_its_place),
         cmocka_unit_test(a_revocation_waits_for_a_lent_consumer_and_then_takes),
         cmocka_unit_test(a_revocation_counts_from_the_last_poll),
+        cmocka_unit_test(what_went_while_paused_delivers_when_it_is_back),
+        cmocka_unit_test(what_went_while_paused_delivers_cooperatively),
     };
 
     return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,
