@@ -42,8 +42,9 @@ static inline void mr_lookup_set(struct mr_lookup *at, size_t i, const char *val
 }
 
 /* What was given is to be read again in ms milliseconds (1 and more; not more often than ten times
- * a second). Where it is something else then, a connector that uses it is started again with its
- * tasks, unless it says config.action.reload=none. The least of a configuration counts.
+ * a second, and five seconds after it could not be read). Where it is something else then, a
+ * connector that uses it is started again with its tasks, unless it says config.action.reload=none.
+ * The least of a configuration counts.
  * Thread: the call's. Spec: ConfigData.ttl. */
 static inline void mr_lookup_ttl(struct mr_lookup *at, int64_t ms)
 {

@@ -33,7 +33,8 @@
 #define LOGGER "host.connector"
 #define COMMANDS_MAX 64
 #define TRACE_MAX 2048
-#define TTL_MIN_MS 100 /* what a provider may ask for is not more often than that */
+#define TTL_MIN_MS 100    /* what a provider may ask for is not more often than that */
+#define AGAIN_MIN_MS 5000 /* nor what it has failed to give: each try may cost a process */
 
 struct connector_run {
     /* Set before the thread starts, constant after that. */
@@ -139,7 +140,7 @@ static int resolve(struct connector_run *run, struct mr_error *err)
 }
 
 /* Their time has come. What can't be read now changes nothing: what runs goes on, and they are
- * looked up again after as long a time. */
+ * looked up again after as long a time, or a longer one. */
 static void look_again(struct connector_run *run)
 {
     struct mr_error err = {0};
@@ -150,7 +151,7 @@ static void look_again(struct connector_run *run)
         log_warn("what its configuration refers to was to be read again, and it goes on with what "
                  "it has: %s",
                  err.text);
-        run->again_ms = clock_ms() + run->ttl_ms;
+        run->again_ms = clock_ms() + (run->ttl_ms > AGAIN_MIN_MS ? run->ttl_ms : AGAIN_MIN_MS);
         return;
     }
     look_again_in(run, &now, ttl_ms);

@@ -244,6 +244,38 @@ static void values_that_change_after_their_time_start_a_connector_again(void **s
     assert_true(worker_run_is(w, "stays", "RUNNING", 1));
 }
 
+static int times(const char *path, const char *word)
+{
+    char *text = scratch_read(path, &(size_t){0});
+    int count = 0;
+
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word))
+        count++;
+    return count;
+}
+
+/* Ten times a second is what it has asked for; not for its processes to be started so often. */
+static void values_that_cannot_be_read_again_are_not_asked_for_all_the_time(void **state)
+{
+    static const char *const goes_on = "it goes on with what it has";
+    const char *topic = scratch_name("kept"), *file = scratch_path("in.txt");
+    struct worker_run *w =
+        start(scratch_text("topic %s\n", topic), "config.providers.steward.param.ttl.ms=100\n");
+    pid_t host;
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    scratch_write_text(file, "");
+    worker_run_put(w, "keeps", source(file, "${steward:topic}"));
+    worker_run_await(w, "keeps", "RUNNING", 1, STATE_MS);
+    host = worker_run_host(w, "keeps");
+    replace(scratch_path("values"), "crash\n");
+    wait_until(FLOW_MS, scratch_contains(w->log, goes_on));
+    holds_for(2000, times(w->log, goes_on) == 1);
+    assert_true(worker_run_is(w, "keeps", "RUNNING", 1));
+    assert_int_equal(worker_run_host(w, "keeps"), host);
+}
+
 static void a_start_names_what_is_wrong_with_its_plugins(void **state)
 {
     struct worker_run *w;
@@ -454,6 +486,7 @@ int main(void)
         scratch_test(nothing_of_a_service_outlives_its_worker),
         scratch_test(a_configuration_of_too_many_references_is_refused_at_once),
         scratch_test(values_that_change_after_their_time_start_a_connector_again),
+        scratch_test(values_that_cannot_be_read_again_are_not_asked_for_all_the_time),
         scratch_test(a_filter_says_who_may_do_what_and_fails_closed),
         scratch_test(a_start_names_what_is_wrong_with_its_plugins),
         scratch_test(a_provider_serves_whatever_worker_has_the_work),

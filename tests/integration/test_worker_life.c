@@ -190,7 +190,8 @@ static void a_port_in_use_ends_the_start_with_one_line(void **state)
                                             scratch_path("run2")));
     rc = millrace(scratch_text("standalone '%s'", config), &output);
     assert_true(rc == 2 || rc == 3);
-    assert_says(output, scratch_text("port %d is in use: another process listens on "
+    assert_says(output, scratch_text("port %d is in use: another process, or another "
+                                     "listener of this worker, is on "
                                      "http://127.0.0.1:%d. Stop it, or set `listeners` to a free "
                                      "port, such as listeners=http://127.0.0.1:%d",
                                      w->port, w->port, w->port + 1));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A config provider that does as the path says, and otherwise gives what stands in the file
- * `values`, lines of "key value", as it is at each call:
+ * `values`, lines of "key value", as it is at each call (a line "crash" ends its process):
  *
  *   hang crash exit     what its process then does
  *   fork                likewise: it hangs, and so does a child
@@ -163,6 +163,8 @@ static void give_file(struct mr_lookup *at, const char *path)
         char *blank = strchr(line, ' ');
 
         line[strcspn(line, "\n")] = '\0';
+        if (strcmp(line, "crash") == 0)
+            abort();
         if (blank != NULL) {
             *blank = '\0';
             give(at, line, blank + 1);

@@ -36,8 +36,8 @@ static int cannot_listen(const struct worker_listener *listener, int error, stru
     switch (error) {
     case EADDRINUSE:
         return mr_fail(err, MR_ERR_IO,
-                       "port %d is in use: another process listens on %s://%s%s. Stop it, or "
-                       "set `%s` to a free port, such as %s=%s://%s",
+                       "port %d is in use: another process, or another listener of this worker, "
+                       "is on %s://%s%s. Stop it, or set `%s` to a free port, such as %s=%s://%s",
                        port, scheme, address, host[0] == '\0' ? " (no host: on any interface)" : "",
                        key, key, scheme, other);
     case EADDRNOTAVAIL:
