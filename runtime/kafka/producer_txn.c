@@ -115,6 +115,14 @@ static int code_of(struct producer *p, const rd_kafka_error_t *error)
                : MR_ERR_FATAL;
 }
 
+/* librdkafka 2.0.2 misnames the broker's setting, and does not name ours. */
+static const char *words_of(const rd_kafka_error_t *error)
+{
+    return rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT
+               ? "transaction.timeout.ms must not exceed transaction.max.timeout.ms of the broker"
+               : rd_kafka_error_string(error);
+}
+
 /* error: of a call to librdkafka, taken; NULL: it went well. */
 static int result(struct producer *p, const char *what, rd_kafka_error_t *error,
                   struct mr_error *err)
@@ -125,7 +133,7 @@ static int result(struct producer *p, const char *what, rd_kafka_error_t *error,
     if (error == NULL)
         return 0;
     rc = code_of(p, error);
-    kafka_error_text(rd_kafka_error_string(error), text, sizeof(text));
+    kafka_error_text(words_of(error), text, sizeof(text));
     if (rc == MR_ERR_CLOSED)
         mr_fail(err, rc,
                 "%s: another producer with the same transactional id has taken over, or the "

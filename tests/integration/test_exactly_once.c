@@ -392,6 +392,31 @@ static void a_task_whose_id_was_taken_begins_anew(void **state)
     producer_free(&p);
 }
 
+static bool is_refused(const struct worker_run *w, const char *conn)
+{
+    return strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0 &&
+           strstr(worker_run_state(w, conn, "tasks.0.trace"),
+                  "transaction.timeout.ms must not exceed transaction.max.timeout.ms") != NULL;
+}
+
+/* At the start, by its name: of a source, and of a sink that emits. */
+static void a_transaction_timeout_above_the_brokers_is_refused(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("eos"), "");
+    const char *more = ", \"producer.override.transaction.timeout.ms\": \"900001\"";
+    const char *in = scratch_name("in"), *conn = scratch_name("relay");
+
+    (void)state;
+    flow_start(w, "src", more);
+    topic_create(w->servers, in, 1);
+    worker_run_put(w, conn,
+                   scratch_text("\"connector.class\": \"Relay\", \"topics\": \"%s\", "
+                                "\"to\": \"%s\"%s",
+                                in, scratch_name("out"), more));
+    wait_until(STATE_MS, is_refused(w, "src"));
+    wait_until(STATE_MS, is_refused(w, conn));
+}
+
 /* A leader's id is taken over by another: it asks for a round, and takes it back since it still
  * leads; what a client asked for meanwhile is done, or refused and done when it is asked for
  * again. */
@@ -429,6 +454,7 @@ int main(void)
         scratch_test(a_plugin_that_wants_both_ends_fails),
         scratch_test(producers_of_an_earlier_set_cannot_commit),
         scratch_test(a_task_whose_id_was_taken_begins_anew),
+        scratch_test(a_transaction_timeout_above_the_brokers_is_refused),
         scratch_test(a_leader_whose_id_was_taken_claims_it_again),
     };
 
