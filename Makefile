@@ -265,9 +265,11 @@ $(addprefix $(BUILD)/tests/integration/,test_exactly_once test_topic_to_topic): 
 chaos_objects = $(patsubst %,$(BUILD)/tests/chaos/chaos_%.o,$(1))
 $(BUILD)/tests/integration/test_worker_freeze: $(call chaos_objects,rig ledger)
 $(BUILD)/tests/integration/test_chaos_tools: $(call chaos_objects,rig ledger proxy route naive numbers)
+FAULTS = atomic flows group ledger mix naive numbers proxy rig route segments
+$(BUILD)/tests/integration/test_exactly_once_faults: $(call chaos_objects,$(FAULTS)) $(call archives,$(BELOW_wire)) | $(BUILD)/tests/support/preload/route_shim.so
 
 # Scenarios of faults, in one program; a library that is preloaded into workers; a build whose link has another version.
-$(BUILD)/tests/chaos/chaos: $(patsubst %,$(BUILD)/%.o,$(CHAOS)) $(call to_objects,$(SUPPORT))
+$(BUILD)/tests/chaos/chaos: $(patsubst %,$(BUILD)/%.o,$(CHAOS)) $(call to_objects,$(SUPPORT)) $(call archives,$(BELOW_wire))
 	@echo "  TEST  $@"
 	$(Q)$(LINK_TEST)
 $(BUILD)/tests/support/preload/%.so: tests/support/preload/%.c

@@ -173,8 +173,14 @@ static void forget(struct log *log)
         free(log->producer[i].commits);
 }
 
+static const struct kafka_run *brokers_of(const struct chaos_cluster *c)
+{
+    return c->kafka != NULL ? c->kafka : kafka_run_shared();
+}
+
 static bool judge_task(const struct chaos_source *s, int task)
 {
+    const struct kafka_run *kafka = brokers_of(s->cluster);
     struct offsets o = {.key =
                             scratch_text("[\"%s\",{\"name\":\"%s-%d\"}]", s->name, s->name, task),
                         .partition = -1};
@@ -187,8 +193,8 @@ static bool judge_task(const struct chaos_source *s, int task)
     assert_true(o.partition >= 0);
     stored.next = o.next;
     stored.offsets = o.count;
-    chaos_segments_walk(s->cluster->kafka, data.topic, 0, take_batch, &data);
-    chaos_segments_walk(s->cluster->kafka, stored.topic, o.partition, take_batch, &stored);
+    chaos_segments_walk(kafka, data.topic, 0, take_batch, &data);
+    chaos_segments_walk(kafka, stored.topic, o.partition, take_batch, &stored);
     all_right = compare(&data, &stored);
     all_right = right(&data) && right(&stored) && all_right;
     forget(&data);
@@ -201,6 +207,10 @@ void chaos_atomic_judge(const struct chaos_flows *flows)
 {
     bool all_right = true;
 
+    if (brokers_of(flows->source->cluster) == NULL) {
+        printf("             the broker's files are not at hand\n");
+        return;
+    }
     for (int i = 0; i < flows->source->tasks; i++)
         all_right = judge_task(flows->source, i) && all_right;
     fflush(stdout);

@@ -16,37 +16,13 @@
 #define CLIENTS ", \"producer.override.request.timeout.ms\": \"2000\""
 #define TASKS 3
 
-static struct chaos_mix mix_start(int workers, const char *props)
+static struct chaos_mix start(int workers, const char *props, int tasks, int rate,
+                              const char *clients)
 {
-    struct chaos_mix mix = {.cluster = chaos_cluster(0, scratch_text("%s%s", PROPS, props)),
-                            .brokers = true,
-                            .freeze_ms = CHAOS_SESSION_MS * 3 / 2};
-
-    mix.proxy = chaos_proxy_new(mix.cluster->servers, scratch_text("%s-", mix.cluster->group));
-    while (mix.cluster->count < workers)
-        chaos_mix_join(&mix);
-    return mix;
-}
-
-static struct chaos_flows *flows_start(struct chaos_mix *mix, int tasks, int rate,
-                                       const char *clients)
-{
-    return chaos_flows_start(
-        mix->cluster, &(struct chaos_flows_terms){
-                          .tasks = tasks, .rate = rate, .interval_ms = 200, .clients = clients});
-}
-
-static void judge(struct chaos_mix *mix, const struct chaos_flows *flows)
-{
-    int64_t records;
-
-    chaos_mix_heal(mix);
-    chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
-    records = chaos_flows_judge(flows);
-    chaos_atomic_judge(flows);
-    printf("             %lld records in all\n", (long long)records);
-    chaos_mix_tell(mix);
-    assert_int_equal(chaos_proxy_counts(mix->proxy).torn, 0);
+    return chaos_mix_start(
+        chaos_cluster(0, scratch_text("%s%s", PROPS, props)), workers,
+        &(struct chaos_flows_terms){
+            .tasks = tasks, .rate = rate, .interval_ms = 200, .clients = clients});
 }
 
 /* --- everything ------------------------------------------------------------------------------- */
@@ -55,9 +31,8 @@ static void judge(struct chaos_mix *mix, const struct chaos_flows *flows)
 static void all_three_at_once_under_everything(void **state)
 {
     const char *rate = getenv("CHAOS_RATE");
-    struct chaos_mix mix = mix_start(3, "");
-    struct chaos_flows *flows =
-        flows_start(&mix, TASKS, rate != NULL ? (int)strtol(rate, NULL, 10) : 500, CLIENTS);
+    struct chaos_mix mix =
+        start(3, "", TASKS, rate != NULL ? (int)strtol(rate, NULL, 10) : 500, CLIENTS);
     int64_t from, for_ms = chaos_seconds(120) * 1000L;
 
     (void)state;
@@ -67,7 +42,7 @@ static void all_three_at_once_under_everything(void **state)
         chaos_mix_fault(&mix);
         wait_until(10000, scratch_now_ms() > next_ms);
     }
-    judge(&mix, flows);
+    chaos_mix_judge(&mix);
 }
 
 /* --- requests that are late, lost, or not answered -------------------------------------------- */
@@ -111,14 +86,13 @@ static void late_and_lost_ends_tear_nothing(void **state)
 {
     static const char *const ends[] = {"EndTxn late", "EndTxn late", "EndTxn lost",
                                        "EndTxn unanswered"};
-    struct chaos_mix mix = mix_start(2, "");
-    struct chaos_flows *flows = flows_start(&mix, TASKS, 200, CLIENTS);
+    struct chaos_mix mix = start(2, "", TASKS, 200, CLIENTS);
     int64_t from, for_ms = chaos_seconds(120) * 500L;
 
     (void)state;
     for (from = scratch_now_ms(); scratch_since(from) < for_ms;)
         chaos_mix_do(&mix, ends[chaos_pick(4)]);
-    judge(&mix, flows);
+    chaos_mix_judge(&mix);
     assert_true(chaos_proxy_counts(mix.proxy).refused > 0);
 }
 
@@ -153,13 +127,12 @@ static int descriptors(const struct chaos_cluster *c)
 /* R20, R18: all connections end each 5 s while everything takes 100 ms, 50 more or less, longer. */
 static void resets_on_a_slow_wire_leave_nothing_behind(void **state)
 {
-    struct chaos_mix mix = mix_start(2, "session.timeout.ms=20000\n");
-    struct chaos_flows *flows = flows_start(&mix, TASKS, 200, "");
+    struct chaos_mix mix = start(2, "session.timeout.ms=20000\n", TASKS, 200, "");
     int64_t from, for_ms = chaos_seconds(120) * 500L;
     int before;
 
     (void)state;
-    chaos_flows_await(flows, CHAOS_HEAL_MS);
+    chaos_flows_await(mix.flows, CHAOS_HEAL_MS);
     before = descriptors(mix.cluster);
     chaos_proxy_slow(mix.proxy, 50, 100);
     for (from = scratch_now_ms(); scratch_since(from) < for_ms;) {
@@ -169,10 +142,33 @@ static void resets_on_a_slow_wire_leave_nothing_behind(void **state)
         chaos_proxy_reset(mix.proxy);
     }
     chaos_mix_heal(&mix);
-    chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
+    chaos_flows_await(mix.flows, CHAOS_HEAL_MS * 2);
     printf("             descriptors: %d before, %d after\n", before, descriptors(mix.cluster));
     wait_until(CHAOS_HEAL_MS, descriptors(mix.cluster) < before + 40);
-    judge(&mix, flows);
+    chaos_mix_judge(&mix);
+}
+
+/* --- groups and ids --------------------------------------------------------------------------- */
+
+/* Members are thrown out, strangers take partitions and ids, and a plugin is slow at that, for
+ * CHAOS_SECONDS / 2: relays that live on have to abort, to go back and to read their state again. */
+static void groups_and_ids_are_taken_away(void **state)
+{
+    static const char *const kinds[] = {"a member thrown out of its group", "a stranger in a group",
+                                        "a call of the relay longer than its poll interval",
+                                        "a call of the sink longer than its poll interval",
+                                        "a transactional id taken by a stranger"};
+    struct chaos_mix mix = start(2, "", TASKS, 200, CLIENTS);
+    int64_t from, for_ms = chaos_seconds(120) * 500L;
+
+    (void)state;
+    for (from = scratch_now_ms(); scratch_since(from) < for_ms;) {
+        int64_t next_ms = scratch_now_ms() + chaos_pick(3000);
+
+        chaos_mix_do(&mix, kinds[chaos_pick(5)]);
+        wait_until(10000, scratch_now_ms() > next_ms);
+    }
+    chaos_mix_judge(&mix);
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */
@@ -180,11 +176,10 @@ static void resets_on_a_slow_wire_leave_nothing_behind(void **state)
 /* R12: hosts sleep for longer than their transactions may last, and keep their lease. */
 static void a_transaction_that_timed_out_begins_anew(void **state)
 {
-    struct chaos_mix mix = mix_start(1, "session.timeout.ms=60000\n");
-    struct chaos_flows *flows =
-        flows_start(&mix, TASKS, 200,
-                    CLIENTS ", \"producer.override.transaction.timeout.ms\": \"3000\", "
-                            "\"producer.override.delivery.timeout.ms\": \"2500\"");
+    struct chaos_mix mix =
+        start(1, "session.timeout.ms=60000\n", TASKS, 200,
+              CLIENTS ", \"producer.override.transaction.timeout.ms\": \"3000\", "
+                      "\"producer.override.delivery.timeout.ms\": \"2500\"");
 
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -193,17 +188,17 @@ static void a_transaction_that_timed_out_begins_anew(void **state)
         chaos_signal(mix.cluster->w[0], CHAOS_HOSTS, SIGSTOP);
         wait_until(CHAOS_HEAL_MS, scratch_since(from) > 14000); /* brokers look each 10 s */
         chaos_signal(mix.cluster->w[0], CHAOS_HOSTS, SIGCONT);
-        chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
+        chaos_flows_await(mix.flows, CHAOS_HEAL_MS * 2);
     }
-    judge(&mix, flows);
+    chaos_mix_judge(&mix);
 }
 
 /* R46: tasks come and go, hosts die between, and a stranger takes the leader's id. */
 static void tasks_come_and_go_exactly_once(void **state)
 {
     static const int tasks[] = {3, 5, 1, 5, 3, 5};
-    struct chaos_mix mix = mix_start(2, "");
-    struct chaos_flows *flows = flows_start(&mix, 5, 200, CLIENTS);
+    struct chaos_mix mix = start(2, "", 5, 200, CLIENTS);
+    const struct chaos_flows *flows = mix.flows;
 
     (void)state;
     for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
@@ -220,13 +215,14 @@ static void tasks_come_and_go_exactly_once(void **state)
                                                     .tasks = tasks[i]},
                              CHAOS_HEAL_MS * 2);
     }
-    judge(&mix, flows);
+    chaos_mix_judge(&mix);
 }
 
 const struct CMUnitTest chaos_exactly_once[] = {
     scratch_test(a_late_end_tears_what_librdkafka_does_alone),
     scratch_test(late_and_lost_ends_tear_nothing),
     scratch_test(resets_on_a_slow_wire_leave_nothing_behind),
+    scratch_test(groups_and_ids_are_taken_away),
     scratch_test(a_transaction_that_timed_out_begins_anew),
     scratch_test(tasks_come_and_go_exactly_once),
     scratch_test(all_three_at_once_under_everything),

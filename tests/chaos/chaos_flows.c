@@ -49,10 +49,40 @@ static void put(const struct chaos_flows *flows, const char *name, const char *f
         fail_msg("PUT %s: %d: %s", name, reply.status, reply.body);
 }
 
+/* Topics of one partition all go to the same member by range, the default. */
+static const struct assignor {
+    const char *name; /* librdkafka's */
+    const char *property;
+} assignors[] = {
+    {"roundrobin", ", \"consumer.override.partition.assignment.strategy\": "
+                   "\"org.apache.kafka.clients.consumer.RoundRobinAssignor\""},
+    {"cooperative-sticky", ", \"consumer.override.partition.assignment.strategy\": "
+                           "\"org.apache.kafka.clients.consumer.CooperativeStickyAssignor\""},
+};
+
+static struct chaos_group group_of(const char *connector, const char *topics,
+                                   const struct assignor *assignor)
+{
+    return (struct chaos_group){scratch_text("connect-%s", connector), topics, assignor->name,
+                                scratch_path(scratch_text("%s.doze", connector))};
+}
+
+/* What the members of a group have in their configuration. */
+static const char *of_group(const struct chaos_group *group, int tasks,
+                            const struct assignor *assignor)
+{
+    return scratch_text("\"tasks.max\": \"%d\", \"topics\": \"%s\", \"doze\": \"%s\", "
+                        "\"consumer.override.session.timeout.ms\": \"%d\", "
+                        "\"consumer.override.max.poll.interval.ms\": \"%d\"%s",
+                        tasks, group->topics, group->doze, CHAOS_FLOWS_POLL_MS, CHAOS_FLOWS_POLL_MS,
+                        assignor->property);
+}
+
 struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
                                       const struct chaos_flows_terms *terms)
 {
     struct chaos_flows *flows = scratch_keep(calloc(1, sizeof(*flows)));
+    const struct assignor *assignor = &assignors[chaos_pick(2)];
     const char *boundary = terms->interval_ms == 0
                                ? ""
                                : scratch_text(", \"transaction.boundary\": \"interval\", "
@@ -60,21 +90,22 @@ struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
                                               terms->interval_ms);
 
     assert_true(terms->tasks <= TASKS_MAX);
-    *flows =
-        (struct chaos_flows){.relay = "relay", .sink = "sink", .file = scratch_path("sink.stored")};
+    *flows = (struct chaos_flows){.relay = scratch_text("%s-relay", c->group),
+                                  .sink = scratch_text("%s-sink", c->group),
+                                  .file = scratch_path("sink.stored")};
     flows->more = scratch_text("%s%s", boundary, terms->clients);
     flows->source = chaos_source(c, "src", terms->tasks, terms->rate, flows->more);
     for (int i = 0; i < terms->tasks; i++) /* or else the sink finds them after minutes */
         topic_create(c->servers, out_of(flows, i), 1);
+    flows->in = group_of(flows->relay, topics(flows, topic_of), assignor);
+    flows->out = group_of(flows->sink, topics(flows, out_of), assignor);
     put(flows, flows->relay,
-        scratch_text("\"connector.class\": \"AbacusRelay\", \"tasks.max\": \"%d\", "
-                     "\"topics\": \"%s\"%s",
-                     terms->tasks, topics(flows, topic_of), terms->clients));
+        scratch_text("\"connector.class\": \"AbacusRelay\", %s%s",
+                     of_group(&flows->in, terms->tasks, assignor), terms->clients));
     put(flows, flows->sink,
-        scratch_text("\"connector.class\": \"AbacusSink\", \"tasks.max\": \"%d\", "
-                     "\"topics\": \"%s\", \"file\": \"%s\", "
+        scratch_text("\"connector.class\": \"AbacusSink\", %s, \"file\": \"%s\", "
                      "\"consumer.override.isolation.level\": \"read_committed\"",
-                     terms->tasks, topics(flows, out_of), flows->file));
+                     of_group(&flows->out, terms->tasks, assignor), flows->file));
     return flows;
 }
 

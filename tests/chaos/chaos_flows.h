@@ -9,14 +9,19 @@
 #define TESTS_CHAOS_FLOWS_H
 
 #include "chaos/chaos.h"
+#include "chaos/chaos_group.h"
 
 struct chaos_flows {
     struct chaos_source *source;
-    const char *more;  /* of its configuration, JSON */
-    const char *relay; /* connector */
-    const char *sink;  /* connector */
+    const char *more;           /* of its configuration, JSON */
+    const char *relay;          /* connector */
+    const char *sink;           /* connector */
+    struct chaos_group in, out; /* of relay and sink */
     const char *file;
 };
+
+/* How long both groups wait for a member that is in a call. */
+#define CHAOS_FLOWS_POLL_MS 6000
 
 struct chaos_flows_terms {
     int tasks;           /* of each connector, and so many topics */
@@ -34,7 +39,7 @@ void chaos_flows_await(const struct chaos_flows *flows, int ms);
 /* Heal first. The source stops, what it has committed arrives everywhere, and each of the three is
  * what it should be, or the scenario fails with what is not. Gives the records of all three. */
 int64_t chaos_flows_judge(const struct chaos_flows *flows);
-/* After that, and where the brokers are this program's own: their files say the same
+/* After that, and where the brokers are those of the tests: their files say the same
  * (chaos_atomic.c). */
 void chaos_atomic_judge(const struct chaos_flows *flows);
 

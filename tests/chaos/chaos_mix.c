@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Faults for what runs in transactions: processes that die or freeze, brokers that die, requests
- * that are lost, late or unanswered, a slow wire, connections that end. */
+ * that are lost, late or unanswered, a slow wire, connections that end; a group that throws members
+ * out, strangers in it and with a transactional id, calls that last too long. */
 #include "chaos/chaos_mix.h"
+
+#include "chaos/chaos_naive.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HOSTS_MAX 64
-#define MEET_MS 6000 /* that the next request of a kind comes */
+#define MEET_MS 6000   /* that the next request of a kind comes */
+#define VISIT_MS 15000 /* until a stranger is given something */
 
 /* --- processes -------------------------------------------------------------------------------- */
 
@@ -21,11 +26,19 @@ static void come_back(struct chaos_mix *mix, int at)
     mix->dead &= ~(1u << at);
 }
 
-void chaos_mix_join(struct chaos_mix *mix)
+struct chaos_mix chaos_mix_start(struct chaos_cluster *c, int workers,
+                                 const struct chaos_flows_terms *terms)
 {
-    chaos_proxy_use(mix->proxy);
-    chaos_join(mix->cluster, NULL);
+    struct chaos_mix mix = {
+        .cluster = c, .brokers = c->kafka != NULL, .freeze_ms = CHAOS_SESSION_MS * 3 / 2};
+
+    mix.proxy = chaos_proxy_new(c->servers, scratch_text("%s-", c->group));
+    chaos_proxy_use(mix.proxy);
+    while (c->count < workers)
+        chaos_join(c, NULL);
     chaos_proxy_use(NULL);
+    mix.flows = chaos_flows_start(c, terms);
+    return mix;
 }
 
 static int random_living(const struct chaos_mix *mix)
@@ -165,6 +178,61 @@ static void reset(struct chaos_mix *mix)
     chaos_proxy_reset(mix->proxy);
 }
 
+/* --- groups and ids --------------------------------------------------------------------------- */
+
+/* That of the relay, mostly. */
+static const struct chaos_group *some_group(const struct chaos_mix *mix)
+{
+    return chaos_pick(3) > 0 ? &mix->flows->in : &mix->flows->out;
+}
+
+static void throw_out(struct chaos_mix *mix)
+{
+    chaos_group_throw_out(mix->cluster->servers, some_group(mix));
+}
+
+static void visit(struct chaos_mix *mix)
+{
+    chaos_group_visit(mix->cluster->servers, some_group(mix), VISIT_MS, chaos_pick(2000));
+}
+
+/* The call goes on when its partitions are with somebody else, who has gone on with them, or are
+ * back. */
+static void doze(struct chaos_mix *mix, const struct chaos_group *group)
+{
+    const char *now = scratch_text("%s.now", group->doze);
+    int64_t from = scratch_now_ms();
+
+    scratch_write_text(group->doze, "");
+    while (access(now, F_OK) != 0 && scratch_since(from) < MEET_MS)
+        scratch_pause(5);
+    if (chaos_pick(2) == 0)
+        chaos_group_throw_out(mix->cluster->servers, group);
+    chaos_group_visit(mix->cluster->servers, group, VISIT_MS, chaos_pick(2000));
+    unlink(group->doze);
+    unlink(now);
+}
+
+static void relay_dozes(struct chaos_mix *mix)
+{
+    doze(mix, &mix->flows->in);
+}
+
+static void sink_dozes(struct chaos_mix *mix)
+{
+    doze(mix, &mix->flows->out);
+}
+
+static void take_over(struct chaos_mix *mix)
+{
+    const struct chaos_flows *flows = mix->flows;
+
+    chaos_naive_take_over(mix->cluster->servers,
+                          scratch_text("%s-%s-%d", mix->cluster->group,
+                                       chaos_pick(2) == 0 ? flows->relay : flows->source->name,
+                                       chaos_pick(flows->source->tasks)));
+}
+
 /* --- the deck --------------------------------------------------------------------------------- */
 
 static const struct kind {
@@ -182,10 +250,16 @@ static const struct kind {
     {"other requests lost or unanswered", other_request, false},
     {"all delayed by 100 to 200 ms", slow_wire, false},
     {"all connections reset", reset, false},
+    {"a member thrown out of its group", throw_out, false},
+    {"a stranger in a group", visit, false},
+    {"a call of the relay longer than its poll interval", relay_dozes, false},
+    {"a call of the sink longer than its poll interval", sink_dozes, false},
+    {"a transactional id taken by a stranger", take_over, false},
     {"kill -9 of a broker", kill_broker, true},
     {"SIGSTOP of a broker", freeze_broker, true},
 };
 #define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
+_Static_assert(sizeof(kinds) / sizeof(kinds[0]) <= CHAOS_MIX_KINDS, "room for each kind");
 
 static void shuffle(struct chaos_mix *mix)
 {
@@ -241,7 +315,7 @@ void chaos_mix_heal(struct chaos_mix *mix)
     bring_back(mix, true);
 }
 
-void chaos_mix_tell(const struct chaos_mix *mix)
+static void tell(const struct chaos_mix *mix)
 {
     struct chaos_proxy_counts counts = chaos_proxy_counts(mix->proxy);
 
@@ -253,4 +327,17 @@ void chaos_mix_tell(const struct chaos_mix *mix)
            counts.met[CHAOS_LATE], counts.overtaken, counts.refused, counts.torn,
            counts.met[CHAOS_LOST], counts.met[CHAOS_UNANSWERED], counts.resets, counts.ends);
     fflush(stdout);
+}
+
+void chaos_mix_judge(struct chaos_mix *mix)
+{
+    int64_t records;
+
+    chaos_mix_heal(mix);
+    chaos_flows_await(mix->flows, CHAOS_HEAL_MS * 2);
+    records = chaos_flows_judge(mix->flows);
+    chaos_atomic_judge(mix->flows);
+    printf("             %lld records in all\n", (long long)records);
+    tell(mix);
+    assert_int_equal(chaos_proxy_counts(mix->proxy).torn, 0);
 }

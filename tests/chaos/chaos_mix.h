@@ -3,14 +3,15 @@
 #ifndef TESTS_CHAOS_MIX_H
 #define TESTS_CHAOS_MIX_H
 
-#include "chaos/chaos.h"
+#include "chaos/chaos_flows.h"
 #include "chaos/chaos_proxy.h"
 
-#define CHAOS_MIX_KINDS 16
+#define CHAOS_MIX_KINDS 20
 
 struct chaos_mix {
     struct chaos_cluster *cluster; /* its workers come through the proxy */
     struct chaos_proxy *proxy;
+    struct chaos_flows *flows;
     bool brokers;  /* they die too: three of them */
     int freeze_ms; /* at most */
     unsigned dead; /* workers, a bit each */
@@ -18,8 +19,9 @@ struct chaos_mix {
     int deck[CHAOS_MIX_KINDS], left;
 };
 
-/* Another worker, through the proxy. */
-void chaos_mix_join(struct chaos_mix *mix);
+/* So many workers, through a proxy, and what they run. */
+struct chaos_mix chaos_mix_start(struct chaos_cluster *c, int workers,
+                                 const struct chaos_flows_terms *terms);
 /* The next fault, and its end: nothing goes on but that some workers are dead and some requests are
  * still to meet their mishap. */
 void chaos_mix_fault(struct chaos_mix *mix);
@@ -27,7 +29,8 @@ void chaos_mix_fault(struct chaos_mix *mix);
 void chaos_mix_do(struct chaos_mix *mix, const char *name);
 /* All workers live, the wire is good. */
 void chaos_mix_heal(struct chaos_mix *mix);
-/* Print how many of each. */
-void chaos_mix_tell(const struct chaos_mix *mix);
+/* What came of it, or the scenario fails with what should not have; prints how many of each
+ * fault. */
+void chaos_mix_judge(struct chaos_mix *mix);
 
 #endif

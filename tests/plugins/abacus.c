@@ -9,7 +9,10 @@
  *                and only append to, a line a commit:
  *                  <incarnation> <boot ms>;<topic> <partition> <stored> <next> <runs>;…;\n
  *                runs are what was put: "3-8,9-9,". stored must be what the file says last of that
- *                partition, or the put is refused. A line without an end was never committed. */
+ *                partition, or the put is refused. A line without an end was never committed.
+ *
+ * A call of either that finds a file <doze> renames it to <doze>.now, and waits until that is gone:
+ * one task at a time. */
 #include <millrace/plugin.h>
 
 #include <errno.h>
@@ -35,14 +38,32 @@ static int64_t number_of(const struct mr_record *rec)
     return strtoll(digits, NULL, 10);
 }
 
+/* --- calls that last long --------------------------------------------------------------------- */
+
+/* Whoever wants the task to stop sends it a signal. */
+static void doze(const char *file)
+{
+    static const struct timespec moment = {0, 10000000};
+    char now[4096];
+
+    if (file[0] == '\0')
+        return;
+    snprintf(now, sizeof(now), "%s.now", file);
+    if (rename(file, now) == 0)
+        while (access(now, F_OK) == 0 && nanosleep(&moment, NULL) == 0)
+            ;
+}
+
 /* --- relay ------------------------------------------------------------------------------------ */
 
 struct relay {
     const char *suffix;
+    const char *doze;
 };
 
 static const struct mr_config_key relay_keys[] = {
     {"suffix", MR_CFG_STRING, .fallback = "-out", .doc = "Of the topics to emit to"},
+    {"doze", MR_CFG_STRING, .fallback = "", .doc = "A file: see above"},
     {0},
 };
 
@@ -52,6 +73,7 @@ static int relay_start(void *self, struct mr_task *task, struct mr_error *err)
 
     (void)err;
     r->suffix = mr_config_str(task, "suffix");
+    r->doze = mr_config_str(task, "doze");
     return MR_OK;
 }
 
@@ -62,6 +84,7 @@ static int relay_emits(void *self, const struct mr_batch *in, struct mr_emitter 
     struct mr_value key = mr_text("count", 5);
 
     (void)err;
+    doze(r->doze);
     for (size_t i = 0; i < mr_batch_count(in); i++) {
         const struct mr_record *rec = mr_record_at(in, i);
         int64_t count = mr_state_long(out, key, 0);
@@ -93,6 +116,7 @@ struct place {
 struct sink {
     int fd;
     off_t seen; /* of the file, up to the end of a line */
+    const char *doze;
     char incarnation[48];
     struct place places[PLACES];
     size_t count;
@@ -173,6 +197,7 @@ static int look(struct sink *s, struct mr_error *err)
 
 static const struct mr_config_key sink_keys[] = {
     {"file", MR_CFG_STRING, MR_CFG_REQUIRED, .doc = "What it stores"},
+    {"doze", MR_CFG_STRING, .fallback = "", .doc = "As of the relay"},
     {0},
 };
 
@@ -181,6 +206,7 @@ static int sink_start(void *self, struct mr_task *task, struct mr_error *err)
     struct sink *s = self;
     const char *file = mr_config_str(task, "file");
 
+    s->doze = mr_config_str(task, "doze");
     snprintf(s->incarnation, sizeof(s->incarnation), "%d-%lld", (int)getpid(), boot_ms());
     s->fd = open(file, O_CREAT | O_APPEND | O_RDWR | O_CLOEXEC, 0600);
     return s->fd >= 0 ? MR_OK : mr_fail(err, MR_ERR_IO, "%s: %s", file, strerror(errno));
@@ -264,6 +290,7 @@ static int sink_put(void *self, struct mr_batch *in, struct mr_error *err)
     const struct mr_partition_list *offsets = mr_batch_offsets(in);
     int rc;
 
+    doze(s->doze);
     lock(s->fd, F_WRLCK);
     rc = look(s, err);
     for (size_t i = 0; i < offsets->count && rc == MR_OK; i++) {

@@ -81,6 +81,17 @@ const char *kafka_run_servers(void)
     return shared.servers;
 }
 
+const struct kafka_run *kafka_run_shared(void)
+{
+    const char *folder = getenv("MILLRACE_TEST_KAFKA_FOLDER");
+
+    if (folder != NULL && *folder != '\0')
+        snprintf(shared.folder, sizeof(shared.folder), "%s", folder);
+    else if (strcmp(kafka_run_servers(), shared.servers) != 0)
+        return NULL;
+    return &shared;
+}
+
 struct kafka_run *kafka_run_share_three(const char *env)
 {
     if (shared_three.servers[0] == '\0')

@@ -3,14 +3,18 @@
 #ifndef TESTS_KAFKA_RUN_H
 #define TESTS_KAFKA_RUN_H
 
+struct kafka_run;
+
 /* bootstrap.servers of the shared broker: the one that `make check-integration` started
  * (MILLRACE_TEST_KAFKA), or else one started now through tests/kafka/kafka.sh and stopped when this
  * program ends. Topics spring into being by use. */
 const char *kafka_run_servers(void);
 
+/* The same, for kafka_run_folder_of; NULL: it is somebody else's. */
+const struct kafka_run *kafka_run_shared(void);
+
 /* A broker of this test's own, for faults; stopped when the test ends. env: more environment for
  * kafka.sh, such as "KAFKA_AUTO_CREATE=false", or "". */
-struct kafka_run;
 struct kafka_run *kafka_run_start(const char *env);
 struct kafka_run *kafka_run_start_three(void); /* one cluster */
 /* Three that all tests of this program share, started at the first call and stopped when it

@@ -5,6 +5,7 @@
 #   run-tests.sh LOGS SUITE JOBS SECONDS TEST...    run these, JOBS at a time; a test's output goes to LOGS/SUITE/<name>.log
 #   run-tests.sh LOGS summary SUITE...              the result that each suite left in LOGS, and the sum
 #
+# Tests named in BESIDE take none of the JOBS: they begin first and go on beside the others.
 # A fuzzer (fuzz_<what>) gets its seeds as arguments. Exit 1 when a test failed. A program that dies without cmocka's
 # summary counts as one failed test.
 set -uo pipefail
@@ -84,8 +85,15 @@ shift 4
 rm -rf "${logs:?}/$suite" "$logs/$suite.result"
 mkdir -p "$logs/$suite"
 from=$(now_ms)
+is_beside() { [[ " ${BESIDE:-} " == *" $(basename "$1") "* ]]; }
+beside=0
 for test in "$@"; do
-    while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do wait -n; done
+    if is_beside "$test"; then run_one "$seconds" "$test" & beside+=" $!"; fi
+done
+under_way() { jobs -pr | grep -cvxF -e "${beside// /$'\n'}"; }
+for test in "$@"; do
+    is_beside "$test" && continue
+    while [ "$(under_way)" -ge "$jobs" ]; do wait -n; done
     run_one "$seconds" "$test" &
 done
 wait

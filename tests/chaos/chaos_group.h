@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens to a consumer group from outside: a member is made to leave, a stranger comes and
+ * goes. */
+#ifndef TESTS_CHAOS_GROUP_H
+#define TESTS_CHAOS_GROUP_H
+
+#include <stdbool.h>
+
+struct chaos_group {
+    const char *id;
+    const char *topics;   /* with commas between */
+    const char *assignor; /* of its members, as librdkafka calls it */
+    const char *doze;     /* a file: the next call of one of them lasts until <doze>.now is gone */
+};
+
+/* As an administrator would: one of its members, by chance, is out of it. false: it has none. */
+bool chaos_group_throw_out(const char *servers, const struct chaos_group *group);
+
+/* A consumer joins, reads what it is given for so long, commits nothing and leaves. It waits at
+ * most wait_ms for partitions; how many it was given. */
+int chaos_group_visit(const char *servers, const struct chaos_group *group, int wait_ms,
+                      int stay_ms);
+
+#endif
