@@ -247,13 +247,13 @@ endef
 $(foreach fuzzer,$(FUZZERS),$(eval $(call fuzz_rule,$(fuzzer))))
 
 define integration_rule
-$(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT))
+$(BUILD)/$(1): $(BUILD)/$(1).o $(call to_objects,$(SUPPORT)) $(TSAN)
 	@echo "  TEST  $$@"
 	$$(Q)$$(LINK_TEST)
 endef
 $(foreach test,$(INTEGRATION),$(eval $(call integration_rule,$(test))))
 # The rooms themselves against a real broker, without a worker.
-$(BUILD)/tests/integration/test_stores: $(TSAN) $(call archives,$(BELOW_worker))
+$(BUILD)/tests/integration/test_stores: $(call archives,$(BELOW_worker))
 $(BUILD)/tests/integration/test_wire: $(call archives,$(BELOW_wire)) $(BUILD)/tests/support/unit.a
 $(addprefix $(BUILD)/tests/integration/,test_worker_secure test_rest_secure test_two_clusters): $(BUILD)/tests/support/unit.a
 # The membership against a real broker, and beside the Java worker.
@@ -269,7 +269,7 @@ FAULTS = atomic flows group ledger mix naive numbers proxy rig route segments
 $(BUILD)/tests/integration/test_exactly_once_faults: $(call chaos_objects,$(FAULTS)) $(call archives,$(BELOW_wire)) | $(BUILD)/tests/support/preload/route_shim.so
 
 # Scenarios of faults, in one program; a library that is preloaded into workers; a build whose link has another version.
-$(BUILD)/tests/chaos/chaos: $(patsubst %,$(BUILD)/%.o,$(CHAOS)) $(call to_objects,$(SUPPORT)) $(call archives,$(BELOW_wire))
+$(BUILD)/tests/chaos/chaos: $(patsubst %,$(BUILD)/%.o,$(CHAOS)) $(call to_objects,$(SUPPORT)) $(TSAN) $(call archives,$(BELOW_wire))
 	@echo "  TEST  $@"
 	$(Q)$(LINK_TEST)
 $(BUILD)/tests/support/preload/%.so: tests/support/preload/%.c
@@ -302,7 +302,7 @@ check: deps
 	    tests/support/run-tests.sh $(BUILD)/logs summary unit seeds integration; exit $$rc
 
 check-unit: $(call built,$(UNIT)) | plugins test-plugins
-	$(Q)$(RUN) unit $(JOBS) 120 $^
+	$(Q)$(RUN) unit $(JOBS) $(if $(SAN),600,120) $^
 
 check-seeds: $(call built,$(FUZZERS))
 	$(Q)$(RUN) seeds $(JOBS) 120 $^
