@@ -6,6 +6,7 @@
  * librdkafka's own log lines go to base/log at debug level: what a user must know comes as an
  * error, and is logged by whoever gets it. The log callback runs on librdkafka's threads. */
 #include "kafka/kafka_private.h"
+#include "kafka/steady_wait.h"
 
 #define LOGGER "kafka"
 #include "base/log.h"
@@ -57,9 +58,11 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
 {
     char why[512] = "";
     bool tokens = client_token_wanted(*conf);
-    rd_kafka_t *rk = rd_kafka_new(kind == CLIENT_CONSUMER ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER,
-                                  *conf, why, sizeof(why));
+    rd_kafka_t *rk;
 
+    steady_wait_begin();
+    rk = rd_kafka_new(kind == CLIENT_CONSUMER ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, *conf, why,
+                      sizeof(why));
     if (rk == NULL) {
         char text[640];
 

@@ -84,6 +84,37 @@ static void a_clock_that_goes_back_does_not_lengthen_a_delay(void **state)
     chaos_judge(s, &(struct chaos_terms){.doubles = -1});
 }
 
+/* Clients of the leader wait to connect anew, and to ask who leads now, while its clock goes back:
+ * they may not wait for the hour to come again. The broker stays away meanwhile. */
+static void a_clock_that_goes_back_holds_up_no_client(void **state)
+{
+    struct clocks k = clocks_start(2, "");
+    struct chaos_source *s = chaos_source(k.cluster, "src", 4, 100, "");
+
+    (void)state;
+    for (int broker = 1; broker <= 3; broker++) {
+        const char *conn = scratch_text("n%d", broker);
+        int64_t from = scratch_now_ms();
+
+        chaos_broker("kill", broker);
+        wait_until(5000, scratch_since(from) > 1000 + chaos_pick(1000));
+        chaos_clock_step(k.file[0], -HOUR_S * broker);
+        wait_until(CHAOS_HEAL_MS,
+                   worker_run_call(k.cluster->w[1], "PUT",
+                                   scratch_text("/connectors/%s/config", conn),
+                                   scratch_text("{\"connector.class\": \"LedgerSource\", "
+                                                "\"topic\": \"%s-%s\", \"ledger\": \"%s-%s\"}",
+                                                s->topic, conn, s->ledger, conn))
+                               .status /
+                           100 ==
+                       2);
+        worker_run_await(k.cluster->w[1], conn, "RUNNING", 1, CHAOS_HEAL_MS);
+        chaos_broker("restart", broker);
+        chaos_await_progress(s, CHAOS_HEAL_MS);
+    }
+    chaos_judge(s, &(struct chaos_terms){.rewinds = 9, .doubles = -1});
+}
+
 /* R43. A new key every few seconds, and a worker whose clock is ahead. */
 static void keys_rotate_under_clocks_that_differ(void **state)
 {
@@ -117,6 +148,7 @@ static void keys_rotate_under_clocks_that_differ(void **state)
 const struct CMUnitTest chaos_clocks[] = {
     scratch_test(a_stepped_clock_is_not_noticed),
     scratch_test(a_clock_that_goes_back_does_not_lengthen_a_delay),
+    scratch_test(a_clock_that_goes_back_holds_up_no_client),
     scratch_test(keys_rotate_under_clocks_that_differ),
 };
 const size_t chaos_clocks_count = sizeof(chaos_clocks) / sizeof(chaos_clocks[0]);
