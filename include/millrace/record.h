@@ -113,19 +113,30 @@ static inline struct mr_value mr_text_copy(struct mr_arena *arena, const char *p
     return mr_text((const char *)to, len);
 }
 
-/* Only bytes below 128? Eight at a time. */
+static inline uint64_t mr_word(const char *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, sizeof(word));
+    return word;
+}
+
+/* Only bytes below 128? 32 at a time, then eight; the last eight may overlap those before. */
 static inline bool mr_is_ascii(const void *bytes, size_t len)
 {
-    const char *p = (const char *)bytes;
-    uint64_t seen = 0, word;
+    const char *p = (const char *)bytes, *end = p + len;
+    uint64_t seen = 0;
 
-    for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-        memcpy(&word, p, sizeof(word));
-        seen |= word;
+    if (len < 8) {
+        for (; p < end; p++)
+            seen |= (unsigned char)*p;
+        return seen < 0x80;
     }
-    for (; len > 0; p++, len--)
-        seen |= (unsigned char)*p;
-    return (seen & 0x8080808080808080u) == 0;
+    for (; end - p >= 32; p += 32)
+        seen |= mr_word(p) | mr_word(p + 8) | mr_word(p + 16) | mr_word(p + 24);
+    for (; end - p > 8; p += 8)
+        seen |= mr_word(p);
+    return ((seen | mr_word(end - 8)) & 0x8080808080808080u) == 0;
 }
 
 /* Bytes from outside as text. UTF-8 is borrowed as it is; anything else is copied into the arena
@@ -181,7 +192,10 @@ static inline struct mr_value *mr_slots(struct mr_value v)
  * null). Text values come back as they are, not copied and not terminated. */
 static inline const char *mr_to_text(struct mr_arena *arena, struct mr_value v, size_t *len)
 {
-    return arena->host->value_text(arena, v, len);
+    if (v.kind != MR_KIND_STRING || v.u.p == NULL)
+        return arena->host->value_text(arena, v, len);
+    *len = v.len;
+    return (const char *)v.u.p;
 }
 
 /* Does v fit the schema? MR_ERR_DATA with Connect's text, which names the field; field NULL: a

@@ -146,8 +146,7 @@ static bool convert(iconv_t cd, struct output *out, const char **from, size_t *l
         size_t rc = iconv(cd, *left > 0 ? &in : NULL, *left > 0 ? left : NULL, &to, &room);
 
         out->len = out->cap - room;
-        if (*left > 0 || rc == (size_t)-1)
-            *from = in == NULL ? *from : in;
+        *from = in;
         if (rc != (size_t)-1 && *left == 0)
             return true;
         if (rc == (size_t)-1 && errno != E2BIG)
@@ -295,16 +294,14 @@ static void without_yen(struct output *out)
     out->len = made;
 }
 
-struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena, const void *p,
-                               size_t len)
+struct mr_value charset_convert(struct charset *cs, struct mr_arena *arena, const void *p,
+                                size_t len)
 {
     struct output made = {.arena = arena};
     const char *from = (const char *)p;
     size_t left = len, mark;
     iconv_t cd;
 
-    if (cs->mark == CHARSET_UTF8)
-        return mr_text_from(arena, p, len);
     cd = reader(cs, (const unsigned char *)p, len, &mark);
     from += mark;
     left -= mark;

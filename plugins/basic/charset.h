@@ -37,8 +37,14 @@ void charset_close(struct charset *cs); /* zeroed or opened */
 void charset_encode(struct charset *cs, struct mr_arena *arena, const char *p, size_t len,
                     const void **out, size_t *out_len);
 /* Bytes as text in the arena (or p itself). What can't be decoded becomes U+FFFD. */
-struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena, const void *p,
-                               size_t len);
+struct mr_value charset_convert(struct charset *cs, struct mr_arena *arena, const void *p,
+                                size_t len); /* by iconv */
+static inline struct mr_value charset_decode(struct charset *cs, struct mr_arena *arena,
+                                             const void *p, size_t len)
+{
+    return cs->mark == CHARSET_UTF8 ? mr_text_from(arena, p, len)
+                                    : charset_convert(cs, arena, p, len);
+}
 
 /* iconv's name for a Java name (charset_names.c); NULL: Java has no such charset, or iconv has none
  * like it. */

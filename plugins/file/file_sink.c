@@ -309,15 +309,49 @@ static int write_out(struct file_sink *s, const char *p, size_t len, struct mr_e
     return MR_OK;
 }
 
+/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in Java.
+ * In place; gives the length that is left. */
+static size_t replace_halves(char *text, size_t len)
+{
+    char *to = text, *from = text, *end = text + len, *lead;
+
+    while ((lead = (char *)memchr(from, 0xed, (size_t)(end - from))) != NULL) {
+        bool half =
+            end - lead >= 3 && (unsigned char)lead[1] >= 0xa0 && (unsigned char)lead[2] >= 0x80;
+        size_t whole = (size_t)(lead - from) + !half;
+
+        if (to != from)
+            memmove(to, from, whole);
+        to += whole;
+        from = lead + (half ? 3 : 1);
+        if (half)
+            *to++ = '?';
+    }
+    if (to != from)
+        memmove(to, from, (size_t)(end - from));
+    return (size_t)(to - text) + (size_t)(end - from);
+}
+
 static int write_buffer(struct file_sink *s, struct mr_error *err)
 {
-    size_t len = s->len;
+    size_t len = replace_halves(s->buffer, s->len);
 
     s->len = 0;
     return write_out(s, s->buffer, len, err);
 }
 
-static int add_line(struct file_sink *s, const char *text, size_t len, struct mr_error *err)
+static int write_large(struct file_sink *s, struct mr_arena *arena, const char *text, size_t len,
+                       struct mr_error *err)
+{
+    if (memchr(text, 0xed, len) != NULL) {
+        text = (const char *)mr_text_copy(arena, text, len).u.p;
+        len = replace_halves((char *)(uintptr_t)text, len);
+    }
+    return write_out(s, text, len, err);
+}
+
+static int add_line(struct file_sink *s, struct mr_arena *arena, const char *text, size_t len,
+                    struct mr_error *err)
 {
     int rc = MR_OK;
 
@@ -326,7 +360,7 @@ static int add_line(struct file_sink *s, const char *text, size_t len, struct mr
     if (rc == MR_OK && len >= LARGE) {
         rc = write_buffer(s, err);
         if (rc == MR_OK)
-            rc = write_out(s, text, len, err);
+            rc = write_large(s, arena, text, len, err);
         len = 0;
     }
     if (len > 0)
@@ -352,27 +386,6 @@ static void cut_back(struct file_sink *s)
            s->path, s->begin, s->written);
 }
 
-/* Halves of surrogate pairs, which text from JSON may hold in three bytes, become '?' as in
- * Java. */
-static const char *without_halves(struct mr_arena *arena, const char *text, size_t *len)
-{
-    const char *half = (const char *)memchr(text, 0xed, *len);
-    char *copy;
-    size_t n = 0;
-
-    if (half == NULL)
-        return text;
-    copy = (char *)mr_alloc(arena, *len);
-    for (size_t i = 0; i < *len; n++) {
-        bool is_half = *len - i >= 3 && text[i] == '\xed' && (unsigned char)text[i + 1] >= 0xa0;
-
-        copy[n] = is_half ? '?' : text[i];
-        i += is_half ? 3 : 1;
-    }
-    *len = n;
-    return copy;
-}
-
 static int put_lines(struct file_sink *s, struct mr_batch *in, struct mr_error *err)
 {
     size_t count = mr_batch_count(in);
@@ -385,8 +398,7 @@ static int put_lines(struct file_sink *s, struct mr_batch *in, struct mr_error *
         size_t len;
         const char *text = mr_to_text(in->arena, mr_value(mr_record_at(in, i)), &len);
 
-        text = without_halves(in->arena, text, &len);
-        rc = add_line(s, text, len, err);
+        rc = add_line(s, in->arena, text, len, err);
     }
     if (rc == MR_OK)
         rc = write_buffer(s, err);

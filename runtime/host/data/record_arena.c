@@ -458,7 +458,7 @@ struct record *batch_add_borrowed(struct batch *batch, const char *topic)
         records_make_room(batch);
     rec = batch_at(batch, batch->pub.count++);
     charge(batch, sizeof(*rec));
-    memset(rec, 0, sizeof(*rec));
+    memset(rec, 0, batch->pub.record_size); /* no constant: a call is quicker than what gcc has */
     rec->pub.host = batch->pub.host;
     rec->pub.topic = topic;
     rec->pub.partition = MR_NO_PARTITION;

@@ -30,6 +30,13 @@ static void assign(struct ledger *l, const char *topic, int32_t partition, int64
         ledger_assign(l, &(struct consumer_partition){topic, partition, offset}, 1, &err), MR_OK);
 }
 
+static bool stage(struct ledger *l, const char *topic, int32_t partition, int64_t offset)
+{
+    struct consumer_msg msg = {.topic = topic, .partition = partition, .offset = offset};
+
+    return ledger_stage(l, &msg, 1) == 1;
+}
+
 static int64_t uncommitted(struct ledger *l, const char *topic, int32_t partition)
 {
     struct consumer_partition out[16];
@@ -47,8 +54,8 @@ static void what_is_staged_is_committable_only_after_put_accepted_it(void **stat
 
     assign(l, "t", 0, 5);
     assert_int_equal(uncommitted(l, "t", 0), -7);
-    assert_true(ledger_stage(l, "t", 0, 5));
-    assert_true(ledger_stage(l, "t", 0, 8)); /* a gap: compacted away */
+    assert_true(stage(l, "t", 0, 5));
+    assert_true(stage(l, "t", 0, 8)); /* a gap: compacted away */
     assert_int_equal(uncommitted(l, "t", 0), -7);
     ledger_accept(l);
     assert_int_equal(uncommitted(l, "t", 0), 9);
@@ -62,11 +69,11 @@ static void a_rejected_batch_leaves_the_position(void **state)
     struct consumer_partition out[4];
 
     assign(l, "t", 0, 5);
-    assert_true(ledger_stage(l, "t", 0, 5));
+    assert_true(stage(l, "t", 0, 5));
     ledger_reject(l);
     assert_int_equal(ledger_positions(l, out), 1);
     assert_int_equal(out[0].offset, 5);
-    assert_true(ledger_stage(l, "t", 0, 5));
+    assert_true(stage(l, "t", 0, 5));
 }
 
 static void messages_below_the_position_are_refused(void **state)
@@ -74,13 +81,33 @@ static void messages_below_the_position_are_refused(void **state)
     struct ledger *l = *state;
 
     assign(l, "t", 0, 5);
-    assert_false(ledger_stage(l, "t", 0, 4));
-    assert_true(ledger_stage(l, "t", 0, 5));
-    assert_false(ledger_stage(l, "t", 0, 5)); /* twice in one batch */
-    assert_true(ledger_stage(l, "t", 0, 6));
+    assert_false(stage(l, "t", 0, 4));
+    assert_true(stage(l, "t", 0, 5));
+    assert_false(stage(l, "t", 0, 5)); /* twice in one batch */
+    assert_true(stage(l, "t", 0, 6));
     ledger_accept(l);
-    assert_false(ledger_stage(l, "t", 0, 6));
-    assert_true(ledger_stage(l, "t", 0, 7));
+    assert_false(stage(l, "t", 0, 6));
+    assert_true(stage(l, "t", 0, 7));
+}
+
+static void what_must_not_be_delivered_goes_out_of_a_batch(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_msg msgs[] = {
+        {.topic = "t", .partition = 0, .offset = 4}, {.topic = "t", .partition = 0, .offset = 5},
+        {.topic = "u", .partition = 0, .offset = 0}, {.topic = "t", .partition = 1, .offset = 8},
+        {.topic = "t", .partition = 1, .offset = 7}, {.topic = "t", .partition = 0, .offset = 9},
+    };
+
+    assign(l, "t", 0, 5);
+    assign(l, "t", 1, 7);
+    assert_int_equal(ledger_stage(l, msgs, 6), 3);
+    assert_int_equal(msgs[0].offset, 5);
+    assert_int_equal(msgs[1].offset, 8);
+    assert_int_equal(msgs[2].offset, 9);
+    ledger_accept(l);
+    assert_int_equal(uncommitted(l, "t", 0), 10);
+    assert_int_equal(uncommitted(l, "t", 1), 9);
 }
 
 static void partitions_that_went_take_their_stage_with_them(void **state)
@@ -90,16 +117,16 @@ static void partitions_that_went_take_their_stage_with_them(void **state)
 
     assign(l, "t", 0, 0);
     assign(l, "t", 1, 0);
-    assert_true(ledger_stage(l, "t", 0, 0));
-    assert_true(ledger_stage(l, "t", 1, 0));
+    assert_true(stage(l, "t", 0, 0));
+    assert_true(stage(l, "t", 1, 0));
     ledger_revoke(l, &(struct consumer_partition){"t", 1, -1}, 1);
     ledger_accept(l);
     assert_int_equal(ledger_count(l), 1);
     assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 1);
     assert_int_equal(out[0].partition, 0);
-    assert_false(ledger_stage(l, "t", 1, 1));
+    assert_false(stage(l, "t", 1, 1));
     assign(l, "t", 1, 0); /* back again: from the committed offset */
-    assert_true(ledger_stage(l, "t", 1, 0));
+    assert_true(stage(l, "t", 1, 0));
 }
 
 static void unknown_offsets_start_anywhere(void **state)
@@ -111,7 +138,7 @@ static void unknown_offsets_start_anywhere(void **state)
     assert_int_equal(ledger_positions(l, out), 1);
     assert_int_equal(out[0].offset, LEDGER_UNKNOWN);
     assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 0);
-    assert_true(ledger_stage(l, "t", 0, 1000));
+    assert_true(stage(l, "t", 0, 1000));
     ledger_accept(l);
     assert_int_equal(uncommitted(l, "t", 0), 1001);
 }
@@ -122,13 +149,13 @@ static void messages_seen_but_not_delivered_are_read_again_without_an_offset(voi
     struct consumer_partition out[4];
 
     assign(l, "t", 0, LEDGER_UNKNOWN);
-    assert_true(ledger_stage(l, "t", 0, 1000));
-    assert_true(ledger_stage(l, "t", 0, 1001));
+    assert_true(stage(l, "t", 0, 1000));
+    assert_true(stage(l, "t", 0, 1001));
     ledger_reject(l);
     assert_int_equal(ledger_positions(l, out), 1);
     assert_int_equal(out[0].offset, 1000);
     assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 0);
-    assert_true(ledger_stage(l, "t", 0, 1000));
+    assert_true(stage(l, "t", 0, 1000));
     ledger_accept(l);
     ledger_positions(l, out);
     assert_int_equal(out[0].offset, 1001);
@@ -139,7 +166,7 @@ static void a_late_answer_to_a_commit_never_moves_back(void **state)
     struct ledger *l = *state;
 
     assign(l, "t", 0, 0);
-    assert_true(ledger_stage(l, "t", 0, 9));
+    assert_true(stage(l, "t", 0, 9));
     ledger_accept(l);
     ledger_committed(l, &(struct consumer_partition){"t", 0, 10}, 1);
     ledger_committed(l, &(struct consumer_partition){"t", 0, 4}, 1);
@@ -153,11 +180,11 @@ static void a_log_that_was_truncated_is_followed_down(void **state)
     struct consumer_partition out[4];
 
     assign(l, "t", 0, 1000);
-    assert_false(ledger_stage(l, "t", 0, 3));
+    assert_false(stage(l, "t", 0, 3));
     ledger_move(l, "t", 0, 3);
     ledger_move(l, "gone", 0, 3);
     assert_int_equal(ledger_uncommitted(l, NULL, 0, out), 0);
-    assert_true(ledger_stage(l, "t", 0, 3));
+    assert_true(stage(l, "t", 0, 3));
     ledger_accept(l);
     assert_int_equal(uncommitted(l, "t", 0), 4);
     ledger_positions(l, out);
@@ -172,8 +199,8 @@ static void a_subset_can_be_asked_for(void **state)
 
     assign(l, "t", 0, 0);
     assign(l, "u", 7, 0);
-    ledger_stage(l, "t", 0, 0);
-    ledger_stage(l, "u", 7, 0);
+    stage(l, "t", 0, 0);
+    stage(l, "u", 7, 0);
     ledger_accept(l);
     assert_int_equal(ledger_uncommitted(l, only, 2, out), 1);
     assert_string_equal(out[0].topic, "u");
@@ -190,8 +217,8 @@ static void names_of_another_consumer_are_told_apart(void **state)
 
     assign(l, first, 0, 5);
     assign(l, second, 0, 50);
-    assert_true(ledger_stage(l, first, 0, 5));
-    assert_true(ledger_stage(l, second, 0, 50));
+    assert_true(stage(l, first, 0, 5));
+    assert_true(stage(l, second, 0, 50));
     ledger_accept(l);
     ledger_revoke(l, (struct consumer_partition[]){{first, 0, 0}, {second, 0, 0}}, 2);
     first[0] = 'b';
@@ -199,8 +226,8 @@ static void names_of_another_consumer_are_told_apart(void **state)
     assign(l, first, 0, 51);
     assign(l, second, 0, 6);
     assert_int_equal(ledger_count(l), 2);
-    assert_true(ledger_stage(l, second, 0, 6));
-    assert_true(ledger_stage(l, first, 0, 51));
+    assert_true(stage(l, second, 0, 6));
+    assert_true(stage(l, first, 0, 51));
     ledger_accept(l);
     assert_int_equal(uncommitted(l, "a", 0), 7);
     assert_int_equal(uncommitted(l, "b", 0), 52);
@@ -216,7 +243,7 @@ static void partition_numbers_from_outside_are_checked(void **state)
     err.code = 0;
     assert_int_equal(ledger_assign(l, &(struct consumer_partition){"t", INT32_MAX, 0}, 1, &err),
                      MR_ERR_PROTOCOL);
-    assert_false(ledger_stage(l, "nowhere", 0, 0));
+    assert_false(stage(l, "nowhere", 0, 0));
 }
 
 static size_t unstored(struct ledger *l, struct mr_partition *out)
@@ -237,8 +264,8 @@ static void what_a_plugin_has_stored_is_the_condition_of_what_it_stores_next(voi
     ledger_place(l, &t, 9, 9);
     assert_int_equal(uncommitted(l, "t", 0), 9); /* the group follows */
     assert_int_equal(unstored(l, out), 0);
-    assert_false(ledger_stage(l, "t", 0, 8));
-    assert_true(ledger_stage(l, "t", 0, 11));
+    assert_false(stage(l, "t", 0, 8));
+    assert_true(stage(l, "t", 0, 11));
     assert_int_equal(unstored(l, out), 1);
     assert_int_equal(out[0].stored, 9);
     assert_int_equal(out[0].offset, 12);
@@ -271,6 +298,7 @@ int main(void)
         T(what_is_staged_is_committable_only_after_put_accepted_it),
         T(a_rejected_batch_leaves_the_position),
         T(messages_below_the_position_are_refused),
+        T(what_must_not_be_delivered_goes_out_of_a_batch),
         T(partitions_that_went_take_their_stage_with_them),
         T(unknown_offsets_start_anywhere),
         T(messages_seen_but_not_delivered_are_read_again_without_an_offset),

@@ -48,6 +48,32 @@ static void utf8_passes_uncopied(void **state)
     plugin_host_close(&h);
 }
 
+/* Wherever in a text of whatever length: what looks at several bytes at a time misses none. */
+static void each_byte_is_looked_at(void **state)
+{
+    const char *keys[] = {"converter.type", "value", NULL};
+    struct plugin_host h = {.stored = -1};
+    const struct mr_schema *schema;
+    struct mr_value v;
+    char text[100];
+
+    (void)state;
+    assert_int_equal(plugin_host_open(&h, converter_name, keys), 0);
+    memset(text, 'a', sizeof(text));
+    for (size_t len = 0; len <= sizeof(text); len++) {
+        assert_int_equal(plugin_host_to_connect(&h, text, len, &schema, &v), 0);
+        assert_ptr_equal(v.u.p, text);
+        for (size_t i = 0; i < len; i++) {
+            text[i] = '\x80';
+            assert_int_equal(plugin_host_to_connect(&h, text, len, &schema, &v), 0);
+            assert_int_equal(v.len, len + 2);
+            assert_memory_equal((const char *)v.u.p + i, "\xef\xbf\xbd", 3);
+            text[i] = 'a';
+        }
+    }
+    plugin_host_close(&h);
+}
+
 /* Each direction has its own encoding, and only names of the own side count. */
 static void serializer_names_win_for_their_side(void **state)
 {
@@ -126,6 +152,7 @@ int main(void)
         cmocka_unit_test(text_is_written_as_java_writes_it),
         cmocka_unit_test(text_is_read_as_java_reads_it),
         cmocka_unit_test(utf8_passes_uncopied),
+        cmocka_unit_test(each_byte_is_looked_at),
         cmocka_unit_test(nothing_is_written_without_a_mark),
         cmocka_unit_test(serializer_names_win_for_their_side),
         cmocka_unit_test(every_record_stands_alone),

@@ -4,8 +4,8 @@
  * sink_task stages each message before it is handed to put, and accepts the stage when put returned
  * MR_OK; what is committed is read from here and never from librdkafka's stored positions, which
  * its batch call may move wrongly next to pause, seek and rebalance. Entries stand per topic in an
- * array by partition number: messages come in runs of one partition, so the last entry is
- * remembered and a lookup costs two comparisons. Thread: the task's. */
+ * array by partition number: messages come in runs of one partition, so an entry is looked up once a
+ * run. Thread: the task's. */
 #include "host/task/sink/ledger.h"
 
 #include <stdlib.h>
@@ -36,10 +36,6 @@ struct ledger {
     size_t topic_count;
     size_t topic_cap;
     size_t assigned;
-    /* the last lookup of ledger_stage */
-    const char *last_topic;
-    int32_t last_partition;
-    struct entry *last;
 };
 
 struct ledger *ledger_new(void)
@@ -122,12 +118,6 @@ static struct entry *entry_find(const struct ledger *l, const char *name, int32_
     return topic->entries[partition].assigned ? &topic->entries[partition] : NULL;
 }
 
-static void forget_lookup(struct ledger *l)
-{
-    l->last = NULL;
-    l->last_topic = NULL;
-}
-
 static int assign_one(struct ledger *l, const struct consumer_partition *part, struct mr_error *err)
 {
     struct topic *topic = topic_find(l, part->topic);
@@ -157,7 +147,6 @@ int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size
 {
     int rc = MR_OK;
 
-    forget_lookup(l);
     for (size_t i = 0; i < count && rc == MR_OK; i++)
         rc = assign_one(l, &parts[i], err);
     return rc;
@@ -165,7 +154,6 @@ int ledger_assign(struct ledger *l, const struct consumer_partition *parts, size
 
 void ledger_revoke(struct ledger *l, const struct consumer_partition *parts, size_t count)
 {
-    forget_lookup(l);
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = entry_find(l, parts[i].topic, parts[i].partition);
 
@@ -203,32 +191,47 @@ size_t ledger_count(const struct ledger *l)
 
 /* The consumer's topic pointers are stable, so the second lookup of a name compares pointers
  * only. */
-static struct entry *entry_of_message(struct ledger *l, const char *name, int32_t partition)
+static struct entry *entry_of_messages(struct ledger *l, const char *name, int32_t partition)
 {
-    if (l->last != NULL && l->last_topic == name && l->last_partition == partition)
-        return l->last;
-    l->last = entry_find(l, name, partition);
-    l->last_topic = name;
-    l->last_partition = partition;
-    if (l->last != NULL)
+    struct entry *entry = entry_find(l, name, partition);
+
+    if (entry != NULL)
         topic_find(l, name)->seen = name;
-    return l->last;
+    return entry;
 }
 
-bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_t offset)
+static bool stage_one(struct entry *entry, int64_t offset)
 {
-    struct entry *entry = entry_of_message(l, topic, partition);
-    int64_t from;
+    int64_t from = entry->staged != LEDGER_UNKNOWN ? entry->staged : entry->next;
 
-    if (entry == NULL)
-        return false;
-    from = entry->staged != LEDGER_UNKNOWN ? entry->staged : entry->next;
     if (offset < from)
         return false;
     if (entry->next == LEDGER_UNKNOWN && entry->start == LEDGER_UNKNOWN)
         entry->start = offset;
     entry->staged = offset + 1;
     return true;
+}
+
+size_t ledger_stage(struct ledger *l, struct consumer_msg *msgs, size_t count)
+{
+    const char *topic = NULL;
+    struct entry *entry = NULL;
+    int32_t partition = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (msgs[i].topic != topic || msgs[i].partition != partition) {
+            topic = msgs[i].topic;
+            partition = msgs[i].partition;
+            entry = entry_of_messages(l, topic, partition);
+        }
+        if (entry == NULL || !stage_one(entry, msgs[i].offset))
+            continue;
+        if (kept != i)
+            msgs[kept] = msgs[i];
+        kept++;
+    }
+    return kept;
 }
 
 void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t next)

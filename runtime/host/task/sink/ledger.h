@@ -36,9 +36,10 @@ const char *ledger_topic(const struct ledger *l, const char *topic);
 /* As ledger_positions, of one that is ours. */
 int64_t ledger_position(const struct ledger *l, const char *topic, int32_t partition);
 
-/* A message of the batch in hand. false: the partition is not ours, or the message lies below what
- * put has accepted already; it must not be delivered. topic: the consumer's pointer. */
-bool ledger_stage(struct ledger *l, const char *topic, int32_t partition, int64_t offset);
+/* The messages of the batch in hand. Those of partitions that are not ours, and those below what
+ * put has accepted or what is staged already, must not be delivered: they go out. Gives how many
+ * are left, in their order. Topics: the consumer's pointers. */
+size_t ledger_stage(struct ledger *l, struct consumer_msg *msgs, size_t count);
 /* The log of a partition ended before the position, and reading goes on at `next`, below it. The
  * group's offset counts as that, so that what is put from here on is committed over it. */
 void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t next);

@@ -44,21 +44,6 @@ static bool ending(struct sink_task *s)
 
 /* --- from messages to a batch ----------------------------------------------------------------- */
 
-/* Messages of partitions that are not ours any more, or below the ledger, go out. */
-static size_t stage(struct sink_task *s, struct consumer_msg *msgs, size_t count)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (!ledger_stage(s->ledger, msgs[i].topic, msgs[i].partition, msgs[i].offset))
-            continue;
-        if (kept != i)
-            msgs[kept] = msgs[i];
-        kept++;
-    }
-    return kept;
-}
-
 /* Convert staged messages until the batch is full; those behind it are not staged any more. Gives
  * how many, 0 on failure. */
 static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t count,
@@ -75,7 +60,7 @@ static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t cou
         return done;
     ledger_reject(s->ledger);
     if (rc == MR_OK)
-        return stage(s, msgs, done);
+        return ledger_stage(s->ledger, msgs, done);
     if (s->emit != NULL)
         sink_txn_reject(s->emit, 0);
     if (rc != MR_ERR_CLOSED) /* the task ends, or its lease is lost */
@@ -108,7 +93,7 @@ static void deliver(struct sink_task *s, size_t count)
     while (more && count > 0) {
         struct mr_error err = {0};
         size_t run = run_of(s, msgs, count);
-        size_t kept = stage(s, msgs, run);
+        size_t kept = ledger_stage(s->ledger, msgs, run);
         struct batch *batch;
         size_t done;
 
@@ -182,7 +167,7 @@ static int64_t poll_timeout(const struct sink_task *s, int64_t now_ms)
 /* Read them again from the ledger's positions, when delivery goes on. */
 static void pass_over(struct sink_task *s, size_t count)
 {
-    stage(s, s->msgs, count);
+    ledger_stage(s->ledger, s->msgs, count);
     ledger_reject(s->ledger);
     s->read_again = true;
 }

@@ -467,8 +467,8 @@ static int headers_from_kafka(struct plugin_stage *stage, const struct consumer_
     return MR_OK;
 }
 
-static int part_from_kafka(struct pipeline *p, enum plugin_role role, struct record *rec,
-                           struct mr_error *err)
+static inline int part_from_kafka(struct pipeline *p, enum plugin_role role, struct record *rec,
+                                  struct mr_error *err)
 {
     struct plugin_stage *stage = &p->stages[role];
 
@@ -499,27 +499,43 @@ static struct record *record_of(const struct consumer_msg *msg, struct batch *ba
     return rec;
 }
 
+/* A converter failed with rc: once more, as often as that helps. As read_part. */
+static int part_failed(struct pipeline *p, enum plugin_role role, struct record *rec, int rc,
+                       struct mr_error *err)
+{
+    struct tries tries = {0};
+
+    while (rc == MR_ERR_RETRY && again(p, &tries, err))
+        rc = part_from_kafka(p, role, rec, err);
+    if (rc >= 0)
+        return MR_OK;
+    rc = stage_failed(p, &(struct failure){roles[role].stage, class_of(p, role), rec}, rc, err);
+    return rc == MR_OK ? MR_DROP : rc;
+}
+
+/* MR_OK; MR_DROP: the record is left out. */
+static inline int read_part(struct pipeline *p, enum plugin_role role, struct record *rec,
+                            struct mr_error *err)
+{
+    int rc = part_from_kafka(p, role, rec, err);
+
+    return rc >= 0 ? MR_OK : part_failed(p, role, rec, rc, err);
+}
+
 /* MR_OK, also for a message that is left out. */
 static int record_from_kafka(struct pipeline *p, const struct consumer_msg *msg,
                              struct batch *batch, struct mr_error *err)
 {
     struct record *rec = record_of(msg, batch);
-    int last = msg->header_count > 0 ? PLUGIN_HEADER : PLUGIN_VALUE;
-    int rc = MR_OK;
+    int rc = read_part(p, PLUGIN_KEY, rec, err);
 
-    for (int role = PLUGIN_KEY; rc == MR_OK && role <= last; role++) {
-        struct tries tries = {0};
-
-        do
-            rc = part_from_kafka(p, (enum plugin_role)role, rec, err);
-        while (rc == MR_ERR_RETRY && again(p, &tries, err));
-        if (rc >= 0)
-            continue;
-        rc = stage_failed(
-            p, &(struct failure){roles[role].stage, class_of(p, (enum plugin_role)role), rec}, rc,
-            err);
+    if (rc == MR_OK)
+        rc = read_part(p, PLUGIN_VALUE, rec, err);
+    if (rc == MR_OK && msg->header_count > 0)
+        rc = read_part(p, PLUGIN_HEADER, rec, err);
+    if (rc != MR_OK) {
         batch_remove_last(batch);
-        return rc;
+        return rc == MR_DROP ? MR_OK : rc;
     }
     if (msg->topic != p->seen_last && p->seen != NULL)
         p->seen(p->arg, p->seen_last = msg->topic);
