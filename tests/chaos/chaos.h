@@ -57,6 +57,8 @@ struct kafka_run *chaos_kafka(void);
 /* A group of its own on the shared brokers, whose workers have these lines in their properties
  * too. */
 struct chaos_cluster *chaos_cluster(int workers, const char *props);
+/* The same on brokers of the scenario's own. */
+struct chaos_cluster *chaos_cluster_on(struct kafka_run *kafka, int workers, const char *props);
 /* The same on the one broker of integration tests. */
 struct chaos_cluster *chaos_cluster_small(int workers, const char *props);
 /* One more; exe as in worker_run. */
@@ -93,8 +95,15 @@ void chaos_signal(const struct worker_run *w, enum chaos_part part, int signal);
 void chaos_destroy(struct worker_run *w);
 
 /* --- brokers --- */
-int chaos_coordinator(const struct chaos_cluster *c); /* number of the broker, 1 to 3 */
-void chaos_broker(const char *verb, int broker);      /* "kill", "restart", "pause", "resume" */
+/* Of a topic's first partition, or (id) of the partition of an internal topic that is this group's
+ * or transactional id's: the number of the broker, 1 to 3; -1 none. */
+int chaos_leader(const struct chaos_cluster *c, const char *topic, const char *id);
+int chaos_coordinator(const struct chaos_cluster *c); /* of its group */
+struct rd_kafka_metadata;
+/* What the brokers say of all topics, until look returns. */
+void chaos_metadata(const struct chaos_cluster *c,
+                    void (*look)(void *arg, const struct rd_kafka_metadata *meta), void *arg);
+void chaos_broker(const char *verb, int broker); /* "kill", "restart", "pause", "resume" */
 
 /* --- a clock of its own (tests/support/preload/clock_shim.c) --- */
 /* From here on, what is started goes by the wall clock that chaos_clock_step moves; NULL: by the
@@ -145,9 +154,10 @@ void chaos_figure(const char *what, int64_t measured_ms, int64_t promised_ms);
 
 /* --- scenarios --- */
 extern const struct CMUnitTest chaos_deaths[], chaos_freezes[], chaos_brokers[], chaos_network[],
-    chaos_clocks[], chaos_scaling[], chaos_topics[], chaos_storms[], chaos_exactly_once[];
+    chaos_clocks[], chaos_scaling[], chaos_topics[], chaos_storms[], chaos_exactly_once[],
+    chaos_replicas[];
 extern const size_t chaos_deaths_count, chaos_freezes_count, chaos_brokers_count,
     chaos_network_count, chaos_clocks_count, chaos_scaling_count, chaos_topics_count,
-    chaos_storms_count, chaos_exactly_once_count;
+    chaos_storms_count, chaos_exactly_once_count, chaos_replicas_count;
 
 #endif

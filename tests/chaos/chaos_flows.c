@@ -201,29 +201,32 @@ static void ends_of(const struct chaos_flows *flows, int64_t *ends)
     forget(&kept);
 }
 
-static int first_behind(const struct chaos_flows *flows, const int64_t *wanted)
+static int first_behind(const struct chaos_flows *flows, const int64_t *ends, const int64_t *wanted)
 {
-    int64_t ends[TASKS_MAX];
-
-    ends_of(flows, ends);
     for (int i = 0; i < flows->source->tasks; i++)
         if (ends[i] < wanted[i])
             return i;
     return -1;
 }
 
-/* wanted: how far each topic is to come in the file. */
+/* wanted: how far each topic is to come in the file. ms: without a step towards it; what has piled
+ * up behind a fault may take its time. */
 static void await_ends(const struct chaos_flows *flows, const int64_t *wanted, int ms)
 {
-    int64_t from = scratch_now_ms(), ends[TASKS_MAX];
+    int64_t from = scratch_now_ms(), ends[TASKS_MAX] = {0}, before[TASKS_MAX];
     int behind;
 
-    while ((behind = first_behind(flows, wanted)) >= 0) {
-        if (scratch_since(from) > ms) {
-            ends_of(flows, ends);
-            fail_msg("%s: after %d ms %s has come to %lld, and not to %lld", flows->file, ms,
-                     topic_of(flows, behind), (long long)ends[behind], (long long)wanted[behind]);
-        }
+    for (;;) {
+        memcpy(before, ends, sizeof(ends));
+        ends_of(flows, ends);
+        if ((behind = first_behind(flows, ends, wanted)) < 0)
+            return;
+        if (ends[behind] > before[behind])
+            from = scratch_now_ms();
+        if (scratch_since(from) > ms)
+            fail_msg("%s: %s has come to %lld, not to %lld, and no further for %d ms", flows->file,
+                     topic_of(flows, behind), (long long)ends[behind], (long long)wanted[behind],
+                     ms);
         scratch_pause(200);
     }
 }

@@ -96,11 +96,14 @@ static struct chaos_cluster *start(struct kafka_run *kafka, const char *servers,
     return c;
 }
 
+struct chaos_cluster *chaos_cluster_on(struct kafka_run *kafka, int workers, const char *props)
+{
+    return start(kafka, kafka_run_servers_of(kafka), workers, props);
+}
+
 struct chaos_cluster *chaos_cluster(int workers, const char *props)
 {
-    struct kafka_run *kafka = chaos_kafka();
-
-    return start(kafka, kafka_run_servers_of(kafka), workers, props);
+    return chaos_cluster_on(chaos_kafka(), workers, props);
 }
 
 struct chaos_cluster *chaos_cluster_small(int workers, const char *props)
@@ -270,28 +273,58 @@ static int partition_of(const char *group, int partitions)
     return (int)((hash & 0x7fffffff) % (uint32_t)partitions);
 }
 
-int chaos_coordinator(const struct chaos_cluster *c)
+void chaos_metadata(const struct chaos_cluster *c,
+                    void (*look)(void *arg, const struct rd_kafka_metadata *meta), void *arg)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char text[256];
     const struct rd_kafka_metadata *meta;
-    rd_kafka_topic_t *topic;
     rd_kafka_t *rk;
-    int leader;
 
     rd_kafka_conf_set(conf, "bootstrap.servers", c->servers, text, sizeof(text));
     rd_kafka_conf_set(conf, "log_level", "0", text, sizeof(text));
     rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof(text));
     assert_non_null(rk);
-    topic = rd_kafka_topic_new(rk, "__consumer_offsets", NULL);
-    assert_int_equal(rd_kafka_metadata(rk, 0, topic, &meta, 30000), 0);
-    assert_int_equal(meta->topic_cnt, 1);
-    leader =
-        meta->topics[0].partitions[partition_of(c->group, meta->topics[0].partition_cnt)].leader;
+    assert_int_equal(rd_kafka_metadata(rk, 1, NULL, &meta, 30000), 0);
+    look(arg, meta);
     rd_kafka_metadata_destroy(meta);
-    rd_kafka_topic_destroy(topic);
     rd_kafka_destroy(rk);
-    return leader;
+}
+
+struct leader {
+    const char *topic;
+    const char *id; /* whose partition by Java's hash; NULL: the first */
+    int broker;
+};
+
+static void find_leader(void *arg, const struct rd_kafka_metadata *meta)
+{
+    struct leader *leader = arg;
+
+    leader->broker = -1;
+    for (int t = 0; t < meta->topic_cnt; t++) {
+        const struct rd_kafka_metadata_topic *topic = &meta->topics[t];
+
+        if (strcmp(topic->topic, leader->topic) == 0 && topic->partition_cnt > 0)
+            leader->broker =
+                topic
+                    ->partitions[leader->id != NULL ? partition_of(leader->id, topic->partition_cnt)
+                                                    : 0]
+                    .leader;
+    }
+}
+
+int chaos_leader(const struct chaos_cluster *c, const char *topic, const char *id)
+{
+    struct leader leader = {.topic = topic, .id = id};
+
+    chaos_metadata(c, find_leader, &leader);
+    return leader.broker;
+}
+
+int chaos_coordinator(const struct chaos_cluster *c)
+{
+    return chaos_leader(c, "__consumer_offsets", c->group);
 }
 
 void chaos_broker(const char *verb, int broker)

@@ -111,7 +111,7 @@ static void a_broker_that_runs_already_is_told_with_its_address(void **state)
 
 static void three_brokers_are_one_cluster(void **state)
 {
-    const char *servers = kafka_run_servers_of(kafka_run_start_three());
+    const char *servers = kafka_run_servers_of(kafka_run_start_three("", false));
     const char *topic = scratch_name("three");
     char *list = scratch_keep(strdup(servers)), *rest = NULL;
     int brokers = 0;

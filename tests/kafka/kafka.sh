@@ -3,9 +3,9 @@
 # A real Apache Kafka (KRaft) and the Java Connect worker of the same version, on loopback, for tests, benchmarks and the demo.
 #
 #   kafka.sh fetch                        resolve the jars once (about 55 MB from Maven Central)
-#   kafka.sh start [1|3]                  one broker, or three; prints bootstrap.servers=...
+#   kafka.sh start [1|3|3+1]              one broker, three, or three and a controller apart; prints bootstrap.servers=...
 #   kafka.sh bootstrap                    print that line again
-#   kafka.sh kill N | pause N | resume N | restart N       fault one broker (N = 1..3)
+#   kafka.sh kill N | pause N | resume N | restart N       fault one broker (N = 1..3; the controller apart is 4)
 #   kafka.sh connect NAME                 a Java Connect worker (distributed); prints its URL. Group and topics are NAME*
 #   kafka.sh standalone NAME [FILE...]    a Java standalone worker with these connector files; prints its URL
 #   kafka.sh use SERVERS                  no broker: this folder's Java workers are to use that Kafka
@@ -176,13 +176,17 @@ END
 
 broker_config() { # node count port controller-port quorum
     local copies=$(($2 < 3 ? 1 : 3)) in_sync=$(($2 < 3 ? 1 : 2)) secure=${KAFKA_SECURE:+,SECURE://localhost:$KAFKA_SECURE}
+    local roles=broker,controller listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4$secure inter=PLAINTEXT
+    if [ "$2" = 3+1 ]; then
+        if [ "$1" = 4 ]; then roles=controller listeners=CONTROLLER://127.0.0.1:$4 inter=; else roles=broker listeners=PLAINTEXT://127.0.0.1:$3; fi
+    fi
     cat >"$run/broker-$1.properties" <<END
-process.roles=broker,controller
+process.roles=$roles
 node.id=$1
-listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4$secure
-advertised.listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4$secure
+listeners=$listeners
+advertised.listeners=$listeners
 controller.listener.names=CONTROLLER
-inter.broker.listener.name=PLAINTEXT
+${inter:+inter.broker.listener.name=$inter}
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL
 controller.quorum.bootstrap.servers=$5
 log.dirs=$run/data-$1
@@ -216,27 +220,31 @@ format() { # node arguments...
 }
 
 try_start() { # count
-    local count=$1 node ports quorum='' controllers='' servers=''
+    local count=$1 nodes=$(($1)) node ports quorum='' controllers='' servers=''
     local dirs=('' Qm9keTAwMDAwMDAwMDAwMQ Qm9keTAwMDAwMDAwMDAwMg Qm9keTAwMDAwMDAwMDAwMw)
-    read -r -a ports <<<"$(free_ports $((count * 2)))"
+    read -r -a ports <<<"$(free_ports $((nodes * 2)))"
     ports[0]=${KAFKA_PORT:-${ports[0]}}
-    for ((node = 1; node <= count; node++)); do
-        servers+=${servers:+,}127.0.0.1:${ports[node * 2 - 2]}
-        quorum+=${quorum:+,}127.0.0.1:${ports[node * 2 - 1]}
-        controllers+=${controllers:+,}$node@127.0.0.1:${ports[node * 2 - 1]}:${dirs[node]}
+    for ((node = 1; node <= nodes; node++)); do
+        [ "$node" = 4 ] || servers+=${servers:+,}127.0.0.1:${ports[node * 2 - 2]}
+        [ "$count" = 3+1 ] && [ "$node" != 4 ] || quorum+=${quorum:+,}127.0.0.1:${ports[node * 2 - 1]}
+        controllers+=${controllers:+,}$node@127.0.0.1:${ports[node * 2 - 1]}:${dirs[node]-}
     done
-    for ((node = 1; node <= count; node++)); do
+    for ((node = 1; node <= nodes; node++)); do
         broker_config "$node" "$count" "${ports[node * 2 - 2]}" "${ports[node * 2 - 1]}" "$quorum"
-        if [ "$count" = 1 ]; then format 1 --standalone; else format "$node" --initial-controllers "$controllers"; fi
+        case $count,$node in
+        1,1 | 3+1,4) format "$node" --standalone ;;
+        3+1,*) format "$node" --no-initial-controllers ;;
+        *) format "$node" --initial-controllers "$controllers" ;;
+        esac
     done
-    for ((node = 1; node <= count; node++)); do launch "broker-$node" kafka.Kafka "$run/broker-$node.properties"; done
-    for ((node = 1; node <= count; node++)); do wait_ready "broker-$node" broker_ready "$node" || return 1; done
+    for ((node = nodes; node >= 1; node--)); do launch "broker-$node" kafka.Kafka "$run/broker-$node.properties"; done
+    for ((node = nodes; node >= 1; node--)); do wait_ready "broker-$node" broker_ready "$node" || return 1; done
     echo "$servers" >"$run/bootstrap.servers"
 }
 
 not_running() {
     local node
-    for node in 1 2 3; do
+    for node in 1 2 3 4; do
         alive "broker-$node" || continue
         [ -e "$run/bootstrap.servers" ] || die "a Kafka is being started in $run: wait for it, or set KAFKA_RUN to another folder"
         die "a Kafka runs in $run already, at $(cat "$run/bootstrap.servers"): use it, end it by '$0 stop', or set KAFKA_RUN to another folder"
@@ -262,7 +270,7 @@ port_is_free() {
 
 start() {
     local count=${1:-1} try node
-    [ "$count" = 1 ] || [ "$count" = 3 ] || die "start: 1 or 3 brokers, not $count"
+    [[ "$count" =~ ^(1|3|3\+1)$ ]] || die "start: 1 or 3 brokers, or 3+1, not $count"
     fetch
     not_running
     [ -z "${KAFKA_PORT:-}" ] || port_is_free "$KAFKA_PORT"
@@ -270,7 +278,7 @@ start() {
     for try in 1 2 3; do
         log_config
         if try_start "$count"; then bootstrap; return; fi
-        for ((node = 1; node <= count; node++)); do end "broker-$node"; done
+        for ((node = 1; node <= $((count)); node++)); do end "broker-$node"; done
         # Somebody took a port between the look and the bind: look again. Anything else would fail again.
         lost_port 'broker-*' || die "Kafka did not start: see $run/broker-1.log"
         rm -rf "$run"/*
@@ -306,7 +314,7 @@ END
 
 cluster_config() { # name
     local copies=1
-    [ "$(broker_count)" = 3 ] && copies=3
+    [ "$(broker_count)" -ge 3 ] && copies=3
     cat <<END
 group.id=$1
 config.storage.topic=$1-configs

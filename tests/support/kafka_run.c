@@ -131,9 +131,9 @@ struct kafka_run *kafka_run_start(const char *env)
     return start_own(env, "start 1");
 }
 
-struct kafka_run *kafka_run_start_three(void)
+struct kafka_run *kafka_run_start_three(const char *env, bool apart)
 {
-    return start_own("", "start 3");
+    return start_own(env, apart ? "start 3+1" : "start 3");
 }
 
 const char *kafka_run_servers_of(const struct kafka_run *kafka)

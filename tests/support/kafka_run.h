@@ -3,6 +3,8 @@
 #ifndef TESTS_KAFKA_RUN_H
 #define TESTS_KAFKA_RUN_H
 
+#include <stdbool.h>
+
 struct kafka_run;
 
 /* bootstrap.servers of the shared broker: the one that `make check-integration` started
@@ -16,7 +18,8 @@ const struct kafka_run *kafka_run_shared(void);
 /* A broker of this test's own, for faults; stopped when the test ends. env: more environment for
  * kafka.sh, such as "KAFKA_AUTO_CREATE=false", or "". */
 struct kafka_run *kafka_run_start(const char *env);
-struct kafka_run *kafka_run_start_three(void); /* one cluster */
+/* The same of three, in one cluster; apart: whose controller is a process of its own, number 4. */
+struct kafka_run *kafka_run_start_three(const char *env, bool apart);
 /* Three that all tests of this program share, started at the first call and stopped when it
  * ends. */
 struct kafka_run *kafka_run_share_three(const char *env);
