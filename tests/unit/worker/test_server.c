@@ -1434,7 +1434,7 @@ static void a_port_in_use_is_one_clear_line(void **state)
     fixture_free(second);
     second = fixture_new();
     start(second, "", f->port);
-    snprintf(says, sizeof(says), "listens on http://:%d (no host: on any interface)", f->port);
+    snprintf(says, sizeof(says), "is on http://:%d (no host: on any interface)", f->port);
     assert_non_null(strstr(second->err.text, says));
     fixture_free(second);
     current = f;
