@@ -17,11 +17,19 @@ static struct config_ref_part trimmed(const char *from, const char *to)
     return (struct config_ref_part){from, (size_t)(to - from)};
 }
 
+/* Not strstr: a sanitizer's measures the whole text at each call, and there may be a million. */
+static const char *next_start(const char *text)
+{
+    while ((text = strchr(text, '$')) != NULL && text[1] != '{')
+        text++;
+    return text;
+}
+
 bool config_ref_next(const char *text, struct config_ref *out)
 {
     const char *start, *inside, *end, *colon, *second;
 
-    for (start = strstr(text, "${"); start != NULL; start = strstr(end, "${")) {
+    for (start = next_start(text); start != NULL; start = next_start(end)) {
         inside = start + 2;
         end = strchr(inside, '}');
         if (end == NULL)
