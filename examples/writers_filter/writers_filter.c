@@ -5,8 +5,8 @@
  *
  * requests that change something are let through from these addresses alone. What another worker of
  * the cluster sends on comes from that worker's, and what comes through a proxy from the proxy's:
- * they belong on the list, or the filter looks at the header Authorization instead, which alone goes
- * along. */
+ * they belong on the list, or the filter looks at the header Authorization instead, which alone
+ * goes along. */
 #include <millrace/plugin.h>
 
 #include <string.h>

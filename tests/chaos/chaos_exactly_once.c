@@ -151,7 +151,7 @@ static void resets_on_a_slow_wire_leave_nothing_behind(void **state)
 /* --- groups and ids --------------------------------------------------------------------------- */
 
 /* Members are thrown out, strangers take partitions and ids, and a plugin is slow at that, for
- * CHAOS_SECONDS / 2: relays that live on have to abort, to go back and to read their state again. */
+ * CHAOS_SECONDS / 2: relays that live on have to abort, go back and read their state again. */
 static void groups_and_ids_are_taken_away(void **state)
 {
     static const char *const kinds[] = {"a member thrown out of its group", "a stranger in a group",

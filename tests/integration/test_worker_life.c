@@ -178,6 +178,23 @@ static void an_unknown_key_is_warned_about_with_the_nearest_name(void **state)
     assert_true(scratch_contains(w->log, "offset.flush.interval.ms"));
 }
 
+static void an_api_that_is_open_to_all_is_warned_about(void **state)
+{
+    int port = worker_run_free_port();
+    struct worker_run *local = worker_run_start(&(struct worker_run_options){.name = "local"});
+    struct worker_run *open = worker_run_start(&(struct worker_run_options){
+        .name = "open",
+        .props = scratch_text("listeners=http://0.0.0.0:%d\nmillrace.run.dir=%s\n", port,
+                              scratch_path("run2")),
+        .dont_wait = true});
+
+    (void)state;
+    wait_until(FLOW_MS, scratch_contains(open->log, scratch_text("whoever reaches port %d may use "
+                                                                 "the API",
+                                                                 port)));
+    assert_false(scratch_contains(local->log, "whoever reaches port"));
+}
+
 static void a_port_in_use_ends_the_start_with_one_line(void **state)
 {
     struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
@@ -516,6 +533,7 @@ int main(void)
         scratch_test(a_missing_file_or_key_is_exit_2),
         scratch_test(a_bad_connector_file_is_exit_3),
         scratch_test(an_unknown_key_is_warned_about_with_the_nearest_name),
+        scratch_test(an_api_that_is_open_to_all_is_warned_about),
         scratch_test(a_port_in_use_ends_the_start_with_one_line),
         scratch_test(an_offset_file_in_use_is_exit_2_and_names_its_worker),
         scratch_test(the_limit_of_descriptors_is_raised_as_far_as_it_may_be),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LD_PRELOADed into a worker and what it starts, or a broker: connections to some local ports go to others,
- * behind which a test can cut them. ROUTE_SHIM holds pairs, "from:to,from:to". */
+/* LD_PRELOADed into a worker and what it starts, or a broker: connections to some local ports go to
+ * others, behind which a test can cut them. ROUTE_SHIM holds pairs, "from:to,from:to". */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netinet/in.h>

@@ -4,8 +4,8 @@
  * sink_task stages each message before it is handed to put, and accepts the stage when put returned
  * MR_OK; what is committed is read from here and never from librdkafka's stored positions, which
  * its batch call may move wrongly next to pause, seek and rebalance. Entries stand per topic in an
- * array by partition number: messages come in runs of one partition, so an entry is looked up once a
- * run. Thread: the task's. */
+ * array by partition number: messages come in runs of one partition, so an entry is looked up once
+ * a run. Thread: the task's. */
 #include "host/task/sink/ledger.h"
 
 #include <stdlib.h>

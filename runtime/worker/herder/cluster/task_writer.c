@@ -10,8 +10,8 @@
  *                               after a while, or a round
  *
  * Who does not lead can't send the set of a connector whose name is longer than a path may be, no
- * more than a Java worker can, which alone creates such: it says so once, and has it made anew until
- * it leads.
+ * more than a Java worker can, which alone creates such: it says so once, and has it made anew
+ * until it leads.
  *
  * A set that came torn to the topic, as when its writer was cut off, or another hand wrote, runs
  * nowhere: whoever has the connector makes it anew. One set of a connector is under way at a time.

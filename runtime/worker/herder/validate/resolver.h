@@ -10,8 +10,8 @@
 struct resolver;
 
 /* config, *secrets: taken by the callee if it wants them (freed otherwise); secrets NULL after an
- * error. err NULL, or why not: MR_ERR_IO in Java's words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver is
- * freed). */
+ * error. err NULL, or why not: MR_ERR_IO in Java's words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver
+ * is freed). */
 typedef void (*resolver_fn)(void *arg, struct props *config, struct secrets **secrets,
                             const struct mr_error *err);
 

@@ -49,8 +49,8 @@ int validate_connector(const struct validate_input *input, struct validate_resul
                        struct mr_error *err);
 void validate_deinit(struct validate_result *result);
 
-/* Does the link to a connector's process carry the configuration, with room to spare? MR_ERR_CONFIG:
- * no start of it could ever work. */
+/* Does the link to a connector's process carry the configuration, with room to spare?
+ * MR_ERR_CONFIG: no start of it could ever work. */
 int validate_size(const struct props *config, struct mr_error *err);
 
 /* Settings of a valid configuration that have no effect, since nothing here acts on them or nobody
