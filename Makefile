@@ -235,7 +235,7 @@ $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/plugins/postgres/test_*.c)): TES
 $(BUILD)/tests/unit/plugins/test_file_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,write ftruncate fdatasync fsync rename)
 $(BUILD)/tests/unit/kafka/test_consumer_group: TEST_LINK = -Wl,--wrap=rd_kafka_new
 # The wall clock is the test's.
-$(BUILD)/tests/unit/kafka/test_steady_wait: TEST_LINK = -Wl,--wrap=clock_gettime
+$(addprefix $(BUILD)/tests/unit/,kafka/test_steady_wait worker/test_cluster_probe): TEST_LINK = -Wl,--wrap=clock_gettime
 
 # A fuzzer links the rooms whose headers it includes, and the plugin that has the file it is named after. With FUZZING=1
 # clang's fuzzer drives it; otherwise a plain main replays the seeds.

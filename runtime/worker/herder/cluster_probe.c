@@ -13,15 +13,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "kafka/cluster.h"
 
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SLICE_MS 500 /* how late a stop is noticed */
@@ -42,6 +40,7 @@ struct cluster_probe {
     struct mr_error why;   /* code 0: it has */
     pthread_t thread;
     int stop_fd;  /* readable: stop */
+    int end_fd;   /* readable: the thread has nothing left to do but to return */
     bool posted;  /* thread until joined, then loop */
     bool stopped; /* loop, like all below */
     bool delivered;
@@ -53,6 +52,8 @@ static void probe_free(struct cluster_probe *probe)
 {
     if (probe->stop_fd >= 0)
         close(probe->stop_fd);
+    if (probe->end_fd >= 0)
+        close(probe->end_fd);
     pthread_mutex_destroy(&probe->lock);
     free(probe->servers);
     free(probe);
@@ -70,12 +71,17 @@ static void deliver(void *arg)
         probe->fn(probe->arg, probe->id);
 }
 
+static bool readable_within(int fd, int ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, ms) > 0;
+}
+
 /* Wait for so long, or until it is told to stop: true. */
 static bool stopped_within(const struct cluster_probe *probe, int ms)
 {
-    struct pollfd p = {.fd = probe->stop_fd, .events = POLLIN};
-
-    return poll(&p, 1, ms) > 0;
+    return readable_within(probe->stop_fd, ms);
 }
 
 /* err NULL: it answers. */
@@ -143,18 +149,13 @@ static void *run(void *arg)
             ;
     }
     cluster_free(&probe->cluster);
+    mr_assert(eventfd_write(probe->end_fd, 1) == 0);
     return NULL;
 }
 
-/* Signals are the loop's: the thread is born with all of them blocked. */
 static int start_thread(struct cluster_probe *probe, struct mr_error *err)
 {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&probe->thread, NULL, run, probe);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = thread_start(&probe->thread, run, probe);
     return errno == 0 ? 0 : err_errno(err, "cannot start the thread that asks Kafka");
 }
 
@@ -171,10 +172,11 @@ struct cluster_probe *cluster_probe_start(struct loop *loop, const struct worker
     probe->arg = arg;
     pthread_mutex_init(&probe->lock, NULL);
     probe->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    probe->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     probe->servers = text_dup(worker_config_servers(config));
     props_init(&java);
     mr_assert(client_conf_layer(&layers, &java) == 0);
-    if (probe->stop_fd < 0)
+    if (probe->stop_fd < 0 || probe->end_fd < 0)
         err_errno(err, "cannot start the thread that asks Kafka");
     else
         probe->cluster = cluster_new(&java, err);
@@ -210,15 +212,13 @@ void cluster_probe_stop(struct cluster_probe *probe)
 }
 
 /* false: still at work; it is detached, and posts nothing any more, since it was told to stop long
- * before. */
+ * before. Not by pthread_timedjoin_np, which waits by the wall clock. */
 static bool join(struct cluster_probe *probe)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += END_MS / 1000;
-    if (pthread_timedjoin_np(probe->thread, NULL, &until) == 0)
+    if (readable_within(probe->end_fd, END_MS)) {
+        pthread_join(probe->thread, NULL);
         return true;
+    }
     log_warn("the Kafka client that asks %s does not end: it is left behind", probe->servers);
     pthread_detach(probe->thread);
     return false;

@@ -1,21 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_probe: what it says while Kafka does not answer, and that it is told of the cluster once
- * that does. */
+ * that does; that it ends. The wall clock of this thread is the test's (--wrap=clock_gettime). */
 #include "worker/herder/cluster_probe.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #define WAIT_MS 30000
+#define HOUR_S 3600
+
+static _Thread_local int64_t step_s;
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int rc = __real_clock_gettime(clock, now);
+
+    if (clock == CLOCK_REALTIME)
+        now->tv_sec += step_s;
+    return rc;
+}
+
+static atomic_bool left_behind;
+
+static void look_for_it(const char *line, size_t len)
+{
+    if (memmem(line, len, "left behind", strlen("left behind")) != NULL)
+        atomic_store(&left_behind, true);
+}
 
 struct fixture {
     struct loop *loop;
@@ -117,12 +142,30 @@ static void a_kafka_that_answers_is_no_trouble(void **state)
     rd_kafka_destroy(rk);
 }
 
+/* Just then somebody sets the clock right: what was a second ahead is long past. */
+static void its_end_is_waited_for_whatever_the_wall_clock_does(void **state)
+{
+    struct fixture *f = fixture_new("127.0.0.1:1");
+    struct cluster_probe *probe = start(f);
+    char said[1500];
+
+    (void)state;
+    await_trouble(probe, "Connection refused", said, sizeof(said));
+    step_s = -HOUR_S;
+    cluster_probe_free(&probe);
+    step_s = 0;
+    assert_false(atomic_load(&left_behind));
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kafka_that_is_not_there_is_told_with_reason_and_time),
         cmocka_unit_test(a_kafka_that_answers_is_no_trouble),
+        cmocka_unit_test(its_end_is_waited_for_whatever_the_wall_clock_does),
     };
 
+    log_witness(look_for_it);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
