@@ -173,7 +173,8 @@ struct producer_txn {
 
 /* See producer_rest.c. */
 struct producer_rest {
-    bool wanted;      /* it is idempotent, without transactions */
+    bool wanted;      /* it is idempotent */
+    bool patient;     /* it is transactional, and rests in long stalls only */
     int timer;        /* -1: not wanted */
     int64_t due_ms;   /* the next look; 0: none */
     int64_t heard_ms; /* the newest report, or when it began to watch */

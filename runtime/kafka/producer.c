@@ -67,8 +67,8 @@ static void read_settings(struct producer *p, rd_kafka_conf_t *conf)
 
     rd_kafka_conf_get(conf, "message.max.bytes", text, &size);
     p->max_bytes = (size_t)strtoul(text, NULL, 10);
-    p->rest.wanted =
-        is_set(conf, "enable.idempotence", "true") && is_set(conf, "transactional.id", "");
+    p->rest.wanted = is_set(conf, "enable.idempotence", "true");
+    p->rest.patient = !is_set(conf, "transactional.id", "");
 }
 
 struct producer *producer_new(const struct props *java, client_conf_warn warn, void *arg,

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A producer whose brokers keep it waiting.
  *
- *            5 records under way               STALL_MS without a report
+ *            5 records under way               stall_ms without a report
  *   QUIET ──────────────────────► WATCHING ───────────────────────────────► RESTING
  *     ▲  fewer than that, when due   │  ▲       a report, or REST_MS later      │
  *     └──────────────────────────────┘  └───────────────────────────────────────┘
  *
  * librdkafka (2.0.2) takes records under way for requests: behind five of an idempotent producer it
- * sends nothing, does not wait either, and its thread takes a whole core until the brokers answer
- * (tried: 2.6 CPU-s of a stall of 2.7 s). Many tasks doing that are why brokers on the same machine
- * stay slow. A paused partition is left alone, so all of them rest. A request that librdkafka sends
- * again gives no report: for that they are resumed now and then, for a moment.
+ * sends nothing, does not wait either, and its thread takes a whole core until the brokers answer,
+ * while they are connected (rd_kafka_toppar_producer_serve sets the time of the next look to now,
+ * and then finds that it may send nothing; tried: 2.6 CPU-s of a stall of 2.7 s). Many tasks doing
+ * that are why brokers on the same machine stay slow. A paused partition is left alone, so all of
+ * them rest. A request that librdkafka sends again gives no report: for that they are resumed now
+ * and then, for a moment.
  *
  * What was ever paused librdkafka keeps, with its records, when brokers say that the topic is gone:
  * they wait for it until delivery.timeout.ms, as they do in Java, where else they come back at
- * once. A transaction is to be begun anew then, so its producer takes no rest.
+ * once. A transaction is to be begun anew then, and soon: its producer rests in long stalls only,
+ * and its delivery.timeout.ms is its transaction.timeout.ms at most.
  *
  * The owner's thread; a timer in the set that it waits on brings it here. */
 #include "base/clock.h"
@@ -25,6 +28,7 @@
 #include <unistd.h>
 
 #define STALL_MS 300 /* longer than librdkafka takes to hear that a topic is away */
+#define LONG_STALL_MS 1000
 #define REST_MS 200
 #define MOMENT_MS 5 /* between two rests */
 #define SAY_MS 3000
@@ -66,22 +70,28 @@ static void look_in(struct producer *p, int64_t now_ms, int64_t in_ms)
     p->rest.due_ms = in_ms > 0 ? now_ms + in_ms : 0;
 }
 
+static int64_t stall_ms(const struct producer *p)
+{
+    return p->rest.patient ? LONG_STALL_MS : STALL_MS;
+}
+
 void producer_rest_watch(struct producer *p)
 {
-    if (p->rest.timer < 0 || p->rest.due_ms != 0)
+    if (p->rest.timer < 0)
         return;
     p->rest.heard_ms = clock_ms();
-    look_in(p, p->rest.heard_ms, STALL_MS);
+    if (p->rest.due_ms == 0)
+        look_in(p, p->rest.heard_ms, stall_ms(p));
 }
 
 /* When to look again, after what was just decided. */
-static int64_t next_look_ms(const struct producer *p, bool heard, bool resumed)
+static int64_t next_look_ms(const struct producer *p, int64_t now_ms, bool heard, bool resumed)
 {
     if (p->rest.resting)
         return REST_MS;
     if (p->in_flight < PRODUCER_REST_FROM)
         return 0;
-    return resumed && !heard ? MOMENT_MS : STALL_MS;
+    return resumed && !heard ? MOMENT_MS : p->rest.heard_ms + stall_ms(p) - now_ms;
 }
 
 void producer_rest_look(struct producer *p, bool heard)
@@ -94,12 +104,12 @@ void producer_rest_look(struct producer *p, bool heard)
         r->heard_ms = now_ms;
     if (!due && !(rested && heard))
         return;
-    if (rested || (p->in_flight >= PRODUCER_REST_FROM && now_ms - r->heard_ms >= STALL_MS))
+    if (rested || (p->in_flight >= PRODUCER_REST_FROM && now_ms - r->heard_ms >= stall_ms(p)))
         set_resting(p, !rested);
     if (r->resting && now_ms - r->heard_ms >= SAY_MS && p->trouble[0] == '\0')
         snprintf(p->trouble, sizeof(p->trouble), "the brokers have confirmed nothing for %d s",
                  SAY_MS / 1000);
-    look_in(p, now_ms, next_look_ms(p, heard, rested));
+    look_in(p, now_ms, next_look_ms(p, now_ms, heard, rested));
 }
 
 int producer_rest_open(struct producer *p)

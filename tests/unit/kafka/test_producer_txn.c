@@ -7,7 +7,9 @@
 #include "kafka/consumer.h"
 #include "mock_kafka.h"
 
+#include <poll.h>
 #include <string.h>
+#include <time.h>
 
 #define HEARTBEAT 12
 #define END_TXN 26
@@ -250,6 +252,85 @@ static void a_slice_that_is_too_short_is_gone_on_with(void **state)
     assert_false(producer_txn_tainted(p));
 }
 
+/* --- brokers that keep it waiting ------------------------------------------------------------- */
+
+static int64_t cpu_ms(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+/* As a task does: woken by the descriptor alone. */
+static void serve_for(int64_t ms)
+{
+    struct pollfd fd = {.fd = producer_fd(p), .events = POLLIN};
+    int64_t until_ms = clock_ms() + ms;
+
+    while (clock_ms() < until_ms) {
+        poll(&fd, 1, (int)(until_ms - clock_ms()));
+        producer_reports(p, 0, on_report, NULL);
+    }
+}
+
+/* Ten records are delivered, ten wait for their answer, and ten wait behind these; for longer than
+ * it takes until the producer rests. */
+static void begin_a_stall(void)
+{
+    if (kafka.cluster == NULL)
+        skip();
+    begin_with(10);
+    walk(10);
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 4000);
+    send_some(10);
+    serve_for(200);
+    send_some(10);
+    serve_for(1300);
+    assert_int_equal(delivered + failed, 10);
+}
+
+static void end_the_stall(void)
+{
+    rd_kafka_mock_broker_set_rtt(kafka.cluster, 1, 0);
+}
+
+static void a_long_stall_costs_no_cpu_and_no_transaction(void **state)
+{
+    struct mr_error err = {0};
+    int64_t used_ms;
+
+    (void)state;
+    begin_a_stall();
+    used_ms = cpu_ms();
+    serve_for(1000);
+    used_ms = cpu_ms() - used_ms;
+    end_the_stall();
+    walk(30);
+    must(insist(producer_txn_commit, &err), &err);
+    assert_int_equal(delivered, 30);
+    assert_false(producer_txn_tainted(p));
+    begin_with(10);
+    walk(40);
+    must(insist(producer_txn_commit, &err), &err);
+    assert_int_equal(delivered, 40);
+    if (used_ms > 500)
+        fail_msg("%lld ms of CPU in 1000 ms of waiting", (long long)used_ms);
+}
+
+static void a_transaction_that_rests_can_be_aborted(void **state)
+{
+    struct mr_error err = {0};
+
+    (void)state;
+    begin_a_stall();
+    assert_int_equal(producer_txn_abort(p, 50, &err), MR_AGAIN);
+    end_the_stall();
+    must(insist(producer_txn_abort, &err), &err);
+    walk(30);
+    assert_true(producer_txn_tainted(p));
+}
+
 /* --- offsets of a consumer -------------------------------------------------------------------- */
 
 static size_t assigned; /* partitions */
@@ -361,6 +442,8 @@ int main(void)
         test(one_that_is_refused_is_not_tried_anew),
         test(who_takes_the_id_over_ends_the_other),
         test(a_slice_that_is_too_short_is_gone_on_with),
+        test(a_long_stall_costs_no_cpu_and_no_transaction),
+        test(a_transaction_that_rests_can_be_aborted),
         test(offsets_of_a_consumer_without_a_generation_go_into_no_transaction),
         test(offsets_of_a_partition_that_went_go_into_no_transaction),
     };
