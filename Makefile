@@ -266,7 +266,7 @@ $(addprefix $(BUILD)/tests/integration/,test_exactly_once test_topic_to_topic): 
 # The short forms of some scenarios.
 chaos_objects = $(patsubst %,$(BUILD)/tests/chaos/chaos_%.o,$(1))
 $(BUILD)/tests/integration/test_worker_freeze: $(call chaos_objects,rig ledger)
-$(BUILD)/tests/integration/test_chaos_tools: $(call chaos_objects,rig ledger proxy route naive numbers)
+$(BUILD)/tests/integration/test_chaos_tools: $(call chaos_objects,rig ledger link proxy route naive numbers)
 FAULTS = atomic flows group ledger mix naive numbers proxy rig route segments
 $(BUILD)/tests/integration/test_exactly_once_faults: $(call chaos_objects,$(FAULTS)) $(call archives,$(BELOW_wire)) | $(BUILD)/tests/support/preload/route_shim.so
 
@@ -278,7 +278,7 @@ $(BUILD)/tests/support/preload/%.so: tests/support/preload/%.c
 	@mkdir -p $(@D)
 	@echo "  SO    $@"
 	$(Q)$(CC) $(CFLAGS) $(STD) -shared -o $@ $< -ldl -lpthread
-CHAOS_BUILT = $(BUILD)/tests/chaos/chaos $(BUILD)/tests/support/preload/clock_shim.so $(BUILD)/tests/support/preload/route_shim.so
+CHAOS_BUILT = $(BUILD)/tests/chaos/chaos $(BUILD)/tests/bench/raw_produce $(BUILD)/tests/support/preload/clock_shim.so $(BUILD)/tests/support/preload/route_shim.so
 chaos-build: $(CHAOS_BUILT) | all test-plugins
 	$(Q)$(MAKE) VARIANT=older CPPFLAGS='$(CPPFLAGS) -DINHERIT_LINK_VERSION=0' all
 

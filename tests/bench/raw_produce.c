@@ -91,7 +91,7 @@ int main(int argc, char **argv)
         die("usage", "raw_produce BOOTSTRAP TOPIC FILE [SETTING=VALUE...]");
     set(conf, "bootstrap.servers", argv[1]);
     set(conf, "queue.buffering.max.messages",
-        "335544"); /* as a producer with buffer.memory 32 MiB has here */
+        "104857"); /* as a producer with buffer.memory 32 MiB has here */
     set(conf, "queue.buffering.max.kbytes", "32768");
     set(conf, "partitioner", "murmur2_random");
     for (int i = 4; i < argc; i++) {

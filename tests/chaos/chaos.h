@@ -24,6 +24,7 @@ struct chaos_cluster {
     struct kafka_run *kafka; /* NULL: the one broker of integration tests */
     const char *servers;
     const char *group;
+    const char *host;  /* of their REST APIs; NULL: 127.0.0.1 */
     const char *props; /* of all its workers, beside what chaos_rig.c gives */
     struct worker_run *w[CHAOS_WORKERS];
     int count;
@@ -103,6 +104,9 @@ struct rd_kafka_metadata;
 /* What the brokers say of all topics, until look returns. */
 void chaos_metadata(const struct chaos_cluster *c,
                     void (*look)(void *arg, const struct rd_kafka_metadata *meta), void *arg);
+/* Of the brokers that it is given, ended by 0: CHAOS_BROKERS_MAX + 1 numbers. */
+#define CHAOS_BROKERS_MAX 7
+void chaos_broker_ports(const struct chaos_cluster *c, int *ports);
 void chaos_broker(const char *verb, int broker); /* "kill", "restart", "pause", "resume" */
 
 /* --- a clock of its own (tests/support/preload/clock_shim.c) --- */
@@ -155,9 +159,9 @@ void chaos_figure(const char *what, int64_t measured_ms, int64_t promised_ms);
 /* --- scenarios --- */
 extern const struct CMUnitTest chaos_deaths[], chaos_freezes[], chaos_brokers[], chaos_network[],
     chaos_clocks[], chaos_scaling[], chaos_topics[], chaos_storms[], chaos_exactly_once[],
-    chaos_replicas[];
+    chaos_replicas[], chaos_wire[];
 extern const size_t chaos_deaths_count, chaos_freezes_count, chaos_brokers_count,
     chaos_network_count, chaos_clocks_count, chaos_scaling_count, chaos_topics_count,
-    chaos_storms_count, chaos_exactly_once_count, chaos_replicas_count;
+    chaos_storms_count, chaos_exactly_once_count, chaos_replicas_count, chaos_wire_count;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exactly once, three ways at once, under faults: R01, R08, R12, R18, R20, R21, R41 and R46 of the
+/* Exactly once, three ways at once, under faults: R01, R08, R12, R20, R21, R41 and R46 of the
  * plan for sources, sinks that emit, and sinks that store their offsets. */
 #include "chaos/chaos_flows.h"
 #include "chaos/chaos_mix.h"
@@ -124,7 +124,7 @@ static int descriptors(const struct chaos_cluster *c)
     return sum;
 }
 
-/* R20, R18: all connections end each 5 s while everything takes 100 ms, 50 more or less, longer. */
+/* R20: all connections end each 5 s while everything takes 100 ms, 50 more or less, longer. */
 static void resets_on_a_slow_wire_leave_nothing_behind(void **state)
 {
     struct chaos_mix mix = start(2, "session.timeout.ms=20000\n", TASKS, 200, "");

@@ -68,13 +68,15 @@ static struct chaos_group group_of(const char *connector, const char *topics,
 }
 
 /* What the members of a group have in their configuration. */
-static const char *of_group(const struct chaos_group *group, int tasks,
+static const char *of_group(const struct chaos_group *group, const struct chaos_flows_terms *terms,
                             const struct assignor *assignor)
 {
+    int poll_ms = terms->poll_ms > 0 ? terms->poll_ms : CHAOS_FLOWS_POLL_MS;
+
     return scratch_text("\"tasks.max\": \"%d\", \"topics\": \"%s\", \"doze\": \"%s\", "
                         "\"consumer.override.session.timeout.ms\": \"%d\", "
                         "\"consumer.override.max.poll.interval.ms\": \"%d\"%s",
-                        tasks, group->topics, group->doze, CHAOS_FLOWS_POLL_MS, CHAOS_FLOWS_POLL_MS,
+                        terms->tasks, group->topics, group->doze, poll_ms, poll_ms,
                         assignor->property);
 }
 
@@ -101,11 +103,11 @@ struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
     flows->out = group_of(flows->sink, topics(flows, out_of), assignor);
     put(flows, flows->relay,
         scratch_text("\"connector.class\": \"AbacusRelay\", %s%s",
-                     of_group(&flows->in, terms->tasks, assignor), terms->clients));
+                     of_group(&flows->in, terms, assignor), terms->clients));
     put(flows, flows->sink,
         scratch_text("\"connector.class\": \"AbacusSink\", %s, \"file\": \"%s\", "
                      "\"consumer.override.isolation.level\": \"read_committed\"",
-                     of_group(&flows->out, terms->tasks, assignor), flows->file));
+                     of_group(&flows->out, terms, assignor), flows->file));
     return flows;
 }
 

@@ -20,13 +20,14 @@ struct chaos_flows {
     const char *file;
 };
 
-/* How long both groups wait for a member that is in a call. */
+/* How long both groups wait for a member that is in a call, or silent. */
 #define CHAOS_FLOWS_POLL_MS 6000
 
 struct chaos_flows_terms {
     int tasks;           /* of each connector, and so many topics */
     int rate;            /* records a second and task of the source */
     int interval_ms;     /* of transactions of the source; 0: one a poll */
+    int poll_ms;         /* in place of CHAOS_FLOWS_POLL_MS; 0: that */
     const char *clients; /* further fields of JSON for the connectors that write to Kafka, or "" */
 };
 

@@ -15,16 +15,6 @@
  * counted from that one; it can't be given away sooner. */
 #define CUT_OFF_MS (CHAOS_FAILOVER_MS + 1000)
 
-static void broker_ports(const struct chaos_cluster *c, int *ports)
-{
-    const char *at = c->servers;
-    int count = 0;
-
-    while ((at = strchr(at, ':')) != NULL && count < 7)
-        ports[count++] = (int)strtol(++at, NULL, 10);
-    ports[count] = 0;
-}
-
 /* Whichever way is cut, the group hears no more heartbeats (the next one waits for the answer to
  * the last) and gives the work away; the worker must have fallen silent before. */
 static void cut_and_mend(enum chaos_way ways)
@@ -35,7 +25,7 @@ static void cut_and_mend(enum chaos_way ways)
     struct chaos_sink *sink;
     int ports[8];
 
-    broker_ports(c, ports);
+    chaos_broker_ports(c, ports);
     cut = chaos_cut_new(ports);
     chaos_cut_use(cut);
     chaos_join(c, NULL);

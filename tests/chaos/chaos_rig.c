@@ -73,12 +73,13 @@ struct worker_run *chaos_join(struct chaos_cluster *c, const char *exe)
                                      c->kafka != NULL ? THREE_COPIES : "", c->props);
 
     assert_true(c->count < CHAOS_WORKERS);
-    c->w[c->count] =
-        worker_run_start(&(struct worker_run_options){.name = scratch_text("w%d", c->count),
-                                                      .exe = exe,
-                                                      .servers = c->servers,
-                                                      .group = c->group,
-                                                      .props = props});
+    c->w[c->count] = worker_run_start(
+        &(struct worker_run_options){.name = scratch_text("%s-w%d", c->group, c->count),
+                                     .exe = exe,
+                                     .servers = c->servers,
+                                     .group = c->group,
+                                     .host = c->host,
+                                     .props = props});
     return c->w[c->count++];
 }
 
@@ -325,6 +326,16 @@ int chaos_leader(const struct chaos_cluster *c, const char *topic, const char *i
 int chaos_coordinator(const struct chaos_cluster *c)
 {
     return chaos_leader(c, "__consumer_offsets", c->group);
+}
+
+void chaos_broker_ports(const struct chaos_cluster *c, int *ports)
+{
+    const char *at = c->servers;
+    int count = 0;
+
+    while ((at = strchr(at, ':')) != NULL && count < CHAOS_BROKERS_MAX)
+        ports[count++] = (int)strtol(++at, NULL, 10);
+    ports[count] = 0;
 }
 
 void chaos_broker(const char *verb, int broker)

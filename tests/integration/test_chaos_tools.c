@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tools of exactly-once tests, tried by themselves: what the proxy does to the transactions of
- * a producer that is nobody's, on librdkafka's mock brokers, and what the oracle sees. */
+ * a producer that is nobody's, on librdkafka's mock brokers; what becomes of packets on the bad
+ * wire; and what the oracle sees. */
 #include "chaos/chaos.h"
+#include "chaos/chaos_link.h"
 #include "chaos/chaos_naive.h"
 #include "chaos/chaos_numbers.h"
 #include "chaos/chaos_proxy.h"
 
+#include <arpa/inet.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define BEFORE 3 /* transactions, before what happens and behind it */
 
@@ -133,6 +141,164 @@ static void what_is_not_ours_meets_nothing(void **state)
     assert_int_equal(chaos_proxy_counts(proxy).ends, 0);
 }
 
+/* --- the bad wire ----------------------------------------------------------------------------- */
+
+#define PORT 9092
+#define GOOD_PORT 8083
+#define SENT 1000
+#define HARM ((struct chaos_link_harm){.lost_percent = 5, .ms = 100, .jitter_ms = 50})
+
+static struct sockaddr_in at(const char *address, int port)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+
+    assert_int_equal(inet_pton(AF_INET, address, &addr.sin_addr), 1);
+    return addr;
+}
+
+/* Of the network that the thread is in. */
+static int udp_socket(const char *address, int port)
+{
+    struct sockaddr_in addr = at(address, port);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), bytes = 1 << 22;
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+    return fd;
+}
+
+struct arrivals {
+    int count, overtaken;
+    int64_t soonest_ms, latest_ms;
+};
+
+struct datagram {
+    int number;
+    int64_t sent_ms;
+};
+
+static struct arrivals read_arrivals(int fd)
+{
+    struct arrivals seen = {.soonest_ms = INT64_MAX};
+    struct pollfd p = {fd, POLLIN, 0};
+    struct datagram d;
+    int highest = -1;
+
+    while (poll(&p, 1, 1000) > 0 && recv(fd, &d, sizeof(d), 0) == sizeof(d)) {
+        int64_t took_ms = scratch_since(d.sent_ms);
+
+        seen.count++;
+        seen.overtaken += d.number < highest;
+        highest = d.number > highest ? d.number : highest;
+        seen.soonest_ms = took_ms < seen.soonest_ms ? took_ms : seen.soonest_ms;
+        seen.latest_ms = took_ms > seen.latest_ms ? took_ms : seen.latest_ms;
+    }
+    return seen;
+}
+
+static struct arrivals send_there(const struct chaos_link *link, int port)
+{
+    struct sockaddr_in to = at(CHAOS_LINK_THERE, port);
+    int out = udp_socket(CHAOS_LINK_HERE, 0), in;
+    struct arrivals seen;
+
+    chaos_link_go(link, CHAOS_THERE);
+    in = udp_socket(CHAOS_LINK_THERE, port);
+    chaos_link_go(link, CHAOS_HERE);
+    for (int i = 0; i < SENT; i++) {
+        struct datagram d = {i, scratch_now_ms()};
+
+        assert_int_equal(sendto(out, &d, sizeof(d), 0, (struct sockaddr *)&to, sizeof(to)),
+                         sizeof(d));
+        if (i % 50 == 49)
+            scratch_pause(1); /* a device keeps 500 */
+    }
+    seen = read_arrivals(in);
+    close(in);
+    close(out);
+    return seen;
+}
+
+static struct chaos_link *start_link(void)
+{
+    const char *lacks = chaos_link_lacks();
+    struct chaos_link *link;
+
+    if (lacks != NULL) {
+        printf("             no wire of its own: %s\n", lacks);
+        skip();
+    }
+    link = chaos_link_new();
+    chaos_link_set(link, (int[]){PORT, 0}, HARM);
+    return link;
+}
+
+static void a_bad_wire_loses_delays_and_reorders(void **state)
+{
+    struct chaos_link *link = start_link();
+    struct arrivals seen = send_there(link, PORT);
+    struct chaos_link_counts counts = chaos_link_counts(link);
+
+    (void)state;
+    assert_int_equal(counts.packets, SENT);
+    assert_int_equal(counts.lost, SENT - seen.count);
+    assert_in_range(counts.lost, SENT / 50, SENT / 10);
+    assert_true(seen.overtaken > 0);
+    assert_true(seen.soonest_ms >= 49 && seen.soonest_ms < 100);
+    assert_true(seen.latest_ms > 100);
+}
+
+#define STREAM_BYTES 40000
+
+static int tcp_socket(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* What is lost is sent again, and put in order. */
+static void streams_arrive_whole(void **state)
+{
+    struct chaos_link *link = start_link();
+    struct sockaddr_in here = at(CHAOS_LINK_HERE, PORT);
+    int listener = tcp_socket(), out, in;
+    unsigned char sent[STREAM_BYTES], got[STREAM_BYTES];
+    int64_t from = scratch_now_ms();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sent); i++)
+        sent[i] = (unsigned char)(i * 31 >> 3);
+    assert_int_equal(bind(listener, (struct sockaddr *)&here, sizeof(here)), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    chaos_link_go(link, CHAOS_THERE);
+    out = tcp_socket();
+    chaos_link_go(link, CHAOS_HERE);
+    assert_int_equal(connect(out, (struct sockaddr *)&here, sizeof(here)), 0);
+    in = accept(listener, NULL, NULL);
+    assert_int_equal(send(out, sent, sizeof(sent), 0), sizeof(sent));
+    assert_int_equal(recv(in, got, sizeof(got), MSG_WAITALL), sizeof(got));
+    assert_memory_equal(sent, got, sizeof(got));
+    printf("             %d bytes in %lld ms, %lld of %lld packets lost\n", STREAM_BYTES,
+           (long long)scratch_since(from), chaos_link_counts(link).lost,
+           chaos_link_counts(link).packets);
+    close(in);
+    close(out);
+    close(listener);
+}
+
+static void other_ports_packets_pass(void **state)
+{
+    struct chaos_link *link = start_link();
+    struct arrivals seen = send_there(link, GOOD_PORT);
+
+    (void)state;
+    assert_int_equal(seen.count, SENT);
+    assert_int_equal(seen.overtaken, 0);
+    assert_int_equal(chaos_link_counts(link).packets, 0);
+}
+
 /* --- the oracle ------------------------------------------------------------------------------- */
 
 static struct chaos_numbers numbers(const int64_t *all, size_t count)
@@ -180,6 +346,9 @@ int main(void)
         scratch_test(a_late_end_tears_a_later_transaction),
         scratch_test(connections_of_a_slow_wire_end_and_begin_anew),
         scratch_test(what_is_not_ours_meets_nothing),
+        scratch_test(a_bad_wire_loses_delays_and_reorders),
+        scratch_test(streams_arrive_whole),
+        scratch_test(other_ports_packets_pass),
         scratch_test(numbers_in_order_are_right),
         scratch_test(what_is_lost_twice_or_late_is_seen),
     };

@@ -22,6 +22,7 @@
 #   KAFKA_RUN          that folder                        (millrace-kafka in the temporary directory)
 #   KAFKA_VERSION      another version than pom.xml has   (3.9 or newer)
 #   KAFKA_LIBS         the jars                           (millrace/kafka-VERSION in the user's cache)
+#   KAFKA_HOST         address that brokers listen on     (127.0.0.1)
 #   KAFKA_PORT         of the first broker                (a free one)
 #   KAFKA_AUTO_CREATE  topics spring into being by use    (true)
 #   KAFKA_JAVA_OPTS    heap and compiler of the JVMs      (small and quick to start)
@@ -31,6 +32,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${KAFKA_RUN:-${TMPDIR:-/tmp}/millrace-kafka}
+host=${KAFKA_HOST:-127.0.0.1}
 version=${KAFKA_VERSION:-$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$here/pom.xml")}
 libs=${KAFKA_LIBS:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/millrace/kafka-$version}
 read -r -a jvm <<<"${KAFKA_JAVA_OPTS:--Xms128m -Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto}"
@@ -176,9 +178,9 @@ END
 
 broker_config() { # node count port controller-port quorum
     local copies=$(($2 < 3 ? 1 : 3)) in_sync=$(($2 < 3 ? 1 : 2)) secure=${KAFKA_SECURE:+,SECURE://localhost:$KAFKA_SECURE}
-    local roles=broker,controller listeners=PLAINTEXT://127.0.0.1:$3,CONTROLLER://127.0.0.1:$4$secure inter=PLAINTEXT
+    local roles=broker,controller listeners=PLAINTEXT://$host:$3,CONTROLLER://$host:$4$secure inter=PLAINTEXT
     if [ "$2" = 3+1 ]; then
-        if [ "$1" = 4 ]; then roles=controller listeners=CONTROLLER://127.0.0.1:$4 inter=; else roles=broker listeners=PLAINTEXT://127.0.0.1:$3; fi
+        if [ "$1" = 4 ]; then roles=controller listeners=CONTROLLER://$host:$4 inter=; else roles=broker listeners=PLAINTEXT://$host:$3; fi
     fi
     cat >"$run/broker-$1.properties" <<END
 process.roles=$roles
@@ -225,9 +227,9 @@ try_start() { # count
     read -r -a ports <<<"$(free_ports $((nodes * 2)))"
     ports[0]=${KAFKA_PORT:-${ports[0]}}
     for ((node = 1; node <= nodes; node++)); do
-        [ "$node" = 4 ] || servers+=${servers:+,}127.0.0.1:${ports[node * 2 - 2]}
-        [ "$count" = 3+1 ] && [ "$node" != 4 ] || quorum+=${quorum:+,}127.0.0.1:${ports[node * 2 - 1]}
-        controllers+=${controllers:+,}$node@127.0.0.1:${ports[node * 2 - 1]}:${dirs[node]-}
+        [ "$node" = 4 ] || servers+=${servers:+,}$host:${ports[node * 2 - 2]}
+        [ "$count" = 3+1 ] && [ "$node" != 4 ] || quorum+=${quorum:+,}$host:${ports[node * 2 - 1]}
+        controllers+=${controllers:+,}$node@$host:${ports[node * 2 - 1]}:${dirs[node]-}
     done
     for ((node = 1; node <= nodes; node++)); do
         broker_config "$node" "$count" "${ports[node * 2 - 2]}" "${ports[node * 2 - 1]}" "$quorum"
@@ -384,7 +386,7 @@ stop() {
     rm -rf "$run"
 }
 
-usage() { sed -n '3,30s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '3,31s/^# \{0,1\}//p' "$0"; }
 want() { [ "$1" -ge "$2" ] || { usage >&2; exit 1; }; }
 
 case ${1:-help} in

@@ -76,7 +76,7 @@ static void write_config(const struct worker_run *worker, const char *more)
     const char *storage = storage_of(worker);
     const char *text =
         scratch_text("bootstrap.servers=%s\n"
-                     "listeners=http://127.0.0.1:%d\n"
+                     "listeners=%s\n"
                      "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
                      "value.converter=org.apache.kafka.connect.storage.StringConverter\n"
                      "%s\n"
@@ -84,7 +84,7 @@ static void write_config(const struct worker_run *worker, const char *more)
                      "plugin.path=%s/tests/plugins\n"
                      "millrace.run.dir=%s\n"
                      "%s",
-                     worker->servers, worker->port, storage, TEST_BUILD, worker->run_dir,
+                     worker->servers, worker->url, storage, TEST_BUILD, worker->run_dir,
                      more == NULL ? "" : more);
 
     scratch_write_text(worker->config, text);
@@ -125,7 +125,8 @@ struct worker_run *worker_run_start(const struct worker_run_options *options)
     worker->run_dir = scratch_path(worker->group != NULL ? scratch_text("%s.run", name) : "run");
     worker->mark = scratch_name("worker");
     worker->port = worker_run_free_port();
-    worker->url = scratch_text("http://127.0.0.1:%d", worker->port);
+    worker->url = scratch_text("http://%s:%d", options->host == NULL ? "127.0.0.1" : options->host,
+                               worker->port);
     worker->files = options->files;
     write_config(worker, options->props);
     scratch_at_end(end_marked, (void *)worker->mark);

@@ -17,7 +17,7 @@ struct worker_run {
     const char *group;   /* of its cluster; NULL: standalone */
     const char *run_dir;
     const char *mark; /* of the worker's and its hosts' processes: process_marked */
-    const char *url;  /* http://127.0.0.1:PORT */
+    const char *url;  /* http://HOST:PORT */
     const char *servers;
     int port;
     const char *const *files; /* connector files on its command line, ended by NULL; may be NULL */
@@ -31,6 +31,7 @@ struct worker_run_options {
     const char *props;   /* more properties, lines; later ones win */
     /* Of a cluster; its topics are <group>-configs, -offsets, -status; NULL: standalone. */
     const char *group;
+    const char *host; /* where its REST API is; NULL: 127.0.0.1 */
     const char *const *files;
     bool dont_wait; /* for the first answer */
 };
