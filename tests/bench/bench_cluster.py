@@ -14,10 +14,10 @@ of the task made it. No worker is asked how it is, but for whether it is up (/he
 Figures are maxima over BENCH_RUNS (10) runs and over all tasks; Java has BENCH_JAVA_RUNS (2; storms of creates: 1, given up
 after 100 s). BENCH_JAVA=0: without Java. BENCH_ROWS=word,word: only those of kill, rolling, join, cold, creates, many.
 """
-import ctypes, json, os, signal, statistics, subprocess, sys, threading, time, urllib.error, urllib.request
+import ctypes, json, os, signal, statistics, subprocess, sys, threading, time
 
 sys.dont_write_bytecode = True
-from bench_kit import *
+from bench_workers import *
 
 RUNS = int(os.environ.get("BENCH_RUNS", "10"))
 JAVA_RUNS = int(os.environ.get("BENCH_JAVA_RUNS", "2"))
@@ -25,152 +25,8 @@ ROWS = [r for r in os.environ.get("BENCH_ROWS", "").split(",") if r]
 SESSION_S, DELAY_S = 10, 2
 TASKS, RATE = 8, 10
 PAUSE_MS = 250          # from two and a half intervals of the load on, a silence is one
-WAIT_S = 60
-
-
-def say(text):
-    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
-
-
-def now_ms():
-    return time.monotonic() * 1000
-
-
-class Late(Exception):
-    pass
-
-
-def wait(what, condition, limit_s=WAIT_S):
-    start = time.monotonic()
-    while not condition():
-        if time.monotonic() - start > limit_s:
-            raise Late(f"{what}: not within {limit_s} s")
-        time.sleep(0.01)
-
-
-# --- what came in ---------------------------------------------------------------------------------------------------------
-
-class Arrivals:
-    """Per partition what a consumer of its own received, in order: (ms, number, worker, life)."""
-
-    def __init__(self, partitions):
-        self.topic, self.partitions = fresh("arrivals"), partitions
-        self.path = os.path.join(work, self.topic)
-        self.process = subprocess.Popen([f"{BUILD}/tests/bench/arrivals", bootstrap, self.topic, str(partitions)],
-                                        stdout=open(self.path, "w"))
-        self.file, self.rest = open(self.path), ""
-        self.got = [[] for _ in range(partitions)]
-        wait("reader", lambda: os.path.getsize(self.path) > 0)
-        self.file.readline()
-
-    def read(self):
-        lines = (self.rest + self.file.read()).split("\n")
-        self.rest = lines.pop()
-        for line in lines:
-            ms, partition, number, worker, life = line.split()
-            self.got[int(partition)].append((float(ms), int(number), worker, life))
-        return self.got
-
-    def owners(self):
-        return [p[-1][2] if p else None for p in self.read()]
-
-    def lives(self):
-        return [p[-1][3] if p else None for p in self.read()]
-
-    def since(self, ms):
-        """Whether every partition has something newer."""
-        return all(p and p[-1][0] > ms for p in self.read())
-
-    def first(self, partition, ms, but=None):
-        """When the first record after ms came in that this worker did not make."""
-        for at in self.got[partition]:
-            if at[0] > ms and at[2] != but:
-                return at[0]
-        return None
-
-    def silences(self, partition, start, end):
-        """All times between two records that reach into [start, end]."""
-        times = [at[0] for at in self.got[partition]]
-        return [b - a for a, b in zip(times, times[1:]) if b > start and a < end]
-
-    def lost_and_doubled(self):
-        lost = doubled = 0
-        for p in self.read():
-            numbers = [at[1] for at in p]
-            lost += len(set(range(max(numbers) + 1)) - set(numbers)) if numbers else 0
-            doubled += len(numbers) - len(set(numbers))
-        return lost, doubled
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        self.file.close()
-
-
-# --- workers --------------------------------------------------------------------------------------------------------------
-
-def settings(group):
-    return (f"group.id={group}\nconfig.storage.topic={group}-configs\noffset.storage.topic={group}-offsets\n"
-            f"status.storage.topic={group}-status\nconfig.storage.replication.factor=1\noffset.storage.replication.factor=1\n"
-            f"status.storage.replication.factor=1\nsession.timeout.ms={SESSION_S * 1000}\nheartbeat.interval.ms=3000\n"
-            f"scheduled.rebalance.max.delay.ms={DELAY_S * 1000}\noffset.flush.interval.ms=1000\n"
-            "exactly.once.source.support=disabled\n"
-            "key.converter=org.apache.kafka.connect.storage.StringConverter\n"
-            "value.converter=org.apache.kafka.connect.storage.StringConverter\n")
-
-
-class Millrace:
-    tag, ticker = "millrace", "Ticker"
-
-    def __init__(self, group, name):
-        self.name, self.folder = name, os.path.join(work, f"{group}-{name}")
-        os.makedirs(self.folder)
-        self.url = f"http://127.0.0.1:{free_port()}"
-        self.config = os.path.join(self.folder, "worker.properties")
-        with open(self.config, "w") as f:
-            f.write(settings(group) + f"bootstrap.servers={bootstrap}\nlisteners={self.url}\n"
-                    f"plugin.path={BUILD}/tests/bench\nmillrace.run.dir={self.folder}/run\n")
-        self.log = open(os.path.join(self.folder, "log"), "a")
-
-    def launch(self):
-        self.process = subprocess.Popen([f"{BUILD}/millrace", "worker", self.config], stdout=self.log, stderr=self.log,
-                                        env=dict(os.environ, BENCH_WORKER=self.name))
-        self.pid = self.process.pid
-
-    def wait_ended(self):
-        self.process.wait(60)
-
-
-class Java:
-    tag, ticker = "java", "bench.TickerSource"
-
-    def __init__(self, group, name):
-        self.group, self.name, self.serial = group, name, 0
-
-    def launch(self):
-        """By kafka.sh, which returns when REST answers; a free port each time."""
-        self.serial += 1
-        self.unit = f"{self.group}-{self.name}-{self.serial}"
-        self.url = kafka("connect", self.unit, BENCH_WORKER=self.name, KAFKA_JAVA_OPTS="-Xms128m -Xmx1g",
-                         CONNECT_EXTRA=settings(self.group) + f"plugin.path={java_plugins}\nplugin.discovery=only_scan\n"
-                         ).splitlines()[-1]
-        self.pid = java_pid(self.unit)
-
-    def wait_ended(self):
-        wait("end of a worker", lambda: (stat_of(self.pid) or "Z")[0] == "Z", 60)
-
-
-def call(worker, method, path, body=None):
-    """Status and body; 0 when nobody answers."""
-    request = urllib.request.Request(worker.url + path, method=method, headers={"Content-Type": "application/json"},
-                                     data=json.dumps(body).encode() if body is not None else None)
-    try:
-        with urllib.request.urlopen(request, timeout=95) as reply:
-            return reply.status, reply.read()
-    except urllib.error.HTTPError as e:
-        return e.code, e.read()
-    except OSError:
-        return 0, b""
+SETTINGS = (f"session.timeout.ms={SESSION_S * 1000}\nheartbeat.interval.ms=3000\nscheduled.rebalance.max.delay.ms={DELAY_S * 1000}\n"
+            "exactly.once.source.support=disabled\n")
 
 
 class Cluster:
@@ -187,7 +43,7 @@ class Cluster:
             self.tell_reads("up", w)
 
     def add(self):
-        worker = self.kind(self.group, fresh("w"))
+        worker = self.kind(self.group, fresh("w"), SETTINGS)
         self.workers.append(worker)
         return worker
 
@@ -237,7 +93,7 @@ class Cluster:
             w.wait_ended()
 
     def create(self, name, topic, tasks, rate, first=0, worker=None):
-        config = {"connector.class": self.kind.ticker, "topic": topic, "tasks.max": str(tasks), "rate": str(rate),
+        config = {"connector.class": self.kind.classes["ticker"], "topic": topic, "tasks.max": str(tasks), "rate": str(rate),
                   "first": str(first)}
         until = time.monotonic() + WAIT_S
         while True:
@@ -380,7 +236,7 @@ def storm(figures, cluster, row, connectors, tasks, limit_s, run):
 
 def idle(figures, worker_class, runs):
     for _ in range(runs):
-        worker = worker_class(fresh("idle"), "w0")
+        worker = worker_class(fresh("idle"), "w0", SETTINGS)
         start = now_ms()
         worker.launch()
         wait("start", lambda: call(worker, "GET", "/health")[0] == 200)
@@ -489,8 +345,7 @@ ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)    # PR_SET_CHILD_SUBREAPER: what loses 
 signal.signal(signal.SIGTERM, told_to_end)
 results = {Millrace: Figures(), Java: Figures()}
 try:
-    bootstrap = start_kafka(KAFKA_EXTRA="group.initial.rebalance.delay.ms=3000")
-    java_plugins = java_classes() if WITH_JAVA else None
+    begin(KAFKA_EXTRA="group.initial.rebalance.delay.ms=3000")
     for worker_class, runs in ((Millrace, RUNS), (Java, JAVA_RUNS if WITH_JAVA else 0)):
         if runs:
             loads(results[worker_class], worker_class, runs)
