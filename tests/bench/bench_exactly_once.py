@@ -96,7 +96,7 @@ def rates():
 def host_of(worker, name):
     for pid in tree(worker.pid):
         with open(f"/proc/{pid}/cmdline", "rb") as f:
-            if f.read().rstrip(b"\0") == f"millrace host {name}".encode():
+            if f.read().replace(b"\0", b" ").strip() == f"millrace host {name}".encode():
                 return pid
     raise Late(f"no host of {name}")
 
@@ -145,6 +145,8 @@ try:
         rates()
     if ROWS in ("", "recovery"):
         recoveries()
+except Late as e:
+    sys.exit(f"bench: {e}")
 finally:
     for pid in tree(os.getpid())[1:]:
         try:
