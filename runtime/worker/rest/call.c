@@ -53,6 +53,11 @@ int call_task(const struct call *call)
 
 /* --- ending ----------------------------------------------------------------------------------- */
 
+static bool is_change(const struct exchange *exchange)
+{
+    return (exchange->match.route->flags & ROUTE_CHANGE) != 0;
+}
+
 static void leave_desk(struct call *call)
 {
     if (!call->with_herder)
@@ -61,7 +66,7 @@ static void leave_desk(struct call *call)
     *call->prev = call->next;
     if (call->next != NULL)
         call->next->prev = call->prev;
-    call->desk->waiting--;
+    call->desk->changes -= is_change(call->exchange);
     call->with_herder = false;
 }
 
@@ -242,7 +247,7 @@ static bool refused(struct call_desk *desk, struct exchange *exchange)
 
     if (!open && (route->flags & ROUTE_ALWAYS) == 0)
         answer_closed(desk, exchange);
-    else if ((route->flags & ROUTE_CHANGE) != 0 && desk->waiting >= desk->waiting_max)
+    else if (is_change(exchange) && desk->changes >= desk->changes_max)
         entities_error(&exchange->answer, 503,
                        "Too many requests are waiting for this worker; try again later");
     else if (left_ms(exchange) <= 0)
@@ -262,7 +267,7 @@ static void wait_for_herder(struct call *call)
     if (desk->first != NULL)
         desk->first->prev = &call->next;
     desk->first = call;
-    desk->waiting++;
+    desk->changes += is_change(call->exchange);
     call->with_herder = true;
     loop_timer_start(desk->loop, &call->deadline, left_ms(call->exchange), deadline_passed, call);
 }

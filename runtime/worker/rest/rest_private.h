@@ -41,8 +41,8 @@ struct call_desk {
     struct herder *herder;   /* NULL until the worker is open: 503 */
     const char *closed_text; /* message of that 503 */
     struct call *first;      /* waiting calls */
-    size_t waiting;
-    size_t waiting_max; /* of ROUTE_CHANGE calls; beyond it 503 */
+    size_t changes;          /* of them ROUTE_CHANGE */
+    size_t changes_max;      /* beyond it 503 */
     /* Answered: exchange is no longer ours. */
     void (*finished)(void *arg, struct exchange *exchange);
     void *arg;

@@ -17,7 +17,7 @@ struct call;
 enum route_flags {
     ROUTE_ANY_TYPE = 1, /* any request Content-Type passes */
     ROUTE_ALWAYS = 2,   /* answered while the worker knows of no connectors yet */
-    ROUTE_CHANGE = 4,   /* waits for the herder: counts against the cap of waiting requests */
+    ROUTE_CHANGE = 4,   /* waits for the herder: counts against the cap of waiting changes */
     ROUTE_SIGNED = 8    /* between workers: signed, so that no user is asked for */
 };
 

@@ -29,7 +29,7 @@
 
 const struct server_limits server_limits = {
     .connections_max = 2048,
-    .waiting_max = 1024,
+    .changes_max = 1024,
     .body_bytes_max = 8 << 20,
     .bodies_bytes_max = 64 << 20,
     .idle_ms = 90000,
@@ -336,7 +336,7 @@ struct server *server_new_limited(struct loop *loop, struct worker_config *confi
     server->desk = (struct call_desk){
         .loop = loop,
         .closed_text = "Worker is still starting up.",
-        .waiting_max = limits->waiting_max,
+        .changes_max = limits->changes_max,
         .finished = give_back,
         .arg = server,
     };

@@ -14,7 +14,7 @@ struct server;
 struct server_limits {
     /* Lowered to half of RLIMIT_NOFILE; beyond it idle connections are closed. */
     size_t connections_max;
-    size_t waiting_max;      /* changes that wait for the herder; beyond it 503 */
+    size_t changes_max;      /* changes that wait for the herder; beyond it 503 */
     size_t body_bytes_max;   /* of one request; beyond it 413 */
     size_t bodies_bytes_max; /* of all requests under way; beyond it 503 */
     int64_t deadline_max_ms; /* shortens the routes' own deadlines; 0 = as they are */

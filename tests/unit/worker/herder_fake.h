@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A herder for tests of the REST room: three connectors, no plugins, no processes. Included by one
  * .c of a test binary, which then links no real herder. `a` runs, `b` has no status yet, changes of
- * a name that begins with "slow" wait until herder_fake_release. Every call is noted in `log`. */
+ * a name that begins with "slow", and validation of such a class, wait until herder_fake_release.
+ * Every call is noted in `log`. */
 #ifndef TESTS_HERDER_FAKE_H
 #define TESTS_HERDER_FAKE_H
 
@@ -65,6 +66,20 @@ static void herder_fake_note(struct herder *herder, const char *fmt, ...)
     va_end(args);
 }
 
+/* True when it waits. */
+static bool herder_fake_keeps(struct herder *herder, const char *name, herder_done done, void *arg)
+{
+    if (strncmp(name, "slow", 4) != 0)
+        return false;
+    if (herder->waiting_count < HERDER_FAKE_WAITING) {
+        herder->waiting[herder->waiting_count].done = done;
+        herder->waiting[herder->waiting_count++].arg = arg;
+    }
+    if (herder->changed != NULL)
+        herder->changed(herder);
+    return true;
+}
+
 /* True when the change is unknown (answered) or waits. */
 static bool herder_fake_settled(struct herder *herder, const char *conn, const char *unknown,
                                 herder_done done, void *arg)
@@ -76,15 +91,7 @@ static bool herder_fake_settled(struct herder *herder, const char *conn, const c
         herder_fake_fail(done, arg, MR_ERR_NOT_FOUND, text);
         return true;
     }
-    if (strncmp(conn, "slow", 4) != 0)
-        return false;
-    if (herder->waiting_count < HERDER_FAKE_WAITING) {
-        herder->waiting[herder->waiting_count].done = done;
-        herder->waiting[herder->waiting_count++].arg = arg;
-    }
-    if (herder->changed != NULL)
-        herder->changed(herder);
-    return true;
+    return herder_fake_keeps(herder, conn, done, arg);
 }
 
 /* Come back for everything that waits, as done without a body. */
@@ -186,6 +193,8 @@ void herder_validate(struct herder *herder, const struct props *config, herder_d
         done(arg, &answer);
         return;
     }
+    if (herder_fake_keeps(herder, props_get(config, "connector.class"), done, arg))
+        return;
     answer.body =
         json_pack("{s:s, s:i}", "name", props_get(config, "connector.class"), "error_count", 0);
     done(arg, &answer);

@@ -1257,12 +1257,34 @@ static void clients_that_leave_while_they_wait_do_no_harm(void **state)
     assert_int_equal(ask(f, "GET", "/", NULL).status, 200);
 }
 
+/* Their own bounds are those of processes and connections. */
+static void validations_that_wait_keep_no_change_out(void **state)
+{
+    struct fixture *f = fixture_new();
+    int fds[3];
+
+    f->limits.changes_max = 3;
+    start(f, "127.0.0.1", 0);
+    on_loop(f, do_open);
+    for (int i = 0; i < 3; i++) {
+        fds[i] = dial(f);
+        say(fds[i], "PUT /connector-plugins/slow/config/validate HTTP/1.1\r\nHost: x\r\n" JSON
+                    "Content-Length: 26\r\n\r\n{\"connector.class\":\"slow\"}");
+        await_waiting(f, (size_t)i + 1);
+    }
+    assert_int_equal(ask(f, "DELETE", "/connectors/a", NULL).status, 204);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    on_loop(f, do_release);
+    fixture_free(f);
+}
+
 static void more_waiting_changes_than_allowed_are_503(void **state)
 {
     struct fixture *f = fixture_new();
     int fds[3];
 
-    f->limits.waiting_max = 3;
+    f->limits.changes_max = 3;
     start(f, "127.0.0.1", 0);
     on_loop(f, do_open);
     for (int i = 0; i < 3; i++) {
@@ -1403,7 +1425,7 @@ static void stopping_under_load_is_safe(void **state)
         struct storm s = {.f = f};
         pthread_t threads[3];
 
-        f->limits.waiting_max = 50;
+        f->limits.changes_max = 50;
         start(f, "127.0.0.1", 0);
         on_loop(f, do_open);
         for (int i = 0; i < 3; i++)
@@ -1573,6 +1595,7 @@ int main(void)
         cmocka_unit_test(a_stuck_loop_is_unhealthy),
         REST_TEST(clients_that_leave_while_they_wait_do_no_harm),
         cmocka_unit_test(more_waiting_changes_than_allowed_are_503),
+        cmocka_unit_test(validations_that_wait_keep_no_change_out),
         cmocka_unit_test(before_it_is_open_a_worker_says_503),
         REST_TEST(stopping_answers_everyone_who_waits),
         REST_TEST(closing_waits_for_nobody_and_goes_on_to_answer),
