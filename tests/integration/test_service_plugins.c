@@ -362,6 +362,9 @@ static void a_filter_says_who_may_do_what_and_fails_closed(void **state)
     assert_told(call(w, "PUT", "/connectors/a/config", "X-Badge: silver"), 400, "");
     assert_told(call(w, "GET", "/connectors/a%20b?x=y", "X-Warden: teapot"), 418,
                 "127.0.0.1 GET /connectors/a%20b?x=y");
+    assert_told(call(w, "GET --request-target http://elsewhere:1/connectors/a?x=y", "/",
+                     "X-Warden: teapot"),
+                418, "127.0.0.1 GET /connectors/a?x=y");
     assert_told(call(w, "GET", "/no/such/thing", "X-Warden: teapot"), 404, "");
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         assert_told(call(w, "GET", "/connectors", scratch_text("X-Warden: %s", ways[i])), 503,

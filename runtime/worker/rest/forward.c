@@ -42,11 +42,11 @@ static const char *query_of(const struct router_target *target, const char *key)
 static char *target_of(const struct exchange *exchange, bool last_hop)
 {
     static const char *const flags[] = {"includeTasks", "onlyFailed"};
-    size_t path = strcspn(exchange->raw_target, "?#");
+    const char *sent = exchange->target.sent;
     struct buf out;
 
     buf_init(&out, 2 * ROUTER_TARGET_MAX);
-    buf_append(&out, exchange->raw_target, path);
+    buf_append(&out, sent, strcspn(sent, "?"));
     buf_printf(&out, "?forward=%s", last_hop ? "false" : "true");
     for (size_t i = 0; i < 2; i++)
         if (query_of(&exchange->target, flags[i]) != NULL)

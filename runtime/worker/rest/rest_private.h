@@ -22,7 +22,6 @@ struct exchange {
     bool input_absent; /* the body was empty or null */
     /* As they came, for another worker; NULL where there is none, or none is needed. Valid until
      * the answer is sent. */
-    const char *raw_target;
     const char *body;
     size_t body_len;
     const char *authorization;

@@ -158,8 +158,15 @@ static const char *skip_authority(const char *raw)
 
     if (host == NULL)
         return raw;
-    host += strcspn(host, "/?");
+    host += strcspn(host, "/?#");
     return *host == '/' ? host : "/";
+}
+
+void router_deinit(struct router_target *target)
+{
+    free(target->sent);
+    free(target->text);
+    *target = (struct router_target){0};
 }
 
 int router_parse(struct router_target *out, const char *raw, struct mr_error *err)
@@ -168,14 +175,17 @@ int router_parse(struct router_target *out, const char *raw, struct mr_error *er
     int rc;
 
     *out = (struct router_target){0};
+    if (strchr(raw, ' ') != NULL)
+        return bad_path(err, "it holds a blank that is not written as %20");
     raw = skip_authority(raw);
     if (*raw != '/')
         return bad_path(err, "it does not begin with a slash");
-    if (strchr(raw, ' ') != NULL)
-        return bad_path(err, "it holds a blank that is not written as %20");
-    out->text = strdup(raw);
-    if (out->text == NULL)
+    out->sent = strndup(raw, strcspn(raw, "#")); /* a fragment is nobody's business here */
+    out->text = out->sent != NULL ? strdup(out->sent) : NULL;
+    if (out->text == NULL) {
+        router_deinit(out);
         return mr_fail(err, MR_ERR_NOMEM, "out of memory");
+    }
     query = strchr(out->text, '?');
     if (query != NULL)
         *query++ = '\0';
@@ -185,12 +195,6 @@ int router_parse(struct router_target *out, const char *raw, struct mr_error *er
     else
         parse_query(out, query);
     return rc;
-}
-
-void router_deinit(struct router_target *target)
-{
-    free(target->text);
-    *target = (struct router_target){0};
 }
 
 bool router_flag(const struct router_target *target, const char *key, bool otherwise)

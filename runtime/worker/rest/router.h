@@ -48,6 +48,7 @@ struct router_pair {
 /* A request target taken apart: segments decoded, matrix parameters cut off, one trailing slash
  * dropped. */
 struct router_target {
+    char *sent;           /* owned: path and query as the client spelled them */
     char *text;           /* owned; the pointers lead into it */
     size_t segment_count; /* may exceed ROUTER_SEGMENTS: then nothing matches */
     const char *segment[ROUTER_SEGMENTS];

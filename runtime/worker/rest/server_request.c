@@ -394,7 +394,6 @@ static void keep_raw(struct request *req)
 {
     struct exchange *exchange = &req->exchange;
 
-    exchange->raw_target = req->raw;
     exchange->body = req->body.data;
     exchange->body_len = req->body.len;
     exchange->authorization = header(req, "Authorization");
@@ -483,8 +482,9 @@ static json_t *describe(const struct request *req)
 
     mr_assert(headers != NULL);
     MHD_get_connection_values(req->connection, MHD_HEADER_KIND, add_to_headers, headers);
-    question = json_pack("{s:o, s:o, s:o, s:o}", "method", json_of(req->method), "target",
-                         json_of(req->raw), "client", client_of(req), "headers", headers);
+    question =
+        json_pack("{s:o, s:o, s:o, s:o}", "method", json_of(req->method), "target",
+                  json_of(req->exchange.target.sent), "client", client_of(req), "headers", headers);
     mr_assert(question != NULL);
     return question;
 }

@@ -94,7 +94,6 @@ static struct call *new_call(const char *target)
 
     assert_int_equal(router_parse(&call->exchange.target, target, NULL), 0);
     call->exchange.match.route = &route;
-    call->exchange.raw_target = target;
     call->exchange.body = "{\"a\":1}";
     call->exchange.body_len = 7;
     call->exchange.authorization = "Basic x";
@@ -126,6 +125,8 @@ static void the_request_goes_on_as_it_came_with_what_counts(void **state)
     (void)state;
     assert_sent("/connectors/a%20b/config",
                 "PUT http://other:1/connectors/a%20b/config?forward=true {\"a\":1} Basic x -");
+    assert_sent("http://me:8083/connectors/c%23d/config?x=y",
+                "PUT http://other:1/connectors/c%23d/config?forward=true {\"a\":1} Basic x -");
     assert_sent("/connectors/c/config?x=y&forward=TRUE",
                 "PUT http://other:1/connectors/c/config?forward=false {\"a\":1} Basic x -");
     assert_sent("/connectors/c/restart?includeTasks=True&onlyFailed=no",

@@ -53,11 +53,33 @@ static void matrix_parameters_are_cut(void **state)
     assert_string_equal(parsed("/connectors/;x"), "connectors");
 }
 
+/* As another worker and REST filters get it. */
+static const char *sent(const char *raw)
+{
+    static char out[1024];
+    struct router_target target;
+
+    assert_int_equal(router_parse(&target, raw, NULL), 0);
+    snprintf(out, sizeof(out), "%s", target.sent);
+    router_deinit(&target);
+    return out;
+}
+
 static void absolute_targets_lose_their_authority(void **state)
 {
     assert_string_equal(parsed("http://host:1/connectors/a"), "connectors|a");
     assert_string_equal(parsed("HTTPS://host"), "");
     assert_string_equal(parsed("http://host?x=y"), "");
+    assert_string_equal(sent("http://host:1/connectors/a%20b?x=y"), "/connectors/a%20b?x=y");
+    assert_string_equal(sent("/connectors/a%20b"), "/connectors/a%20b");
+}
+
+static void fragments_are_cut(void **state)
+{
+    assert_string_equal(parsed("/connectors/a#b/status"), "connectors|a");
+    assert_string_equal(parsed("/connectors/a%23b"), "connectors|a#b");
+    assert_string_equal(parsed("http://host#/connectors"), "");
+    assert_string_equal(sent("/connectors/a?x=y#z"), "/connectors/a?x=y");
 }
 
 /* By a route that anybody may use. */
@@ -328,6 +350,7 @@ int main(void)
         cmocka_unit_test(paths_are_split_then_decoded),
         cmocka_unit_test(matrix_parameters_are_cut),
         cmocka_unit_test(absolute_targets_lose_their_authority),
+        cmocka_unit_test(fragments_are_cut),
         cmocka_unit_test(hard_paths_are_refused),
         cmocka_unit_test(query_flags_are_true_only_for_true),
         cmocka_unit_test(broken_escapes_in_queries_stay_as_they_are),
