@@ -27,6 +27,7 @@
 #define EXIT_USAGE 1
 #define EXIT_INTERNAL 70
 #define PRIVATE_FD 64 /* and above: out of the way of what a library may close by number */
+#define PIECE_BYTES 65536
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
@@ -204,11 +205,11 @@ static json_t *read_all(void)
     json_t *array;
     ssize_t n;
 
-    buf_init(&text, CHECK_FORMAT_QUESTION_MAX);
+    buf_init(&text, CHECK_FORMAT_QUESTION_MAX + PIECE_BYTES); /* the last read finds the end */
     do {
-        if (buf_reserve(&text, 65536) != 0)
+        if (buf_reserve(&text, PIECE_BYTES) != 0)
             return NULL;
-        n = read(STDIN_FILENO, text.data + text.len, 65536);
+        n = read(STDIN_FILENO, text.data + text.len, PIECE_BYTES);
         text.len += n > 0 ? (size_t)n : 0;
     } while (n > 0 || (n < 0 && errno == EINTR));
     array = n == 0 ? json_parse(text.data, text.len, NULL) : NULL;

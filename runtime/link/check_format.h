@@ -37,9 +37,10 @@
 #ifndef LINK_CHECK_FORMAT_H
 #define LINK_CHECK_FORMAT_H
 
-#define CHECK_FORMAT_QUESTION_MAX ((size_t)4 << 20) /* bytes */
-#define CHECK_FORMAT_ANSWERS_MAX ((size_t)1 << 20)  /* bytes of all lines, or of one with "found" */
-#define CHECK_FORMAT_FOUND_MAX \
-    ((size_t)64 << 20) /* bytes of all lines where an own topic is read */
+/* Bytes of a question: it may hold all offsets of a connector, of which the worker's store takes no
+ * more at once. */
+#define CHECK_FORMAT_QUESTION_MAX ((size_t)64 << 20)
+#define CHECK_FORMAT_ANSWERS_MAX ((size_t)1 << 20) /* of all lines, or of one with "found" */
+#define CHECK_FORMAT_FOUND_MAX ((size_t)64 << 20)  /* of all lines where an own topic is read */
 
 #endif

@@ -179,22 +179,43 @@ static void on_patience(void *arg)
 
 /* --- the beginning of one --------------------------------------------------------------------- */
 
-static int write_question(const json_t *question, struct mr_error *err)
+static bool write_all(int fd, const struct buf *text)
+{
+    for (size_t at = 0; at < text->len;) {
+        ssize_t n = write(fd, text->data + at, text->len - at);
+
+        if (n <= 0)
+            return false;
+        at += (size_t)n;
+    }
+    return lseek(fd, 0, SEEK_SET) == 0;
+}
+
+static int write_file(const struct buf *text, struct mr_error *err)
 {
     int fd = memfd_create("millrace-check", MFD_CLOEXEC);
+
+    if (fd >= 0 && write_all(fd, text))
+        return fd;
+    err_errno(err, "the question about it can't be written");
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* A descriptor with all of it, or -1. */
+static int write_question(const json_t *question, struct mr_error *err)
+{
     struct buf text;
-    size_t at = 0;
+    int fd = -1;
 
     buf_init(&text, CHECK_FORMAT_QUESTION_MAX);
-    if (fd >= 0 && json_write(&text, question) == 0)
-        for (ssize_t n = 0; at < text.len && n >= 0; at += (size_t)n)
-            n = write(fd, text.data + at, text.len - at);
-    if (fd < 0 || at == 0 || at < text.len || lseek(fd, 0, SEEK_SET) != 0) {
-        err_errno(err, "the question about it can't be written");
-        if (fd >= 0)
-            close(fd);
-        fd = -1;
-    }
+    if (json_write(&text, question) == 0)
+        fd = write_file(&text, err);
+    else
+        mr_fail(err, MR_ERR_TOO_LARGE,
+                "the question about it takes more than %zu MiB, or more memory than there is",
+                CHECK_FORMAT_QUESTION_MAX >> 20);
     buf_deinit(&text);
     return fd;
 }

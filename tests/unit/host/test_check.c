@@ -3,6 +3,7 @@
  * (tests/plugins/picky.c). Run as a process of its own. */
 #include "base/json.h"
 #include "host/host.h"
+#include "link/check_format.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -174,6 +175,24 @@ static void a_reset_says_that_it_is_one(void **state)
            REFUSED("1, the first t-3=-1, all", "-2"), 0);
 }
 
+/* As is a reset of all that a connector has stored. */
+static void a_question_may_be_as_long_as_the_worker_makes_it(void **state)
+{
+    static const char head[] = "[{\"library\":\"" PICKY "\",\"class\":\"PickySource\",\"kind\":1,"
+                               "\"config\":{\"mood\":\"good\"},\"keys\":[\"offsets\"],"
+                               "\"offsets\":[[{\"name\":\"";
+    static const char tail[] = "\"},null]]}]";
+    char *question = malloc(CHECK_FORMAT_QUESTION_MAX + 1);
+
+    (void)state;
+    assert_non_null(question);
+    memset(question, 'x', CHECK_FORMAT_QUESTION_MAX);
+    memcpy(question, head, strlen(head));
+    memcpy(question + CHECK_FORMAT_QUESTION_MAX - strlen(tail), tail, sizeof(tail));
+    expect(question, BEGIN("offsets") END, 0);
+    free(question);
+}
+
 #define MOOD_FROM(worker) \
     "[{\"library\":\"" PICKY "\",\"class\":\"PickySink\",\"kind\":2,\"worker\":{" worker \
     "},\"config\":{\"mood\":\"${env:MOOD}\"},\"keys\":[\"offsets\"],\"offsets\":[[\"t\",3,9]]}]"
@@ -231,6 +250,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_library_that_is_not_there_is_told),
         cmocka_unit_test(a_connector_has_its_say_in_offsets),
         cmocka_unit_test(a_reset_says_that_it_is_one),
+        cmocka_unit_test(a_question_may_be_as_long_as_the_worker_makes_it),
         cmocka_unit_test(a_connector_gets_what_config_providers_have),
         cmocka_unit_test(offsets_of_another_form_reach_no_connector),
         cmocka_unit_test(questions_that_are_none_are_usage),

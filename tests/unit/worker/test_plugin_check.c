@@ -2,6 +2,7 @@
 /* plugin_check: what comes of a question, whatever the process does that asks the class. That
  * process is this binary again, and behaves as the class in the question says. */
 #include "base/clock.h"
+#include "link/check_format.h"
 #include "worker/supervisor/plugin_check.h"
 #include "worker/supervisor/spawn.h"
 
@@ -62,9 +63,7 @@ static void behave(const char *class_name)
 static void be_checker(void)
 {
     struct rlimit no_core = {0, 0};
-    char text[4096] = "";
-    ssize_t n = read(STDIN_FILENO, text, sizeof(text) - 1);
-    json_t *question = json_parse(text, n > 0 ? (size_t)n : 0, NULL);
+    json_t *question = json_loadf(stdin, 0, NULL);
 
     setrlimit(RLIMIT_CORE, &no_core);
     behave(json_string_value(json_object_get(json_array_get(question, 0), "class")));
@@ -133,6 +132,32 @@ static void what_a_class_says_is_told(void **state)
 {
     expect(*state, "Good", "[]");
     expect(*state, "Strict", "[{\"stage\":0,\"key\":\"b\",\"error\":\"It is\\nwrong\"}]");
+}
+
+static void ask_at_length(struct fixture *f, size_t bytes, const char *want)
+{
+    char *text = malloc(bytes + 1);
+
+    memset(text, 'x', bytes);
+    text[bytes] = '\0';
+    f->answers = 0;
+    f->wanted = 1;
+    plugin_check_ask(
+        f->pc,
+        json_pack("[{s:s, s:[s, s], s:s}]", "class", "Good", "keys", "a", "b", "offsets", text),
+        on_done, f);
+    free(text);
+    if (f->answers == 0)
+        loop_run(f->loop);
+    assert_string_equal(f->got, want);
+}
+
+static void a_question_may_be_long_and_is_told_when_too_long(void **state)
+{
+    ask_at_length(*state, (size_t)32 << 20, "[]");
+    ask_at_length(*state, CHECK_FORMAT_QUESTION_MAX,
+                  "[{\"stage\":0,\"key\":\"a\",\"broken\":\"the question about it takes more than "
+                  "64 MiB, or more memory than there is\"}]");
 }
 
 static void a_broken_class_is_a_problem_of_the_key_that_it_was_at(void **state)
@@ -226,6 +251,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         check_test(what_a_class_says_is_told),
+        check_test(a_question_may_be_long_and_is_told_when_too_long),
         check_test(a_broken_class_is_a_problem_of_the_key_that_it_was_at),
         check_test(nonsense_is_not_believed),
         check_test(a_process_that_is_left_behind_delays_nothing),
