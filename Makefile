@@ -229,6 +229,8 @@ $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)
 $(addprefix $(BUILD)/tests/unit/host/,test_sink_emit test_sink_txn): TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_txn_,offsets commit abort)
 $(BUILD)/tests/unit/host/test_sink_txn: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,consumer_new producer_free)
 $(BUILD)/tests/unit/host/test_sink_state: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,clock_ms topic_admin_partitions)
+$(BUILD)/tests/unit/host/test_hosted_question: TEST_LINK += -Wl,--wrap=task_answer_take
+$(BUILD)/tests/unit/worker/test_resolver: TEST_LINK += -Wl,--wrap=props_copy
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/host/test_own_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,create setting)
 $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/plugins/postgres/test_*.c)): TEST_LINK += $(PLUGIN_LIBS_postgres)

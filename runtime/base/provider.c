@@ -544,9 +544,10 @@ int providers_resolve(const struct providers *providers, const struct provider_j
                       struct props *out, struct mr_error *err)
 {
     struct resolving r = {.providers = providers, .job = job, .ttl_ms = PROVIDER_SERVICE_NO_TTL};
-    int rc = 0;
+    int rc = props_copy(out, job->in);
 
-    mr_assert(props_copy(out, job->in) == 0);
+    if (rc != 0)
+        mr_fail(err, rc, "out of memory");
     provider_cache_init(&r.cache);
     for (size_t i = 0; rc == 0 && i < out->count; i++) {
         const struct props_entry *entry = &job->in->entries[i];
@@ -556,9 +557,9 @@ int providers_resolve(const struct providers *providers, const struct provider_j
             (job->except != NULL && strcmp(job->except, entry->key) == 0))
             continue;
         value = resolve_text(&r, entry->value, err);
-        rc = value != NULL ? 0 : MR_ERR_IO;
-        if (value != NULL)
-            mr_assert(props_set(out, entry->key, value) == 0);
+        rc = value == NULL ? MR_ERR_IO : props_set(out, entry->key, value);
+        if (value != NULL && rc != 0)
+            mr_fail(err, rc, "out of memory");
         out->entries[i].line = entry->line;
         free(value);
     }

@@ -89,7 +89,7 @@ void hosted_connector_topic(struct conn *conn, int task, const char *topic); /* 
 
 /* --- hosted_question.c ------------------------------------------------------------------------ */
 
-/* Send a question (body is taken), or answer it with an error at once. */
+/* Send a question (body is taken; NULL: no memory for it), or answer it with an error at once. */
 void hosted_question_ask(struct tenant *t, enum msg_kind kind, int64_t id, json_t *body);
 void hosted_question_forget(struct hosted *h, const struct tenant *t); /* it is gone */
 void hosted_question_refuse_all(struct hosted *h);

@@ -29,6 +29,8 @@ static void refuse(struct tenant *t, int64_t id, const char *why)
     answer(t, &(struct hosted_answer){.id = id, .error = why});
 }
 
+static const char no_memory[] = "out of memory";
+
 static const char *refusal(int code)
 {
     switch (code) {
@@ -41,36 +43,45 @@ static const char *refusal(int code)
     }
 }
 
-static bool remember_question(struct hosted *h, struct tenant *t, int64_t id)
+/* NULL, or why not. */
+static const char *remember(struct hosted *h, struct tenant *t, int64_t id)
 {
     if (h->question_count == h->question_cap) {
         size_t cap = h->question_cap == 0 ? 16 : h->question_cap * 2;
         struct question *grown;
 
         if (cap > QUESTIONS_MAX)
-            return false;
+            return "too many questions to the worker are open";
         grown = realloc(h->questions, cap * sizeof(*grown));
-        mr_assert(grown != NULL);
+        if (grown == NULL)
+            return no_memory;
         h->questions = grown;
         h->question_cap = cap;
     }
     h->questions[h->question_count++] = (struct question){.id = id, .tenant = t};
-    return true;
+    return NULL;
+}
+
+/* false: no memory for it, or none for the body. */
+static bool address(json_t *body, const struct tenant *t, int64_t id)
+{
+    return json_object_set_new(body, "id", json_integer(id)) == 0 &&
+           json_object_set_new(body, "conn", json_string(t->conn->name)) == 0;
 }
 
 void hosted_question_ask(struct tenant *t, enum msg_kind kind, int64_t id, json_t *body)
 {
     struct hosted *h = t->conn->hosted;
+    const char *why = h->worker_gone          ? "the worker is gone"
+                      : !address(body, t, id) ? no_memory
+                                              : remember(h, t, id);
     int rc;
 
-    if (h->worker_gone || !remember_question(h, t, id)) {
+    if (why != NULL) {
         json_decref(body);
-        refuse(t, id,
-               h->worker_gone ? "the worker is gone" : "too many questions to the worker are open");
+        refuse(t, id, why);
         return;
     }
-    json_object_set_new(body, "id", json_integer(id));
-    json_object_set_new(body, "conn", json_string(t->conn->name));
     rc = hosted_send(h, kind, body);
     if (rc != 0) {
         h->question_count--;

@@ -483,10 +483,17 @@ int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err
 static bool start_check(struct task *task)
 {
     struct task_answer *answer = task_answer_wait(task, task->events->ask_start(task->arg, task));
-    bool ok = answer != NULL && answer->ok;
+    bool asked = answer == NULL || answer->error[0] == '\0';
+    bool ok = answer != NULL && asked && answer->ok;
+    struct mr_error err = {0};
 
-    if (answer != NULL && !ok)
+    if (!asked) {
+        mr_fail(&err, MR_ERR_FATAL, "The worker could not be asked whether the task is to run: %s",
+                answer->error);
+        task_fail(task, &err, NULL);
+    } else if (answer != NULL && !ok) {
         log_info("the task is not to run here any more");
+    }
     if (answer != NULL) {
         json_decref(task->left);
         task->left = answer->entries;

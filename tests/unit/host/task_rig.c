@@ -165,7 +165,7 @@ static int64_t ask_start(void *arg, struct task *task)
     struct rig *rig = arg;
     int64_t id = ++rig->next_id;
 
-    answer(task, id, NULL, !rig->not_ours, "");
+    answer(task, id, NULL, !rig->not_ours, rig->no_answer != NULL ? rig->no_answer : "");
     return id;
 }
 

@@ -38,11 +38,12 @@ struct rig {
     bool hold_puts;   /* do not answer: held_id */
     int64_t held_id;
     json_t *held_entries;
-    bool not_ours;    /* START_CHECK answers no */
-    bool lease_lost;  /* rig_start begins without a lease */
-    char topics[256]; /* that it told of, "a b " */
-    size_t quiets;    /* how often it said that it is quiet */
-    pthread_t ticker; /* control's timer: serve each 20 ms, nudge while stopping */
+    bool not_ours;         /* START_CHECK answers no */
+    const char *no_answer; /* START_CHECK could not be sent: why; NULL: it could */
+    bool lease_lost;       /* rig_start begins without a lease */
+    char topics[256];      /* that it told of, "a b " */
+    size_t quiets;         /* how often it said that it is quiet */
+    pthread_t ticker;      /* control's timer: serve each 20 ms, nudge while stopping */
     bool ticking;
     bool nudging;
 };

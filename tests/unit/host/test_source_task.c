@@ -324,6 +324,19 @@ static void a_task_that_is_not_ours_ends_in_silence(void **state)
     assert_int_equal(rig->states[0], STATE_UNASSIGNED);
 }
 
+static void a_task_that_can_t_ask_whether_it_is_ours_has_failed(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, NULL);
+    rig->no_answer = "out of memory";
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    assert_int_equal(counter_script.started, 0);
+    assert_int_equal(rig->states[0], STATE_FAILED);
+    assert_non_null(strstr(rig->trace, "could not be asked whether the task is to run: out of "));
+}
+
 static void a_wait_for_the_next_poll_ends_at_once_on_stop(void **state)
 {
     struct rig *rig = *state;
@@ -735,6 +748,7 @@ int main(int argc, char **argv)
         T(a_paused_task_does_not_poll_and_goes_on_after),
         T(a_task_that_begins_paused_is_not_started),
         T(a_task_that_is_not_ours_ends_in_silence),
+        T(a_task_that_can_t_ask_whether_it_is_ours_has_failed),
         T(a_wait_for_the_next_poll_ends_at_once_on_stop),
         T(a_poll_that_blocks_in_read_is_interrupted),
         T(wake_ends_the_wait),

@@ -5,6 +5,7 @@
 #include "counter_source.h"
 
 #include <setjmp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -109,6 +110,30 @@ static void not_for_ever(void **state)
     assert_int_equal(rig_topic_end(rig, "offs"), 0);
 }
 
+static pthread_t main_thread;
+
+/* What a task's thread asks for once its plugin was polled is offsets. */
+static void *allocate(size_t bytes)
+{
+    bool of_task = !pthread_equal(pthread_self(), main_thread) && counter_script.polls > 0;
+
+    return of_task ? NULL : malloc(bytes);
+}
+
+static void no_memory_for_offsets_fails_the_task_alone(void **state)
+{
+    struct rig *rig = *state;
+
+    main_thread = pthread_self();
+    start(rig);
+    json_set_alloc_funcs(allocate, free);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    json_set_alloc_funcs(malloc, free);
+    assert_non_null(strstr(rig->trace, "out of memory for source offsets"));
+    assert_int_equal(rig_topic_end(rig, "offs"), 0);
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, counter_setup, counter_teardown)
@@ -118,6 +143,7 @@ int main(void)
         T(one_whose_end_the_broker_denies_is_begun_anew),
         T(records_that_run_out_of_time_begin_it_anew),
         T(not_for_ever),
+        T(no_memory_for_offsets_fails_the_task_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

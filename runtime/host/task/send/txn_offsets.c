@@ -20,35 +20,40 @@ static struct span render(struct buf *out, const json_t *value)
     return (struct span){at, out->len - at};
 }
 
-/* As Connect writes it: ["connector",{partition}] and {offset}. */
-static void render_offset(struct txn *t, const struct ack_offset *offset, struct span *key,
+/* As Connect writes it: ["connector",{partition}] and {offset}. false: no memory. */
+static bool render_offset(struct txn *t, const struct ack_offset *offset, struct span *key,
                           struct span *value, json_t *copies)
 {
     json_t *entry = offset_writer_entry(offset);
-    json_t *whole = json_pack("[sO]", t->task->connector, json_array_get(entry, 0));
+    json_t *whole =
+        entry != NULL ? json_pack("[sO]", t->task->connector, json_array_get(entry, 0)) : NULL;
 
-    mr_assert(entry != NULL && whole != NULL);
-    *key = render(&t->text, whole);
-    *value = render(&t->text, json_array_get(entry, 1));
-    json_decref(whole);
-    if (copies != NULL)
-        json_array_append(copies, entry);
+    if (whole != NULL) {
+        *key = render(&t->text, whole);
+        *value = render(&t->text, json_array_get(entry, 1));
+        if (copies != NULL)
+            json_array_append(copies, entry);
+    }
     json_decref(entry);
+    json_decref(whole);
+    return whole != NULL;
 }
 
 static int send_portion(struct txn *t, size_t count, struct mr_error *err)
 {
     struct span(*spans)[2] = calloc(count, sizeof(*spans));
     json_t *copies = t->copies != NULL ? json_array() : NULL;
+    bool rendered = spans != NULL;
     int rc = 0;
 
-    mr_assert(spans != NULL);
     buf_reset(&t->text);
-    for (size_t i = 0; i < count; i++)
-        render_offset(t, &t->portion[i], &spans[i][0], &spans[i][1], copies);
+    for (size_t i = 0; rendered && i < count; i++)
+        rendered = render_offset(t, &t->portion[i], &spans[i][0], &spans[i][1], copies);
     if (copies != NULL)
         json_array_append_new(t->copies, copies);
-    if (t->text.failed)
+    if (!rendered)
+        rc = mr_fail(err, MR_ERR_NOMEM, "out of memory for source offsets");
+    else if (t->text.failed)
         rc = mr_fail(err, MR_ERR_TOO_LARGE, "source offsets are too large to be stored");
     for (size_t i = 0; rc == 0 && i < count; i++) {
         struct producer_record rec = {.topic = t->handle,

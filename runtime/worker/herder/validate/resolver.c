@@ -36,9 +36,10 @@ struct job {
 /* The loop's side. */
 struct asked {
     struct resolver *resolver;
-    struct job *job;
+    struct job *job; /* NULL: no memory for it */
     struct loop_fd *watch;
     struct loop_timer failed; /* a job that could not begin is answered from here */
+    struct mr_error err;      /* likewise */
     resolver_fn fn;
     void *arg;
     struct asked *next;
@@ -56,7 +57,7 @@ struct resolver {
 
 static void job_unref(struct job *job)
 {
-    if (atomic_fetch_sub(&job->refs, 1) > 1)
+    if (job == NULL || atomic_fetch_sub(&job->refs, 1) > 1)
         return;
     props_deinit(&job->config);
     props_deinit(&job->resolved);
@@ -89,8 +90,14 @@ static struct job *job_new(const struct providers *providers, const struct props
 {
     struct job *job = calloc(1, sizeof(*job));
 
-    mr_assert(job != NULL && props_copy(&job->config, config) == 0);
+    if (job == NULL)
+        return NULL;
     atomic_store(&job->refs, 1);
+    job->ring = -1;
+    if (props_copy(&job->config, config) != 0) {
+        job_unref(job);
+        return NULL;
+    }
     job->providers = providers_ref(providers);
     job->secrets = secrets_new();
     props_init(&job->resolved);
@@ -142,15 +149,17 @@ static void on_rung(void *arg, uint32_t events)
 static void on_failed(void *arg)
 {
     struct asked *asked = arg;
-    struct mr_error err = asked->job->err;
+    struct mr_error err = asked->err;
 
     answer(asked, &err);
 }
 
 static int begin(struct resolver *resolver, struct asked *asked)
 {
-    struct mr_error *err = &asked->job->err;
+    struct mr_error *err = &asked->err;
 
+    if (asked->job == NULL)
+        return mr_fail(err, MR_ERR_NOMEM, "out of memory");
     if (resolver->count > JOBS_MAX)
         return mr_fail(err, MR_ERR_FULL,
                        "%d configurations wait for config providers already; try again later",
