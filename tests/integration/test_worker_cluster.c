@@ -258,6 +258,32 @@ static void every_change_may_be_asked_of_any_worker(void **state)
     }
 }
 
+/* Brokers let the readers of this worker wait for more, so what the leader wrote comes to it late:
+ * a client that was told of a change must not see what was before. */
+#define SLOW QUICK "fetch.min.bytes=1000000\nfetch.max.wait.ms=500\n"
+
+static void who_was_told_of_a_change_sees_it_on_the_worker_that_told(void **state)
+{
+    const char *group = scratch_name("told"), *file = scratch_path("in"), *config;
+    struct worker_run *leader = member(group, "leader");
+    struct worker_run *w = worker_run_start(
+        &(struct worker_run_options){.name = "slow", .group = group, .props = SLOW});
+
+    (void)state;
+    scratch_write_text(file, "a\n");
+    config = source_config(file, scratch_name("lines"));
+    worker_run_expect(w, 201, "POST", "/connectors",
+                      scratch_text("{\"name\": \"src\", \"config\": {%s}}", config));
+    worker_run_expect(w, 200, "GET", "/connectors/src", NULL);
+    worker_run_expect(w, 200, "PUT", "/connectors/src/config",
+                      scratch_text("{%s, \"batch.size\": \"7\"}", config));
+    assert_non_null(strstr(worker_run_expect(w, 200, "GET", "/connectors/src", NULL).body,
+                           "\"batch.size\":\"7\""));
+    worker_run_expect(w, 204, "DELETE", "/connectors/src", NULL);
+    worker_run_expect(w, 404, "GET", "/connectors/src", NULL);
+    worker_run_expect(leader, 404, "GET", "/connectors/src", NULL);
+}
+
 static void calls_between_workers_must_be_signed(void **state)
 {
     struct cluster c = cluster_start(2);
@@ -423,6 +449,7 @@ int main(void)
         scratch_test(target_states_and_deletion_are_written_and_obeyed),
         scratch_test(work_is_shared_and_any_worker_answers_for_all),
         scratch_test(every_change_may_be_asked_of_any_worker),
+        scratch_test(who_was_told_of_a_change_sees_it_on_the_worker_that_told),
         scratch_test(calls_between_workers_must_be_signed),
         scratch_test(a_request_is_sent_on_twice_at_most),
         scratch_test(an_advertised_address_that_can_not_be_reached_is_named),

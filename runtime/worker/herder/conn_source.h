@@ -94,8 +94,8 @@ struct source_parts {
  * stage      what it is still doing before it can serve, as the end of "currently …"; NULL: it
  *            serves, as does a NULL function
  * freshen    read what others have written; then 0, or MR_ERR_STATE with a text for the client
- *            while a stop of this connector is not through everywhere, or another code. NULL: all
- *            is known here at once
+ *            while a stop of this connector (name NULL: of none) is not through everywhere, or
+ *            another code. NULL: all is known here at once
  * topic_used a task here sent records to this topic, or was given some of it: kept, unless it is
  *            known
  * next_topic for (size_t i = 0; (topic = next_topic(source, name, &i)) != NULL;): the topics that a

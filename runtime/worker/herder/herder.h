@@ -151,6 +151,9 @@ void herder_put_tasks(struct herder *herder, const char *conn, const struct prop
 /* The same for another worker's source task that is about to start: fence those of earlier sets. */
 void herder_fence(struct herder *herder, const char *conn, herder_done done, void *arg);
 
+/* done, once all that other workers have written until now is known here, or err: why not. */
+void herder_catch_up(struct herder *herder, herder_done done, void *arg);
+
 /* HTTP to other workers; NULL where there are none. */
 struct peer *herder_peer(const struct herder *herder);
 

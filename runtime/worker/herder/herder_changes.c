@@ -414,3 +414,13 @@ void herder_fence(struct herder *herder, const char *conn, herder_done done, voi
         herder->source->fence(herder->source, conn, false, on_done,
                               pending_new(herder, conn, done, arg));
 }
+
+void herder_catch_up(struct herder *herder, herder_done done, void *arg)
+{
+    struct pending *pending = pending_new(herder, "", done, arg);
+
+    if (herder->source->freshen == NULL)
+        on_done(pending, NULL);
+    else
+        herder->source->freshen(herder->source, NULL, on_done, pending);
+}

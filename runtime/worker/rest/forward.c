@@ -5,14 +5,19 @@
  *
  *   client ─► here ─ forward=true ─► leader ─ forward=false ─► owner          no further: 409
  *
+ * What the other worker wrote is read here before its answer is passed on, so that no client that
+ * stays with this worker sees anything older than it was told.
+ *
  * When the leader changes meanwhile, the call begins again, once, if it may be done twice: who led
  * before does nothing any more once its lease is over (herder/cluster/cluster_changes.c).
  *
  * Only Authorization travels along, and the signature of an internal call. Spec: RestClient,
  * HerderRequestHandler. */
+#define LOGGER "worker.rest"
 #include "worker/rest/rest_private.h"
 
 #include "base/json.h"
+#include "base/log.h"
 #include "model/conn_config.h"
 #include "worker/peer.h"
 
@@ -96,6 +101,16 @@ static bool repeatable(const struct exchange *exchange)
     return strcmp(exchange->match.route->method, "POST") != 0;
 }
 
+/* Where that can't be read the answer stands all the same: it is what came about. */
+static void on_caught_up(void *arg, const struct herder_answer *answer)
+{
+    if (answer->err != NULL)
+        log_warn("what another worker has done for a client may be seen here later: %s",
+                 answer->message);
+    if (call_take_back(arg) != NULL)
+        call_end(arg);
+}
+
 static void on_answered(void *arg, const struct peer_answer *answer)
 {
     struct exchange *exchange = call_take_back(arg);
@@ -122,7 +137,10 @@ static void on_answered(void *arg, const struct peer_answer *answer)
                  answer->status);
         entities_error(&exchange->answer, 500, text);
     }
-    call_end(arg);
+    if (answer->status != 0)
+        herder_catch_up(call_herder(arg), on_caught_up, arg);
+    else
+        call_end(arg);
 }
 
 static void send(struct call *call, const char *base, bool last_hop)

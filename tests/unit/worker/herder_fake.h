@@ -383,6 +383,12 @@ void herder_fence(struct herder *herder, const char *conn, herder_done done, voi
         herder_fake_done(done, arg, NULL, false);
 }
 
+void herder_catch_up(struct herder *herder, herder_done done, void *arg)
+{
+    (void)herder;
+    herder_fake_done(done, arg, NULL, false);
+}
+
 struct peer *herder_peer(const struct herder *herder)
 {
     (void)herder;

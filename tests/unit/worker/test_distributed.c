@@ -790,6 +790,29 @@ static void offsets_wait_for_what_others_wrote_and_for_the_round_of_a_stop(void 
     assert_string_equal(f->text, stale);
 }
 
+/* Whatever stops, and whatever round is open: it is told when what was written is known here. */
+static void what_others_have_written_is_caught_up_with(void **state)
+{
+    struct fixture *f = *state;
+
+    create("c");
+    join("c:-1", false);
+    commit("c", 0);
+    cluster.member.rebalancing(cluster.member_arg);
+    forget();
+    f->answers = 0;
+    herder_catch_up(f->herder, on_answer, f);
+    expect("refresh\n");
+    assert_int_equal(f->answers, 0);
+    answer(0);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->code, 0);
+    herder_catch_up(f->herder, on_answer, f);
+    answer(MR_ERR_TIMEOUT);
+    assert_int_equal(f->code, MR_ERR_FATAL);
+    assert_string_equal(f->text, "Failed to read to end of config topic: it says no");
+}
+
 /* --- topics ----------------------------------------------------------------------------------- */
 
 /* A record of the status topic about a topic that c uses was read. */
@@ -1222,6 +1245,7 @@ int main(void)
         test(a_deleted_connector_keeps_its_state_until_its_tasks_have_none),
         test(offsets_are_the_leader_s_to_change),
         test(offsets_wait_for_what_others_wrote_and_for_the_round_of_a_stop),
+        test(what_others_have_written_is_caught_up_with),
         test(a_topic_is_written_once_and_told_anew_after_a_reset),
         test(topics_of_what_is_deleted_are_not_written),
         test(the_leader_writes_what_is_new_and_nothing_else),

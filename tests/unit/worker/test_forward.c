@@ -4,6 +4,8 @@
 #include "worker/peer.h"
 #include "worker/rest/rest_private.h"
 
+#include "base/log.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,6 +71,24 @@ struct peer *herder_peer(const struct herder *herder)
     return NULL;
 }
 
+static herder_done caught_up_fn; /* of whoever waits for it; NULL none */
+static void *caught_up_arg;
+
+void herder_catch_up(struct herder *herder, herder_done done, void *arg)
+{
+    caught_up_fn = done;
+    caught_up_arg = arg;
+}
+
+static void catch_up(int code)
+{
+    struct mr_error err = {.code = code};
+    struct herder_answer answer = {.err = code != 0 ? &err : NULL, .message = "it says no"};
+
+    assert_non_null(caught_up_fn);
+    caught_up_fn(caught_up_arg, &answer);
+}
+
 void peer_send(struct peer *peer, const struct peer_request *request, peer_done done, void *arg)
 {
     snprintf(sent, sizeof(sent), "%s %s %.*s %s %s", request->method, request->url,
@@ -100,6 +120,7 @@ static struct call *new_call(const char *target)
     snprintf(call->exchange.base, sizeof(call->exchange.base), "http://me:8083");
     sent[0] = '\0';
     answer_fn = NULL;
+    caught_up_fn = NULL;
     return call;
 }
 
@@ -159,6 +180,8 @@ static struct call *answered(const struct peer_answer *answer)
 
     forward_call(call, "http://other:1/");
     answer_fn(answer_arg, answer);
+    if (answer->status != 0)
+        catch_up(0);
     assert_true(call->ended);
     return call;
 }
@@ -228,6 +251,38 @@ static void an_answer_that_comes_too_late_is_dropped(void **state)
     end_call(call);
 }
 
+/* Who is told that a connector is there finds it, whomever the worker asked. */
+static void an_answer_waits_until_what_it_tells_of_is_known_here(void **state)
+{
+    static const int codes[] = {0, MR_ERR_TIMEOUT};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct call *call = new_call("/connectors/c/config");
+
+        forward_call(call, "http://other:1/");
+        answer_fn(answer_arg, &(struct peer_answer){.status = 204, TEXT("")});
+        assert_false(call->ended);
+        catch_up(codes[i]);
+        assert_true(call->ended);
+        assert_int_equal(call->exchange.answer.status, 204);
+        end_call(call);
+    }
+}
+
+static void an_answer_that_waits_too_long_is_dropped(void **state)
+{
+    struct call *call = new_call("/connectors/c/config");
+
+    (void)state;
+    forward_call(call, "http://other:1/");
+    answer_fn(answer_arg, &(struct peer_answer){.status = 204, TEXT("")});
+    call->expired = true;
+    catch_up(0);
+    assert_false(call->ended);
+    end_call(call);
+}
+
 static const struct peer_answer given_up = {.body = "", .error = "who led", .given_up = true};
 
 static void who_led_is_not_waited_for_but_another_asked_once(void **state)
@@ -271,9 +326,12 @@ int main(void)
         cmocka_unit_test(answers_are_taken_over),
         cmocka_unit_test(what_is_no_answer_is_an_error_that_says_so),
         cmocka_unit_test(an_answer_that_comes_too_late_is_dropped),
+        cmocka_unit_test(an_answer_waits_until_what_it_tells_of_is_known_here),
+        cmocka_unit_test(an_answer_that_waits_too_long_is_dropped),
         cmocka_unit_test(who_led_is_not_waited_for_but_another_asked_once),
         cmocka_unit_test(what_must_not_be_done_twice_is_not_sent_twice),
     };
 
+    log_set_level(LOG_OFF);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

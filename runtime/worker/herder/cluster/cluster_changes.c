@@ -76,7 +76,8 @@ static struct writing *writing_new(struct conn_source *source, const char *conn,
     struct writing *writing = calloc(1, sizeof(*writing));
 
     mr_assert(writing != NULL);
-    *writing = (struct writing){distributed_of(source), text_dup(conn), failure, done, arg};
+    *writing = (struct writing){distributed_of(source), conn != NULL ? text_dup(conn) : NULL,
+                                failure, done, arg};
     return writing;
 }
 
@@ -210,11 +211,12 @@ static void on_logger(struct conn_source *source, const char *name, const char *
 static void on_freshened(void *arg, const struct mr_error *err)
 {
     struct writing *writing = arg;
-    const struct dist_conn *conn = distributed_conn(writing->d, writing->conn);
+    const struct dist_conn *conn =
+        writing->conn != NULL ? distributed_conn(writing->d, writing->conn) : NULL;
     struct mr_error told = {0};
 
     /* Until the round that took its tasks away is over, one may still run, and commit. */
-    if (err == NULL &&
+    if (err == NULL && writing->conn != NULL &&
         (writing->d->rebalancing || (conn != NULL && (conn->held || conn->stopping))))
         stale(&told);
     if (told.code == 0) {
@@ -231,8 +233,9 @@ static void on_freshen(struct conn_source *source, const char *name, connectors_
 {
     cluster_store_refresh(distributed_of(source)->store, CLUSTER_STORE_WRITE_MS, on_freshened,
                           writing_new(source, name,
-                                      "Failed to read to end of config topic before modifying "
-                                      "connector offsets",
+                                      name != NULL ? "Failed to read to end of config topic before "
+                                                     "modifying connector offsets"
+                                                   : "Failed to read to end of config topic",
                                       done, arg));
 }
 
