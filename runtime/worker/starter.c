@@ -44,8 +44,9 @@ static void *run(void *arg)
     const struct worker_config *config = starter->config;
 
     pthread_setname_np(pthread_self(), "starter");
-    starter->catalog = catalog_scan(starter->exe, (const char *const *)config->plugin_path,
-                                    starter->cancel_fd, &starter->err);
+    if (starter->catalog == NULL)
+        starter->catalog = catalog_scan(starter->exe, (const char *const *)config->plugin_path,
+                                        starter->cancel_fd, &starter->err);
     if (starter->catalog != NULL &&
         supervisor_bury_orphans(config->run_dir, starter->cancel_fd, &starter->err) != 0)
         catalog_free(&starter->catalog);
@@ -53,13 +54,15 @@ static void *run(void *arg)
     return NULL;
 }
 
-struct starter *starter_new(struct loop *loop, const char *exe, const struct worker_config *config,
+struct starter *starter_new(struct loop *loop, const char *exe, struct worker_config *config,
                             starter_fn fn, void *arg, struct mr_error *err)
 {
     struct starter *starter = calloc(1, sizeof(*starter));
 
     mr_assert(starter != NULL);
-    *starter = (struct starter){.loop = loop, .exe = exe, .config = config, .fn = fn, .arg = arg};
+    *starter = (struct starter){
+        .loop = loop, .exe = exe, .config = config, .fn = fn, .arg = arg, .catalog = config->found};
+    config->found = NULL;
     starter->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (starter->cancel_fd >= 0)
         errno = pthread_create(&starter->thread, NULL, run, starter);
@@ -68,6 +71,7 @@ struct starter *starter_new(struct loop *loop, const char *exe, const struct wor
     err_errno(err, "cannot start the thread that looks at plugins");
     if (starter->cancel_fd >= 0)
         close(starter->cancel_fd);
+    catalog_free(&starter->catalog);
     free(starter);
     return NULL;
 }

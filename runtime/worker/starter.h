@@ -12,10 +12,10 @@ struct catalog;
 struct starter;
 
 /* fn runs exactly once, on the loop. catalog: taken; NULL with err (borrowed): the start failed, or
- * was called off (MR_ERR_CLOSED). exe: the binary that scans. config: borrowed until fn. NULL with
- * err: no thread. */
+ * was called off (MR_ERR_CLOSED). exe: the binary that scans. config: borrowed until fn; its
+ * `found` is taken, and not looked for again. NULL with err: no thread. */
 typedef void (*starter_fn)(void *arg, struct catalog *catalog, const struct mr_error *err);
-struct starter *starter_new(struct loop *loop, const char *exe, const struct worker_config *config,
+struct starter *starter_new(struct loop *loop, const char *exe, struct worker_config *config,
                             starter_fn fn, void *arg, struct mr_error *err);
 
 /* Call it off: fn runs soon, unless a file system hangs. Does not block. */

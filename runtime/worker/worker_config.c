@@ -13,6 +13,7 @@
 #include "wire/wire_conf.h"
 #include "worker/run_dir.h"
 #include "worker/worker_keys.h"
+#include "worker/supervisor/catalog.h"
 #include "worker/supervisor/services.h"
 #include "worker/worker_references.h"
 
@@ -166,13 +167,6 @@ static char **list_of(const struct worker_config *config, const char *name, size
     return list;
 }
 
-char **worker_config_list(const struct worker_config *config, const char *key)
-{
-    size_t count;
-
-    return list_of(config, key, &count);
-}
-
 /* The shell expands ~ on a command line and nobody does in a file, so the folder would be missed in
  * silence. */
 static void check_plugin_path(const struct worker_config *config, struct problems *problems)
@@ -186,15 +180,17 @@ static void check_plugin_path(const struct worker_config *config, struct problem
                 *folder);
 }
 
-/* Where this binary's own plugins are: beside it after a build, in lib/millrace/plugins after an
+/* This binary's own plugins are beside it after a build, in lib/millrace/plugins after an
  * installation. */
-static void add_bundled(struct worker_config *config, size_t count)
+static void set_plugin_path(struct worker_config *config)
 {
     static const char *const places[] = {"plugins", "../lib/millrace/plugins"};
     char exe[PATH_MAX], folder[PATH_MAX + 32], *slash;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     struct stat st;
+    size_t count;
 
+    config->plugin_path = list_of(config, "plugin.path", &count);
     if (n <= 0)
         return;
     exe[n] = '\0';
@@ -433,16 +429,12 @@ static void default_state_dir(struct worker_config *config)
 
 static void check_all(struct worker_config *config, struct problems *problems)
 {
-    size_t count;
-
     worker_keys_warn(config, problems->cluster);
     worker_keys_check(config, problems);
     read_listeners(config, problems);
     read_admin_listeners(config, problems);
     check_policy(config, problems);
-    config->plugin_path = list_of(config, "plugin.path", &count);
     check_plugin_path(config, problems);
-    add_bundled(config, count);
     if (problems->cluster)
         check_cluster(config, problems);
     if (config->run_dir == NULL)
@@ -463,8 +455,10 @@ static int load(struct worker_config *config, const char *path, bool cluster, st
     if (path[0] != '\0')
         rc = props_load(&config->props, path, err);
     config->secrets = secrets_new();
-    if (rc == 0)
+    if (rc == 0) {
+        set_plugin_path(config);
         rc = worker_references_resolve(config, err);
+    }
     if (rc == 0) {
         buf_init(&problems.text, 65536);
         check_all(config, &problems);
@@ -509,6 +503,7 @@ void worker_config_deinit(struct worker_config *config)
     free(config->log_level);
     free(config->offset_file);
     free_list(config->plugin_path);
+    catalog_free(&config->found);
     free(config->cluster.group_id);
     free(config->cluster.protocol);
     free(config->cluster.assignor);

@@ -10,6 +10,7 @@
 
 #define WORKER_CONFIG_LISTENERS 8 /* and as many of admin.listeners */
 
+struct catalog;
 struct services;
 
 struct worker_listener {
@@ -60,6 +61,7 @@ struct worker_config {
     char *log_level;         /* millrace.log.level: a name of base/log.h, in any case */
     char *offset_file;       /* offset.storage.file.filename; standalone */
     char **plugin_path;      /* folders, ended by NULL: plugin.path, then the bundled folder */
+    struct catalog *found;   /* what is there, where services made us look; NULL: nobody has yet */
     struct worker_cluster cluster;
 };
 
@@ -78,10 +80,6 @@ void worker_config_deinit(struct worker_config *config);
  * it. */
 void worker_config_where(const struct worker_config *config, const char *key, char *out,
                          size_t size);
-
-/* The items of a list among the properties, without empty ones: malloc'ed, as each is, and ended by
- * NULL. */
-char **worker_config_list(const struct worker_config *config, const char *key);
 
 const char *worker_config_servers(const struct worker_config *config); /* of Kafka, as given */
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the plugins behind what is not built in of config.providers.*.class and
  * rest.extension.classes, and has them served: filters first, so that no provider can take the name
- * of one. The
- * worker's own properties may ask them for values, so they are looked for before everything else is
- * read, by a scan of their own, which only a worker with such a plugin pays for. plugin.path is
- * taken as it is written, as in Java. */
+ * of one. The worker's own properties may ask them for values, so a worker with such a plugin looks
+ * at all plugins before everything else is read, and keeps what it found (config->found).
+ * plugin.path is taken as it is written, as in Java. */
 #define LOGGER "worker.config"
 #include "worker/worker_services.h"
 
@@ -175,21 +174,9 @@ static int serve(struct gathering *g, struct mr_error *err)
     return 0;
 }
 
-static struct catalog *scan(const struct worker_config *config, struct mr_error *err)
-{
-    char **folders = worker_config_list(config, "plugin.path");
-    struct catalog *catalog = catalog_scan(EXE, (const char *const *)folders, -1, err);
-
-    for (size_t i = 0; folders[i] != NULL; i++)
-        free(folders[i]);
-    free(folders);
-    return catalog;
-}
-
 int worker_services_open(struct worker_config *config, struct mr_error *err)
 {
     struct gathering g = {.config = config, .err = err};
-    struct catalog *catalog;
     size_t filters = 0;
 
     services_free(&config->services);
@@ -197,15 +184,15 @@ int worker_services_open(struct worker_config *config, struct mr_error *err)
     rest_auth_filters(&config->props, count_filter, &filters);
     if (filters == 0 && !providers_foreign(&config->props, NULL, NULL))
         return 0;
-    catalog = scan(config, err);
-    if (catalog == NULL)
+    if (config->found == NULL)
+        config->found = catalog_scan(EXE, (const char *const *)config->plugin_path, -1, err);
+    if (config->found == NULL)
         return err->code;
-    g.catalog = catalog;
+    g.catalog = config->found;
     rest_auth_filters(&config->props, gather_filter, &g);
     providers_foreign(&config->props, gather_provider, &g);
     if (g.rc == 0)
         g.rc = serve(&g, err);
     free_gathering(&g);
-    catalog_free(&catalog);
     return g.rc;
 }

@@ -10,7 +10,7 @@
 /* Open config->services anew, by config->props as they are, and say in these where they are asked
  * (PROVIDER_SOCKET_KEY). Nothing is opened where no class needs it. MR_ERR_CONFIG: no plugin has a
  * class, "worker.properties:12: Invalid value …"; MR_ERR_IO: they can't be had. Blocks for a look
- * at plugin.path. */
+ * at the plugins, the first time. */
 int worker_services_open(struct worker_config *config, struct mr_error *err);
 
 #endif

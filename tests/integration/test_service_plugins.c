@@ -303,6 +303,18 @@ static void a_start_names_what_is_wrong_with_its_plugins(void **state)
                                               "rest.extension.classes: no plugin in plugin.path"));
 }
 
+/* Whoever needs services looks at plugins before it reads the rest of its properties. */
+static void a_worker_with_services_looks_at_its_plugins_once(void **state)
+{
+    struct worker_run *w = start("", "");
+    const char *told = scratch_read(w->log, NULL);
+
+    (void)state;
+    told = strstr(told, "wrong_magic.so is left out");
+    assert_non_null(told);
+    assert_null(strstr(told + 1, "wrong_magic.so is left out"));
+}
+
 /* --- REST filters ----------------------------------------------------------------------------- */
 
 struct told {
@@ -492,6 +504,7 @@ int main(void)
         scratch_test(values_that_cannot_be_read_again_are_not_asked_for_all_the_time),
         scratch_test(a_filter_says_who_may_do_what_and_fails_closed),
         scratch_test(a_start_names_what_is_wrong_with_its_plugins),
+        scratch_test(a_worker_with_services_looks_at_its_plugins_once),
         scratch_test(a_provider_serves_whatever_worker_has_the_work),
         scratch_test(a_filter_is_asked_on_each_worker_that_a_request_comes_to),
     };
