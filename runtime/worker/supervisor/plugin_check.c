@@ -3,11 +3,15 @@
  * opinion of a value is had without its code in the worker (promises 2 and 4). Worker's loop
  * thread.
  *
- *   plugin_check_ask ─► WAITING ─► RUNNING ── process ends, or is over its time and killed ─► done
+ *   plugin_check_ask ─► WAITING ─► RUNNING ─ a second ─► slow ─► done
+ *                                     └── process ends, or is over its time and killed ──┘
  *
  * check_answers.c reads what it prints: a crash, a hang or nonsense is the problem of the key that
  * it was at. A process is waited for also after its question was answered; until then it counts as
- * running. */
+ * running.
+ *
+ * A class that hangs holds up nobody else's question for long: what is slow takes no place of those
+ * that are quick, and while STUCK_MAX are stuck in a library, what would ask it waits for them. */
 #include "worker/supervisor/plugin_check.h"
 
 #include "link/check_format.h"
@@ -26,7 +30,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RUNNING_MAX 4
+#define RUNNING_MAX 4 /* at work; those that are slow come on top */
+#define SLOW_MS 1000
+#define STUCK_MAX 8 /* slow in one library */
+#define SLOW_MAX 64
 #define WAITING_MAX 256
 #define END_MS 1000 /* for a killed process, when the worker ends */
 
@@ -37,10 +44,11 @@ struct inquiry {
     plugin_check_done done; /* NULL: was called */
     void *arg;
     bool running;
+    bool slow; /* for so long */
     pid_t pid;
     int pidfd, out_fd;
     struct loop_fd *exit_watch, *out_watch;
-    struct loop_timer patience;
+    struct loop_timer patience, slowness;
     struct check_answers answers;
 };
 
@@ -48,8 +56,8 @@ struct plugin_check {
     struct loop *loop;
     const char *exe;
     int64_t patience_ms;
-    struct inquiry *inquiries; /* in the order of asking */
-    size_t running, waiting;
+    struct inquiry *inquiries;   /* in the order of asking */
+    size_t waiting, quick, slow; /* the last two run */
 };
 
 static void run_next(struct plugin_check *pc);
@@ -91,11 +99,14 @@ static void forget(struct inquiry *q)
     while (*at != q)
         at = &(*at)->next;
     *at = q->next;
-    if (q->running)
-        q->pc->running--;
-    else
+    if (!q->running)
         q->pc->waiting--;
+    else if (q->slow)
+        q->pc->slow--;
+    else
+        q->pc->quick--;
     loop_timer_cancel(&q->patience);
+    loop_timer_cancel(&q->slowness);
     if (q->exit_watch != NULL)
         loop_fd_remove(&q->exit_watch);
     if (q->out_watch != NULL)
@@ -175,6 +186,16 @@ static void on_patience(void *arg)
     check_answers_broken(&q->answers, "its class took longer than %g s",
                          (double)q->pc->patience_ms / 1000);
     answer(q, q->answers.problems);
+}
+
+static void on_slow(void *arg)
+{
+    struct inquiry *q = arg;
+
+    q->slow = true;
+    q->pc->quick--;
+    q->pc->slow++;
+    run_next(q->pc);
 }
 
 /* --- the beginning of one --------------------------------------------------------------------- */
@@ -266,9 +287,10 @@ static void run(struct inquiry *q)
 
     q->running = true;
     q->pc->waiting--;
-    q->pc->running++;
+    q->pc->quick++;
     if (start_process(q, &err) == 0 && watch_process(q, &err) == 0) {
         loop_timer_start(q->pc->loop, &q->patience, q->pc->patience_ms, on_patience, q);
+        loop_timer_start(q->pc->loop, &q->slowness, SLOW_MS, on_slow, q);
         return;
     }
     check_answers_broken(&q->answers, "%s", err.text);
@@ -276,15 +298,50 @@ static void run(struct inquiry *q)
     forget(q);
 }
 
+/* NULL: it reads an own topic, whosever. */
+static const char *library_of(const struct inquiry *q, size_t stage)
+{
+    return json_string_value(json_object_get(json_array_get(q->question, stage), "library"));
+}
+
+static bool would_ask(const struct inquiry *q, const char *library)
+{
+    for (size_t i = 0; i < json_array_size(q->question); i++) {
+        const char *own = library_of(q, i);
+
+        if (own == library || (own != NULL && library != NULL && strcmp(own, library) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* So many are stuck where this one would go that it waits for them. */
+static bool is_held(const struct inquiry *q)
+{
+    size_t stuck = 0;
+
+    for (const struct inquiry *at = q->pc->inquiries; at != NULL; at = at->next)
+        if (at->slow &&
+            would_ask(q, library_of(at, at->answers.stage > 0 ? (size_t)at->answers.stage : 0)))
+            stuck++;
+    return stuck >= STUCK_MAX;
+}
+
+static struct inquiry *next_of(const struct plugin_check *pc)
+{
+    struct inquiry *q = pc->quick < RUNNING_MAX && pc->slow < SLOW_MAX ? pc->inquiries : NULL;
+
+    while (q != NULL && (q->running || is_held(q)))
+        q = q->next;
+    return q;
+}
+
 static void run_next(struct plugin_check *pc)
 {
-    while (pc->waiting > 0 && pc->running < RUNNING_MAX) {
-        struct inquiry *q = pc->inquiries;
+    struct inquiry *q;
 
-        while (q->running)
-            q = q->next;
+    while ((q = next_of(pc)) != NULL)
         run(q);
-    }
 }
 
 /* --- the doors -------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ struct plugin_check *plugin_check_new(struct loop *loop, const char *exe, int64_
 void plugin_check_free(struct plugin_check **pc);
 
 /* question: as in link/check_format.h, a non-empty array of well-formed members; taken. A few
- * processes run at a time, others wait for them. done: once, perhaps before the call returns. Never
+ * processes run at a time, others wait for them: two seconds where classes of one library hang. done: once, perhaps before the call returns. Never
  * blocks longer than a process takes to begin. */
 void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_done done, void *arg);
 

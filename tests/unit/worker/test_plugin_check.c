@@ -110,13 +110,18 @@ static void on_done(void *arg, const json_t *problems)
         loop_stop(f->loop);
 }
 
-static void begin(struct fixture *f, const char *class_name)
+static void begin_of(struct fixture *f, const char *library, const char *class_name)
 {
     plugin_check_ask(f->pc,
-                     json_pack("[{s:s, s:s, s:i, s:{}, s:[s, s]}, {s:[s]}]", "library", "/p/x.so",
-                               "class", class_name, "kind", 4, "config", "keys", "a", "b", "keys",
-                               "a"),
+                     json_pack("[{s:s, s:s, s:i, s:{}, s:[s, s]}, {s:s, s:[s]}]", "library",
+                               library, "class", class_name, "kind", 4, "config", "keys", "a", "b",
+                               "library", "/p/all.so", "keys", "a"),
                      on_done, f);
+}
+
+static void begin(struct fixture *f, const char *class_name)
+{
+    begin_of(f, "/p/x.so", class_name);
 }
 
 static void expect(struct fixture *f, const char *class_name, const char *want)
@@ -204,6 +209,35 @@ static void what_hangs_is_killed_in_time(void **state)
            "[{\"stage\":0,\"key\":\"b\",\"broken\":\"its class took longer than 1.5 s\"}]");
 }
 
+static size_t children(void)
+{
+    FILE *in = fopen("/proc/thread-self/children", "re");
+    size_t count = 0;
+    int pid;
+
+    assert_non_null(in);
+    while (fscanf(in, "%d", &pid) == 1)
+        count++;
+    fclose(in);
+    return count;
+}
+
+/* Their classes share a library with the one that is well, where they are not stuck. */
+static void classes_that_hang_do_not_hold_up_others(void **state)
+{
+    struct fixture *f = *state;
+    int64_t from = clock_ms();
+
+    f->wanted = 1;
+    for (int i = 0; i < 40; i++)
+        begin(f, "Hang");
+    begin_of(f, "/p/y.so", "Good");
+    loop_run(f->loop);
+    assert_string_equal(f->got, "[]");
+    assert_true(clock_ms() - from < PATIENCE_MS / 4);
+    assert_true(children() <= 8 + 4);
+}
+
 static void many_questions_are_all_answered(void **state)
 {
     struct fixture *f = *state;
@@ -256,6 +290,7 @@ int main(int argc, char **argv)
         check_test(nonsense_is_not_believed),
         check_test(a_process_that_is_left_behind_delays_nothing),
         check_test(what_hangs_is_killed_in_time),
+        check_test(classes_that_hang_do_not_hold_up_others),
         check_test(many_questions_are_all_answered),
         check_test(questions_beyond_a_bound_are_answered_at_once),
         check_test(a_binary_that_is_not_there_is_told),
