@@ -139,6 +139,27 @@ static void rows_equal_the_topic_whatever_is_killed(void **state)
                              topic_committed(w->servers, group, topic, 1) == ROWS / 2);
 }
 
+/* As a backup that was played back, or a standby that had lagged: rows are gone, and the offsets
+ * that went with them. The task, which runs on, notices with the next record. */
+static void an_older_state_of_the_database_is_made_whole(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = topic_of_rows(w, "older", 10), *conn = scratch_name("pg");
+    const char *more[] = {row(10, "null"), row(11, "null")};
+
+    (void)state;
+    put_sink(w, conn, topic, "");
+    wait_until(FLOW_MS, rows(topic) == 10);
+    postgres_run_sql("DELETE FROM \"%s\" WHERE id >= 4; "
+                     "UPDATE millrace_offsets SET next_offset = 2 WHERE topic = '%s'",
+                     topic, topic);
+    assert_int_equal(rows(topic), 4);
+    topic_produce_spread(w->servers, topic, 2, more, 2);
+    wait_until(FLOW_MS, rows(topic) >= 12);
+    assert_rows_once(topic, 12);
+    assert_string_equal(worker_run_state(w, conn, "tasks.0.state"), "RUNNING");
+}
+
 static void freeze(struct worker_run *w, pid_t host, int signal)
 {
     process_signal(w->process, signal);
@@ -494,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(rows_equal_the_topic_whatever_is_killed),
+        scratch_test(an_older_state_of_the_database_is_made_whole),
         scratch_test(a_zombie_changes_nothing),
         scratch_test(the_newest_of_a_key_stands_and_a_record_without_value_deletes),
         scratch_test(rows_go_as_the_modes_say),
