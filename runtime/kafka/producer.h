@@ -92,8 +92,8 @@ int producer_txn_commit(struct producer *p, int64_t timeout_ms, struct mr_error 
 /* Purges what is under way: reports of it come while this is called again. The producer is tainted
  * unless reports of all that was sent were walked before. */
 int producer_txn_abort(struct producer *p, int64_t timeout_ms, struct mr_error *err);
-/* An end of a transaction may reach the broker once more, and would then end a later one: before
- * that is begun this producer must be replaced by one that is initialised anew. */
+/* An end of a transaction may reach the broker once more, and would then end a later one: none is
+ * begun any more (MR_ERR_STATE), a producer that is initialised anew must replace this one. */
 bool producer_txn_tainted(const struct producer *p);
 /* The id was taken over, or the broker and the library no longer agree on what was sent, learnt by
  * any call or report: failures after that are due to it. A producer made anew may go on. */

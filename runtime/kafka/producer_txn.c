@@ -3,7 +3,7 @@
  *
  *   init ─► READY ─begin─► OPEN ─commit─► READY, perhaps tainted
  *                           └────abort──► READY, perhaps tainted
- *                  any ─fenced, fatal─► of no use
+ *                  any ─fenced, fatal─► of no use      tainted ─begin─► refused
  *
  * This librdkafka speaks the transaction protocol without an epoch that moves with each transaction
  * (no KIP-890): an EndTxn whose answer was lost, and which it sent again by itself, may arrive late
@@ -167,7 +167,10 @@ int producer_txn_begin(struct producer *p, struct mr_error *err)
 {
     int rc;
 
-    mr_assert(!p->txn.tainted);
+    if (p->txn.tainted)
+        return mr_fail(err, MR_ERR_STATE,
+                       "A transaction can't begin: the end of an earlier one may reach the broker "
+                       "once more");
     p->txn.records = 0;
     rc = result(p, "A transaction can't begin", rd_kafka_begin_transaction(p->rk), err);
     p->txn.open = rc == 0;

@@ -4,6 +4,7 @@
  * (integration/test_exactly_once). */
 #include "counter_source.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,80 @@ static void records_that_run_out_of_time_begin_it_anew(void **state)
     rig_stop(rig);
 }
 
+/* --- ends that the plugin wants --------------------------------------------------------------- */
+
+/* The counter, which says where transactions end. */
+static struct {
+    atomic_int aborts;     /* so many batches, the first ones */
+    atomic_int ends_at;    /* behind this record of a batch; -1: behind the last one */
+    atomic_bool till_stop; /* polls last until the task is stopped */
+} ends;
+
+static int ending_poll(void *self, struct mr_batch *out, struct mr_error *err)
+{
+    struct pollfd stop = {.fd = mr_stop_fd(counter_script.handle), .events = POLLIN};
+    int rc = counter_plugin.source.poll(self, out, err);
+    size_t count = mr_batch_count(out);
+
+    while (ends.till_stop && poll(&stop, 1, -1) < 1)
+        ;
+    if (rc < 0 || count == 0)
+        return rc;
+    if (ends.aborts > 0 && ends.aborts-- > 0)
+        mr_batch_abort(out);
+    else if (ends.ends_at < 0)
+        mr_batch_commit(out);
+    else
+        mr_record_commit(mr_record_at(out, (size_t)ends.ends_at));
+    return rc;
+}
+
+static void start_with_ends(struct rig *rig, struct plugin *plugin)
+{
+    *plugin = counter_plugin;
+    plugin->source.poll = ending_poll;
+    plugin->source.boundaries = true;
+    start(rig);
+    props_set(&rig->config, "transaction.boundary", "connector");
+    rd_kafka_mock_push_request_errors(rig->cluster, END_TXN, 1,
+                                      RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+    rig_start(rig, plugin, TARGET_STARTED);
+}
+
+/* Behind it the offsets of what was aborted can't be committed: this producer begins nothing. */
+static void an_abort_that_was_sent_twice_is_begun_anew(void **state)
+{
+    struct rig *rig = *state;
+    struct plugin plugin;
+
+    ends.aborts = 1;
+    ends.ends_at = -1;
+    ends.till_stop = false;
+    start_with_ends(rig, &plugin);
+    rig_wait_true(rig, committed_is, 1);
+    assert_false(rig_saw(rig, STATE_FAILED));
+    assert_int_equal(counter_script.started, 2);
+    rig_stop(rig);
+}
+
+/* The stop has arrived, and behind the boundary the batch has more. */
+static void behind_a_commit_that_was_sent_twice_a_stop_sends_nothing(void **state)
+{
+    struct rig *rig = *state;
+    struct plugin plugin;
+
+    ends.aborts = 0;
+    ends.ends_at = 49;
+    ends.till_stop = true;
+    start_with_ends(rig, &plugin);
+    rig_wait_true(rig, polls_are, 1);
+    rig_stop(rig);
+    assert_int_equal(counter_script.committed, 1);
+    assert_int_equal(counter_script.stopped, 1);
+    assert_int_equal(rig->states[rig->state_count - 1], STATE_UNASSIGNED);
+    check_topic(rig, 0, 50);
+}
+
 static void not_for_ever(void **state)
 {
     struct rig *rig = *state;
@@ -142,6 +217,8 @@ int main(void)
         T(a_transaction_that_kafka_gives_up_is_begun_anew),
         T(one_whose_end_the_broker_denies_is_begun_anew),
         T(records_that_run_out_of_time_begin_it_anew),
+        T(an_abort_that_was_sent_twice_is_begun_anew),
+        T(behind_a_commit_that_was_sent_twice_a_stop_sends_nothing),
         T(not_for_ever),
         T(no_memory_for_offsets_fails_the_task_alone),
     };

@@ -209,6 +209,7 @@ static void an_end_that_was_sent_again_taints(void **state)
     begin_with_an_end_that_is(RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
     must(insist(producer_txn_commit, &err), &err);
     assert_true(producer_txn_tainted(p));
+    assert_int_equal(producer_txn_begin(p, &err), MR_ERR_STATE);
 }
 
 static void who_takes_the_id_over_ends_the_other(void **state)

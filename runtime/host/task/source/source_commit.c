@@ -196,8 +196,8 @@ void source_commit_end(struct source_task *s, bool aborts)
         sender_fail(&s->sender, &err);
     if (rc != 0 && !s->task->failed && s->sender.broken.code == 0)
         log_warn("%s", err.text);
-    if (rc == 0 && !task_stopping(s->task) && producer_txn_tainted(s->sender.producer)) {
-        log_info("the end of a transaction was sent twice: the producer is made anew");
+    if (rc == 0 && producer_txn_tainted(s->sender.producer)) {
+        log_info("the end of a transaction was sent twice: the producer sends no more");
         s->restart = true;
     }
 }

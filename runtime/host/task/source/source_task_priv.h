@@ -19,7 +19,7 @@ struct source_task {
     struct own_offsets *own;     /* the connector's own topic; NULL: it has none */
     json_t *own_entries;         /* under way there; then the worker's store gets a copy */
     struct txn txn;              /* with them: sender.txn leads here */
-    bool restart;                /* in place: through the whole start sequence */
+    bool restart;                /* in place, unless it is stopping: through the whole start */
     bool torn;                   /* a transaction did not end as it was to: none is committed */
     int64_t graceful_ms;
     bool fell; /* it ends because it failed, and not because it was asked to */
