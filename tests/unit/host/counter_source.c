@@ -81,6 +81,15 @@ static void give_large(struct mr_record *rec, struct mr_arena *arena, uint32_t s
     mr_record_value(rec, mr_bytes(memset(mr_alloc(arena, size), 'x', size), size));
 }
 
+static void give_offset(struct mr_record *rec, struct mr_arena *arena, int64_t n)
+{
+    size_t bytes = (size_t)counter_script.name_bytes;
+    char *name = mr_alloc(arena, bytes + 1);
+
+    snprintf(name, bytes + 1, "%0*lld", (int)bytes, (long long)n);
+    mr_record_offset(rec, bytes > 0 ? name : "numbers", bytes > 0 ? name : "next", n + 1);
+}
+
 static void give(struct counter *c, struct mr_batch *out, int64_t n)
 {
     char topic[32] = "numbers";
@@ -98,7 +107,7 @@ static void give(struct counter *c, struct mr_batch *out, int64_t n)
     else
         mr_record_value(rec,
                         mr_text(text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)n)));
-    mr_record_offset(rec, "numbers", "next", n + 1);
+    give_offset(rec, out->arena, n);
 }
 
 static int counter_poll(void *self, struct mr_batch *out, struct mr_error *err)

@@ -24,7 +24,9 @@ struct counter_script {
     atomic_int fd;       /* wait for it instead; -1 none */
     atomic_int start_code;
     atomic_int many_topics; /* each record has its own */
-    atomic_int partition;   /* -1: the producer's choice */
+    /* Each record has a source partition and an offset of its own: so long are their names. */
+    atomic_int name_bytes;
+    atomic_int partition; /* -1: the producer's choice */
     atomic_int slow_stop_ms;
     atomic_int slow_poll_ms; /* each poll takes so long, whatever interrupts it */
     _Atomic(struct mr_task *) handle;

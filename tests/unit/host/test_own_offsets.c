@@ -168,6 +168,33 @@ static void a_worker_that_refuses_the_copy_holds_nothing_up(void **state)
     own_is(rig, "{\"next\":1200}");
 }
 
+#define WIDE 400 /* bytes of names */
+
+static bool all_are_copied(struct rig *rig, int64_t n)
+{
+    char part[WIDE + 16], name[WIDE + 1];
+
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "%0*d", WIDE, i);
+        snprintf(part, sizeof(part), "{\"name\":\"%s\"}", name);
+        if (rig_stored(rig, part, name) != i + 1)
+            return false;
+    }
+    return true;
+}
+
+static void offsets_above_buffer_memory_go_in_turns(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.limit = counter_script.per_poll = 500;
+    counter_script.name_bytes = WIDE;
+    rig_init(rig, 1, CLUSTER, "producer.override.buffer.memory", "32768", NULL);
+    begin(rig);
+    rig_wait_true(rig, all_are_copied, 500);
+    rig_stop(rig);
+}
+
 static bool has_all(struct rig *rig, int64_t n)
 {
     return rig_topic_end(rig, "numbers") == n;
@@ -303,6 +330,7 @@ int main(void)
         T(the_own_topic_has_the_first_word),
         T(what_the_own_topic_does_not_know_the_worker_does),
         T(a_worker_that_refuses_the_copy_holds_nothing_up),
+        T(offsets_above_buffer_memory_go_in_turns),
         T(nothing_is_copied_that_does_not_stand_in_the_own_topic),
         T(the_worker_s_topic_by_its_own_name_is_no_second_one),
         T(a_standalone_worker_knows_no_own_topics),

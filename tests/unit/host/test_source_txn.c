@@ -98,6 +98,37 @@ static void records_that_run_out_of_time_begin_it_anew(void **state)
     rig_stop(rig);
 }
 
+static void limit_memory(struct rig *rig, const char *bytes, int name_bytes)
+{
+    start(rig);
+    props_set(&rig->config, "producer.override.buffer.memory", bytes);
+    counter_script.limit = counter_script.per_poll = 500;
+    counter_script.name_bytes = name_bytes;
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+}
+
+/* 500 of them are more than the producer takes at a time. */
+static void offsets_above_buffer_memory_go_in_turns(void **state)
+{
+    struct rig *rig = *state;
+
+    limit_memory(rig, "131072", 400);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    assert_true(rig_topic_end(rig, "offs") >= 500);
+    assert_int_equal(counter_script.started, 1);
+}
+
+static void one_offset_above_it_fails_the_task(void **state)
+{
+    struct rig *rig = *state;
+
+    limit_memory(rig, "1024", 2000);
+    rig_wait_end(rig);
+    if (strstr(rig->trace, "is larger than buffer.memory, which is 1024") == NULL)
+        fail_msg("%s", rig->trace);
+}
+
 /* --- ends that the plugin wants --------------------------------------------------------------- */
 
 /* The counter, which says where transactions end. */
@@ -217,6 +248,8 @@ int main(void)
         T(a_transaction_that_kafka_gives_up_is_begun_anew),
         T(one_whose_end_the_broker_denies_is_begun_anew),
         T(records_that_run_out_of_time_begin_it_anew),
+        T(offsets_above_buffer_memory_go_in_turns),
+        T(one_offset_above_it_fails_the_task),
         T(an_abort_that_was_sent_twice_is_begun_anew),
         T(behind_a_commit_that_was_sent_twice_a_stop_sends_nothing),
         T(not_for_ever),

@@ -39,6 +39,57 @@ static bool render_offset(struct txn *t, const struct ack_offset *offset, struct
     return whole != NULL;
 }
 
+static void on_offset(void *arg, void *opaque, int code, const char *text)
+{
+    struct txn *t = arg;
+
+    (void)opaque;
+    if (code != 0 && t->refused.code == 0)
+        mr_fail(&t->refused,
+                code == MR_ERR_CLOSED || code == MR_ERR_NOT_FOUND || code == MR_ERR_RETRY
+                    ? MR_ERR_STATE
+                    : MR_ERR_FATAL,
+                "source offsets could not be written: %s", text);
+}
+
+static int wait_for_offsets(struct txn *t, struct mr_error *err)
+{
+    int rc = txn_wait(t, err);
+
+    producer_reports(t->sender->producer, 0, on_offset, t);
+    return rc;
+}
+
+static int above_memory(const struct txn *t, const struct producer_record *rec,
+                        struct mr_error *err)
+{
+    const char *limit = props_get(&t->sender->java, "buffer.memory");
+
+    return mr_fail(err, MR_ERR_TOO_LARGE,
+                   "A source offset, with a key of %zu and a value of %zu bytes, is larger than "
+                   "buffer.memory, which is %.20s",
+                   rec->key_len, rec->value_len, limit != NULL ? limit : "33554432");
+}
+
+/* Into a full producer when what is under way has made room. */
+static int send_offset(struct txn *t, const struct producer_record *rec, struct mr_error *err)
+{
+    struct producer *producer = t->sender->producer;
+    int rc;
+
+    while ((rc = producer_send(producer, rec, err)) == MR_ERR_FULL) {
+        err_clear(err);
+        if (producer_in_flight(producer) == 0)
+            return above_memory(t, rec, err);
+        rc = wait_for_offsets(t, err);
+        if (rc != 0)
+            return rc;
+    }
+    if (rc == MR_ERR_NOT_FOUND) /* its topic is away: begun anew, as with records */
+        err->code = rc = MR_ERR_STATE;
+    return rc;
+}
+
 static int send_portion(struct txn *t, size_t count, struct mr_error *err)
 {
     struct span(*spans)[2] = calloc(count, sizeof(*spans));
@@ -64,35 +115,18 @@ static int send_portion(struct txn *t, size_t count, struct mr_error *err)
                                       .value = t->text.data + spans[i][1].at,
                                       .value_len = spans[i][1].len};
 
-        rc = producer_send(t->sender->producer, &rec, err);
+        rc = send_offset(t, &rec, err);
     }
-    if (rc == MR_ERR_NOT_FOUND) /* its topic is away: begun anew, as with records */
-        err->code = rc = MR_ERR_STATE;
     free(spans);
     return rc;
-}
-
-static void on_offset(void *arg, void *opaque, int code, const char *text)
-{
-    struct txn *t = arg;
-
-    (void)opaque;
-    if (code != 0 && t->refused.code == 0)
-        mr_fail(&t->refused,
-                code == MR_ERR_CLOSED || code == MR_ERR_NOT_FOUND || code == MR_ERR_RETRY
-                    ? MR_ERR_STATE
-                    : MR_ERR_FATAL,
-                "source offsets could not be written: %s", text);
 }
 
 static int drain_offsets(struct txn *t, struct mr_error *err)
 {
     int rc = 0;
 
-    while (rc == 0 && producer_in_flight(t->sender->producer) > 0) {
-        rc = txn_wait(t, err);
-        producer_reports(t->sender->producer, 0, on_offset, t);
-    }
+    while (rc == 0 && producer_in_flight(t->sender->producer) > 0)
+        rc = wait_for_offsets(t, err);
     if (rc == 0 && t->refused.code != 0)
         rc = mr_fail(err, t->refused.code, "%s", t->refused.text);
     return rc;

@@ -44,7 +44,9 @@ struct own_offsets {
     int partitions;
     struct topic_log *log;
     struct offset_table *table;
-    bool putting; /* a write is under way: unconfirmed, failure are valid */
+    bool putting; /* a write is under way: what follows is valid */
+    const json_t *entries;
+    size_t next; /* of them: not handed over yet */
     size_t unconfirmed;
     struct mr_error failure;
 };
@@ -307,6 +309,8 @@ static int render(const struct own_offsets *own, const json_t *entry, const stru
         rc = offset_table_keys(own->table, own->spec.client.connector, json_array_get(entry, 0),
                                r.value == NULL, render_key, &r);
     buf_deinit(&value);
+    if (rc != 0) /* fn has said why, if it was fn */
+        mr_fail(to->err, rc, "an offset can't be written: out of memory, or too large");
     return rc;
 }
 
@@ -321,8 +325,8 @@ int own_offsets_render(const struct own_offsets *own, const json_t *entries, own
     {
         int rc = render(own, entry, &to);
 
-        if (rc != 0) /* fn has said why, if it was fn */
-            return mr_fail(err, rc, "an offset can't be written: out of memory, or too large");
+        if (rc != 0)
+            return rc;
     }
     return 0;
 }
@@ -354,17 +358,44 @@ static int append(void *arg, const void *key, size_t key_len, const void *value,
     return rc;
 }
 
+static bool all_handed_over(const struct own_offsets *own)
+{
+    return own->failure.code != 0 || own->next == json_array_size(own->entries);
+}
+
+/* As much as the producer takes; the rest as what is under way makes room. */
+static void hand_over(struct own_offsets *own)
+{
+    int rc = 0;
+
+    while (rc == 0 && !all_handed_over(own)) {
+        const json_t *entry = json_array_get(own->entries, own->next);
+        bool alone = own->unconfirmed == 0;
+        struct mr_error err = {0};
+
+        rc = render(own, entry, &(struct rendering){.fn = append, .arg = own, .err = &err});
+        if (rc == 0)
+            own->next++;
+        else if (rc == MR_ERR_FULL && alone) /* it never fits */
+            mr_fail(&own->failure, MR_ERR_TOO_LARGE, "a source offset is too large: %s", err.text);
+        else if (rc != MR_ERR_FULL)
+            own->failure = err;
+    }
+}
+
 void own_offsets_put(struct own_offsets *own, const json_t *entries)
 {
     mr_assert(!own->putting);
     own->putting = true;
+    own->entries = entries;
+    own->next = 0;
     own->failure = (struct mr_error){0};
-    (void)own_offsets_render(own, entries, append, own, &own->failure);
+    hand_over(own);
 }
 
 bool own_offsets_ended(struct own_offsets *own, struct mr_error *err)
 {
-    if (!own->putting || own->unconfirmed > 0)
+    if (!own->putting || own->unconfirmed > 0 || !all_handed_over(own))
         return false;
     own->putting = false;
     *err = own->failure;
@@ -385,6 +416,8 @@ int own_offsets_fd(struct own_offsets *own)
 void own_offsets_serve(struct own_offsets *own)
 {
     (void)topic_log_serve(own->log, NULL);
+    if (own->putting)
+        hand_over(own);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

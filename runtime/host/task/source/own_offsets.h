@@ -35,7 +35,8 @@ int own_offsets_read(struct own_offsets *own, struct mr_error *err);
 const json_t *own_offsets_get(const struct own_offsets *own, const json_t *partition);
 json_t *own_offsets_list(const struct own_offsets *own);
 
-/* Begin to write [[partition, offset | null], …]; one such write at a time. */
+/* Begin to write [[partition, offset | null], …], borrowed until it is over; one such write at a
+ * time. own_offsets_serve goes on with it. */
 void own_offsets_put(struct own_offsets *own, const json_t *entries);
 /* true, once: it is over. err stays empty: all in-sync replicas have all of it. */
 bool own_offsets_ended(struct own_offsets *own, struct mr_error *err);
