@@ -142,6 +142,8 @@ static void destroy(struct task *task)
     pthread_mutex_destroy(&task->lock);
     pthread_mutex_destroy(&task->call_lock);
     pthread_mutex_destroy(&task->serve_lock);
+    props_deinit(&task->raw_config);
+    props_deinit(&task->raw_connector_config);
     props_deinit(&task->config);
     props_deinit(&task->connector_config);
     task_topics_deinit(task);
@@ -166,8 +168,8 @@ static int fill(struct task *task, const struct task_spec *spec, struct mr_error
     task->arg = spec->arg;
     task->reported = STATE_UNASSIGNED;
     task->connector = strdup(spec->connector);
-    if (task->connector == NULL || props_copy(&task->config, spec->config) != 0 ||
-        props_copy(&task->connector_config, spec->connector_config) != 0)
+    if (task->connector == NULL || props_copy(&task->raw_config, spec->config) != 0 ||
+        props_copy(&task->raw_connector_config, spec->connector_config) != 0)
         return mr_fail(err, MR_ERR_NOMEM, "out of memory for task %s-%d", spec->connector,
                        spec->number);
     task->answers = queue_new(ANSWERS_MAX);
@@ -534,30 +536,27 @@ static void tell_left(const struct task *task, const struct props *raw,
     }
 }
 
-/* From here on what the task reads of its configurations are values. */
-static int resolve(struct task *task, struct props *config, struct mr_error *err)
+/* Of what was resolved before nothing stays: a secret may be another by now, and one that looks
+ * like a reference is none. */
+static int resolve(const struct task *task, const struct props *raw, struct props *out,
+                   struct mr_error *err)
 {
-    struct props resolved;
-    int rc = host_references_resolve(task->providers, config, NULL, &resolved, err);
-
-    if (rc != 0)
-        return rc;
-    if (config == &task->connector_config) /* the task's own is made of it */
-        tell_left(task, config, &resolved);
-    props_deinit(config);
-    *config = resolved;
-    return 0;
+    props_deinit(out);
+    return host_references_resolve(task->providers, raw, NULL, out, err);
 }
 
 static bool resolve_all(struct task *task)
 {
     struct mr_error err = {0};
 
-    if (resolve(task, &task->connector_config, &err) == 0 &&
-        resolve(task, &task->config, &err) == 0)
-        return true;
-    task_fail(task, &err, NULL);
-    return false;
+    if (resolve(task, &task->raw_connector_config, &task->connector_config, &err) != 0 ||
+        resolve(task, &task->raw_config, &task->config, &err) != 0) {
+        task_fail(task, &err, NULL);
+        return false;
+    }
+    /* The task's own is made of it. */
+    tell_left(task, &task->raw_connector_config, &task->connector_config);
+    return true;
 }
 
 bool task_begin(struct task *task, bool (*claim)(void *arg), void *arg)

@@ -19,8 +19,8 @@ struct task {
     char *connector;
     int number;
     const struct plugin *plugin;
-    struct props config;
-    struct props connector_config;
+    struct props raw_config; /* with references, as it was given */
+    struct props raw_connector_config;
     const struct props *worker;
     const struct providers *providers;
     const json_t *plugins;
@@ -59,6 +59,8 @@ struct task {
     void *server_arg;
 
     /* The task's thread only. */
+    struct props config; /* values: resolved anew as each life begins */
+    struct props connector_config;
     struct instance inst;
     const char *slot; /* the call of plugin code that it is in, NULL none */
     bool started;     /* the plugin's start was called: stop must be */

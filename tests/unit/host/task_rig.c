@@ -379,6 +379,8 @@ void rig_start(struct rig *rig, const struct plugin *plugin, enum target_state t
 
     json_decref(rig->plugins);
     spec.plugins = rig->plugins = rig_places(&rig->config, &rig->worker);
+    providers_free(&rig->providers);
+    spec.providers = rig->providers = providers_new(&rig->worker, false, NULL, &err);
     rig->ended = false;
     rig->state_count = 0;
     rig->trace[0] = '\0';
@@ -528,6 +530,7 @@ void rig_deinit(struct rig *rig)
     props_deinit(&rig->worker);
     props_deinit(&rig->config);
     json_decref(rig->plugins);
+    providers_free(&rig->providers);
     json_decref(rig->offsets);
     json_decref(rig->held_entries);
     pthread_mutex_destroy(&rig->lock);

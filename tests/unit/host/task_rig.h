@@ -5,6 +5,7 @@
 #ifndef TESTS_TASK_RIG_H
 #define TESTS_TASK_RIG_H
 
+#include "base/provider.h"
 #include "host/task/task.h"
 
 #include <librdkafka/rdkafka.h>
@@ -21,6 +22,7 @@ struct rig {
     struct props worker;
     struct props config;
     json_t *plugins; /* where those are that config and worker name */
+    struct providers *providers;
     struct black_box box;
     struct task *task;
 

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define PRODUCE 0
@@ -97,6 +98,64 @@ static void records_that_run_out_of_time_begin_it_anew(void **state)
     assert_true(counter_script.started >= 2);
     rig_stop(rig);
 }
+
+/* --- secrets ---------------------------------------------------------------------------------- */
+
+static struct {
+    char path[64];    /* of the file that has it */
+    char seen[2][64]; /* by the first lives */
+} secret;
+
+static void write_secret(const char *text)
+{
+    FILE *file = fopen(secret.path, "w");
+
+    assert_non_null(file);
+    fprintf(file, "secret=%s\nother=followed\n", text);
+    fclose(file);
+}
+
+/* What it is given, and then the secret is another one. */
+static int secret_start(void *self, struct mr_task *task, struct mr_error *err)
+{
+    if (counter_script.started < 2)
+        snprintf(secret.seen[counter_script.started], sizeof(secret.seen[0]), "%s",
+                 mr_config_str(task, "secret"));
+    write_secret("another");
+    return counter_plugin.source.start(self, task, err);
+}
+
+/* A reference is followed once: what it stands for may look like another. */
+static void each_life_resolves_what_was_configured(void **state)
+{
+    static struct mr_config_key keys[] = {{.name = "secret", .type = MR_CFG_STRING}, {0}};
+    struct rig *rig = *state;
+    struct plugin plugin = counter_plugin;
+    char text[128];
+
+    plugin.keys = keys;
+    plugin.key_count = 1;
+    plugin.source.start = secret_start;
+    snprintf(secret.path, sizeof(secret.path), "/tmp/test_source_txn.XXXXXX");
+    close(mkstemp(secret.path));
+    start(rig);
+    props_set(&rig->worker, "config.providers", "file");
+    props_set(&rig->worker, "config.providers.file.class", "FileConfigProvider");
+    snprintf(text, sizeof(text), "${file:%s:other}", secret.path);
+    write_secret(text);
+    snprintf(text, sizeof(text), "${file:%s:secret}", secret.path);
+    props_set(&rig->config, "secret", text);
+    refuse_transactions(rig, 1);
+    rig_start(rig, &plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    unlink(secret.path);
+    snprintf(text, sizeof(text), "${file:%s:other}", secret.path);
+    assert_string_equal(secret.seen[0], text);
+    assert_string_equal(secret.seen[1], "another");
+}
+
+/* --- offsets ---------------------------------------------------------------------------------- */
 
 static void limit_memory(struct rig *rig, const char *bytes, int name_bytes)
 {
@@ -248,6 +307,7 @@ int main(void)
         T(a_transaction_that_kafka_gives_up_is_begun_anew),
         T(one_whose_end_the_broker_denies_is_begun_anew),
         T(records_that_run_out_of_time_begin_it_anew),
+        T(each_life_resolves_what_was_configured),
         T(offsets_above_buffer_memory_go_in_turns),
         T(one_offset_above_it_fails_the_task),
         T(an_abort_that_was_sent_twice_is_begun_anew),
