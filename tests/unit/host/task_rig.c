@@ -232,6 +232,7 @@ static int64_t put_offsets(void *arg, struct task *task, json_t *entries)
     hold = rig->hold_puts;
     if (hold) {
         rig->held_id = id;
+        json_decref(rig->held_entries);
         rig->held_entries = entries;
     } else if (refuse) {
         json_decref(entries);

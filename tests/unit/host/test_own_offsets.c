@@ -195,6 +195,38 @@ static void offsets_above_buffer_memory_go_in_turns(void **state)
     rig_stop(rig);
 }
 
+/* Nothing is heard of the worker's Kafka: one copy is under way, and what waits is newer ones. */
+static void a_worker_that_does_not_answer_is_asked_once(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.per_poll = 1;
+    counter_script.slow_poll_ms = 1;
+    rig_init(rig, 1, CLUSTER, "worker:offset.flush.interval.ms", "10", NULL);
+    rig->hold_puts = true;
+    begin(rig);
+    rig_wait_true(rig, committed_some, 5);
+    assert_int_equal(rig_puts(rig), 1);
+    rig_answer_held(rig);
+    rig_wait_true(rig, stored_is, 1000);
+    rig_stop(rig);
+}
+
+static void what_waits_to_be_copied_goes_before_the_end(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, CLUSTER, NULL);
+    counter_script.again_ms = 20;
+    rig->hold_puts = true;
+    begin(rig);
+    rig_wait_true(rig, committed_some, 1);
+    counter_script.limit = 1200;
+    rig_wait_true(rig, committed_some, 2);
+    rig_stop(rig);
+    assert_int_equal(rig_puts(rig), 2);
+}
+
 static bool has_all(struct rig *rig, int64_t n)
 {
     return rig_topic_end(rig, "numbers") == n;
@@ -331,6 +363,8 @@ int main(void)
         T(what_the_own_topic_does_not_know_the_worker_does),
         T(a_worker_that_refuses_the_copy_holds_nothing_up),
         T(offsets_above_buffer_memory_go_in_turns),
+        T(a_worker_that_does_not_answer_is_asked_once),
+        T(what_waits_to_be_copied_goes_before_the_end),
         T(nothing_is_copied_that_does_not_stand_in_the_own_topic),
         T(the_worker_s_topic_by_its_own_name_is_no_second_one),
         T(a_standalone_worker_knows_no_own_topics),

@@ -5,6 +5,9 @@
  *   window's settled prefix ─offset_writer─► own_offsets, if any ─► the worker's store ─► committed
  *                           └─────────────────── txn, at boundaries ──────────────────┘
  *
+ * What stands in the connector's own topic goes to the worker's too (offset_copies): nothing waits
+ * for that, the first one counts.
+ *
  * Invariant (promise 1): an offset is stored only when its record and all before it are settled;
  * where one became a dead letter, when that is delivered.
  *
@@ -43,11 +46,14 @@ static bool take_answer(struct source_task *s, int64_t id, const char *error)
     return true;
 }
 
-/* What stands in the connector's own topic is written to the worker's too. Nothing waits for that,
- * and it may fail: the first one counts. entries: taken. */
-static void copy_to_worker(struct source_task *s, json_t *entries)
+int64_t source_commit_put_copies(void *arg, json_t *entries)
 {
-    (void)s->task->events->put_offsets(s->task->arg, s->task, entries);
+    struct source_task *s = arg;
+
+    if (task_lease_held(s->task))
+        return s->task->events->put_offsets(s->task->arg, s->task, entries);
+    json_decref(entries);
+    return -1;
 }
 
 static bool take_own(struct source_task *s)
@@ -60,7 +66,7 @@ static bool take_own(struct source_task *s)
         return false;
     s->own_entries = NULL;
     if (err.code == 0)
-        copy_to_worker(s, entries);
+        offset_copies_add(&s->copies, entries);
     else
         json_decref(entries);
     return take_answer(s, OWN_ID, err.text);
@@ -74,9 +80,9 @@ bool source_commit_take_answers(struct source_task *s)
     while ((answer = task_answer_next(s->task)) != NULL) {
         if (s->own == NULL)
             done = take_answer(s, answer->id, answer->error) || done;
-        else if (answer->error[0] != '\0')
-            log_warn("source offsets stand in topic %s, but not in the worker's as well: %s",
-                     own_offsets_topic(s->own), answer->error);
+        else
+            (void)offset_copies_answer(&s->copies, answer->id, answer->error,
+                                       own_offsets_topic(s->own));
         task_answer_free(answer);
     }
     return done;
@@ -176,7 +182,7 @@ static void committed(struct source_task *s)
     json_t *entries;
 
     while ((entries = txn_offsets_next_copy(&s->txn)) != NULL)
-        copy_to_worker(s, entries);
+        offset_copies_add(&s->copies, entries);
     tell_committed(s);
 }
 

@@ -154,13 +154,8 @@ static int64_t store_until(struct source_task *s)
                    from_ms + s->graceful_ms + OVER_STORE_MS);
 }
 
-void source_end(struct source_task *s)
+static void finish_deliveries(struct source_task *s)
 {
-    s->fell = !task_stopping(s->task);
-    if (source_task_exactly_once(s)) {
-        finish_transaction(s, task_stop_since(s->task) + s->graceful_ms * 6 / 10);
-        return;
-    }
     if (s->sender.producer != NULL)
         finish_sending(s, send_until(s));
     if (!task_lease_held(s->task) && s->own != NULL)
@@ -171,4 +166,14 @@ void source_end(struct source_task *s)
         return;
     pipeline_send_letters_again(s->pipeline);
     finish_offsets(s, store_until(s));
+}
+
+void source_end(struct source_task *s)
+{
+    s->fell = !task_stopping(s->task);
+    if (source_task_exactly_once(s))
+        finish_transaction(s, task_stop_since(s->task) + s->graceful_ms * 6 / 10);
+    else
+        finish_deliveries(s);
+    offset_copies_end(&s->copies);
 }

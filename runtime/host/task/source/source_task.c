@@ -399,12 +399,14 @@ static bool open_all(struct source_task *s)
     s->graceful_ms = times.graceful_ms;
     offset_writer_init(&s->writer, s->sender.window, source_commit_put_offsets, s,
                        times.flush_interval_ms, times.flush_timeout_ms, clock_ms());
+    offset_copies_init(&s->copies, source_commit_put_copies, s);
     return open_own_offsets(s);
 }
 
 static void close_all(struct source_task *s)
 {
     offset_writer_deinit(&s->writer);
+    offset_copies_deinit(&s->copies);
     own_offsets_close(&s->own);
     json_decref(s->own_entries);
     s->own_entries = NULL;

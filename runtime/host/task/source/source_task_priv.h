@@ -5,6 +5,7 @@
 #define HOST_SOURCE_TASK_PRIV_H
 
 #include "host/task/send/offset_writer.h"
+#include "host/task/source/offset_copies.h"
 #include "host/task/source/own_offsets.h"
 #include "host/task/stages/pipeline.h"
 #include "host/task/send/sender.h"
@@ -17,7 +18,8 @@ struct source_task {
     struct sender sender;
     struct offset_writer writer; /* without transactions */
     struct own_offsets *own;     /* the connector's own topic; NULL: it has none */
-    json_t *own_entries;         /* under way there; then the worker's store gets a copy */
+    json_t *own_entries;         /* under way there */
+    struct offset_copies copies; /* of what stands there, for the worker's store */
     struct txn txn;              /* with them: sender.txn leads here */
     bool restart;                /* in place, unless it is stopping: through the whole start */
     bool torn;                   /* a transaction did not end as it was to: none is committed */
@@ -50,6 +52,8 @@ bool source_commit_take_answers(struct source_task *s);
 /* For offset_writer; arg: the source_task; entries: taken. The id of the question, -1: not asked,
  * a dead letter is not delivered. */
 int64_t source_commit_put_offsets(void *arg, json_t *entries);
+/* For offset_copies; arg: the source_task; entries: taken. -1: the lease is lost. */
+int64_t source_commit_put_copies(void *arg, json_t *entries);
 /* What mr_offset_long does; arg: the source_task. The connector's own topic has the first word;
  * what it does not know, the worker may: it did before the connector had a topic of its own. */
 int source_commit_read_offset(void *arg, const struct mr_source_partition *part, const char *key,
