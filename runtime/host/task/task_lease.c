@@ -83,17 +83,26 @@ bool task_lease_act(struct task *task)
     return held;
 }
 
-bool task_lease_sleep(struct task *task, int64_t ms, bool through)
+bool task_lease_wait(struct task *task, int64_t ms)
 {
     int64_t until_ms = clock_ms() + ms;
-    bool held = true;
+    bool goes_on;
+
+    while ((goes_on = task_lease_held(task) && !task_stopping(task)) && clock_ms() < until_ms)
+        task_wait(task, NULL, 0, until_ms);
+    return goes_on;
+}
+
+bool task_lease_sleep(struct task *task, int64_t ms)
+{
+    int64_t until_ms = clock_ms() + ms;
 
     task_lease_rest(task);
-    while (!task_stopping(task) && clock_ms() < until_ms && (through || task_lease_held(task)))
+    while (!task_stopping(task) && clock_ms() < until_ms)
         task_wait(task, NULL, 0, until_ms);
-    while (!task_stopping(task) && !(held = task_lease_act(task)) && through)
+    while (!task_stopping(task) && !task_lease_act(task))
         task_wait(task, NULL, 0, INT64_MAX);
-    return held && !task_stopping(task);
+    return !task_stopping(task);
 }
 
 void task_lease_end(struct task *task)

@@ -132,9 +132,10 @@ int64_t task_lease_hard_boot_ms(struct task *task); /* when it is lost */
 void task_lease_rest(struct task *task);
 /* false: the lease is lost, and the task, if it was resting, still is. */
 bool task_lease_act(struct task *task);
-/* Rest for ms. through: also for as long as the lease is lost after that; else its loss ends it.
- * false: the task ends, or the lease is lost. */
-bool task_lease_sleep(struct task *task, int64_t ms, bool through);
+/* Wait for ms, awake: what is under way stays so. false: the task ends, or the lease is lost. */
+bool task_lease_wait(struct task *task, int64_t ms);
+/* Rest for ms, and for as long as the lease is lost after that. false: the task ends. */
+bool task_lease_sleep(struct task *task, int64_t ms);
 void task_lease_end(struct task *task); /* the plugin's stop is called, lease or not */
 
 /* --- task_topics.c ---------------------------------------------------------------------------- */

@@ -235,6 +235,8 @@ size_t check_no_gap(struct rig *rig, int n)
     for (size_t i = 0; i < count; i++) {
         int value = (int)strtol(json_string_value(json_array_get(values, i)), NULL, 10);
 
+        if (highest + 1 == counter_script.bad_at) /* that one is a dead letter */
+            highest++;
         assert_true(value <= highest + 1);
         highest = value > highest ? value : highest;
     }

@@ -178,6 +178,151 @@ static void a_stop_without_a_lease_sends_and_stores_nothing(void **state)
     assert_int_equal(rig_topic_end(rig, "numbers"), 0);
 }
 
+/* --- in a stage ------------------------------------------------------------------------------- */
+
+/* A converter that is busy while the test says so. */
+static struct {
+    atomic_bool on;
+    atomic_int tries;
+} busy;
+
+static int busy_from_connect(void *self, struct mr_arena *arena, const char *topic,
+                             const struct mr_schema *schema, struct mr_value value,
+                             const void **data, size_t *len, struct mr_error *err)
+{
+    if (busy.on && value.kind == MR_KIND_STRING) {
+        busy.tries++;
+        return mr_fail(err, MR_ERR_RETRY, "busy");
+    }
+    return rig_string_converter.converter.from_connect(self, arena, topic, schema, value, data, len,
+                                                       err);
+}
+
+static struct plugin busy_converter;
+static const struct plugin *const busy_plugins[] = {&busy_converter, NULL};
+
+/* Some 25 records a request, 100 ms each: there are seconds of them in the producer. */
+#define SLOW "producer.override.batch.size", "500"
+
+static bool tries_are(struct rig *rig, int64_t n)
+{
+    return busy.tries >= n;
+}
+
+static void be_busy(struct rig *rig)
+{
+    busy_converter = rig_string_converter;
+    busy_converter.name = "Busy";
+    busy_converter.converter.from_connect = busy_from_connect;
+    rig_more = busy_plugins;
+    props_set(&rig->config, "value.converter", "Busy");
+    props_set(&rig->config, "errors.retry.timeout", "-1");
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 100);
+    counter_script.limit = INT32_MAX;
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 20);
+    busy.on = true;
+    rig_wait_true(rig, tries_are, 1);
+    counter_script.limit = counter_script.polls * counter_script.per_poll;
+}
+
+/* Quiet means quiet; a request that is at the broker already is answered. */
+static void check_silence(struct rig *rig)
+{
+    int64_t end;
+
+    rig_lose_lease(rig, 100000);
+    end = rig_topic_end(rig, "numbers");
+    usleep(1000000); /* ten requests */
+    assert_true(rig_topic_end(rig, "numbers") <= end + 50);
+}
+
+static void a_lease_lost_between_two_tries_of_a_stage_ends_sending(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, SLOW, NULL);
+    be_busy(rig);
+    check_silence(rig);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    busy.on = false;
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, counter_script.limit);
+    rig_stop(rig);
+    check_no_gap(rig, counter_script.limit);
+}
+
+/* The task waits in something. */
+static void let_polls_rest(void)
+{
+    int64_t until_ms = clock_ms() + 30000;
+    int before;
+
+    do {
+        before = counter_script.polls;
+        usleep(500000);
+    } while (counter_script.polls != before && clock_ms() < until_ms);
+    assert_true(clock_ms() < until_ms);
+}
+
+/* A record is bad; its letter waits for its topic, and for the letter all offsets. */
+static void a_lease_lost_while_a_letter_is_awaited_ends_sending(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.limit = 0;
+    counter_script.again_ms = 20;
+    counter_script.bad_at = 1000;
+    counter_script.slow_poll_ms = 5;
+    rig_init(rig, 1, SLOW, "errors.tolerance", "all", "millrace.errors.deadletterqueue.topic.name",
+             "dead", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "numbers", 1, 1);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    rd_kafka_mock_partition_set_leader(rig->cluster, "dead", 0, -1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 100);
+    counter_script.limit = INT32_MAX;
+    let_polls_rest();
+    check_silence(rig);
+    rd_kafka_mock_partition_set_leader(rig->cluster, "dead", 0, 1);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    assert_int_equal(rig_topic_end(rig, "dead"), 0);
+    counter_script.limit = counter_script.polls * counter_script.per_poll;
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, stored_is, counter_script.limit);
+    rig_stop(rig);
+    check_no_gap(rig, counter_script.limit);
+    assert_int_equal(rig_topic_end(rig, "dead"), 1);
+}
+
+static bool committed_is(struct rig *rig, int64_t n)
+{
+    return counter_script.committed >= n;
+}
+
+/* Another may have taken the id over meanwhile, and the offsets on. */
+static void in_a_stage_of_a_transaction_the_task_begins_anew(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "worker:exactly.once.source.support", "enabled", "worker:group.id", "g",
+             "worker:offset.storage.topic", "offs", NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "offs", 1, 1);
+    be_busy(rig);
+    rig_lose_lease(rig, 100000);
+    counter_script.limit = INT32_MAX;
+    busy.on = false;
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, committed_is, counter_script.committed + 2);
+    assert_int_equal(counter_script.started, 2);
+    assert_false(rig_saw(rig, STATE_FAILED));
+    rig_stop(rig);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
 /* Delivered, and not stored before the lease went: the round that renews it has the task stopped
  * first. */
 static void the_last_offsets_are_stored_when_the_lease_comes_back_behind_the_stop(void **state)
@@ -253,6 +398,9 @@ int main(int argc, char **argv)
         T(a_poll_that_outlasts_the_lease_is_waited_for_and_its_records_kept),
         T(a_stop_without_a_lease_sends_and_stores_nothing),
         T(the_last_offsets_are_stored_when_the_lease_comes_back_behind_the_stop),
+        T(a_lease_lost_between_two_tries_of_a_stage_ends_sending),
+        T(a_lease_lost_while_a_letter_is_awaited_ends_sending),
+        T(in_a_stage_of_a_transaction_the_task_begins_anew),
         T(a_lease_lost_while_the_task_stops_ends_sending),
         T(a_task_that_begins_without_a_lease_waits_for_it),
     };

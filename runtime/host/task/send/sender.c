@@ -37,7 +37,7 @@ static bool ending(struct sender *s)
 
 bool sender_halted(struct sender *s)
 {
-    return ending(s) || !task_lease_held(s->task);
+    return ending(s) || s->silenced || !task_lease_held(s->task);
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
@@ -308,7 +308,8 @@ int sender_go_on(struct sender *s)
 
     if (!task_lease_held(s->task) || s->came_back || sender_held_up(s))
         return MR_ERR_FULL;
-    for (; s->at < batch->pub.count && !s->lost && s->end == BATCH_GOES_ON; s->at++) {
+    for (; s->at < batch->pub.count && !s->lost && !s->silenced && s->end == BATCH_GOES_ON;
+         s->at++) {
         struct record *rec = batch_at(batch, s->at);
         int rc = MR_OK;
 
@@ -360,7 +361,7 @@ void sender_settle_sent(struct sender *s)
 bool sender_may_go_on(const struct sender *s)
 {
     return s->sending != NULL && s->end == BATCH_GOES_ON && s->too_large == 0 && !s->gap &&
-           !s->came_back;
+           !s->came_back && !s->silenced;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

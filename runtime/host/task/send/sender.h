@@ -41,6 +41,7 @@ struct sender {
     } away;               /* a topic that the brokers don't know for now */
     int64_t timeout_ms;   /* so long: delivery.timeout.ms */
     bool lost;            /* a record failed for good: nothing behind it is sent any more */
+    bool silenced;        /* nothing is sent before sender_again_take_back and _all */
     /* Why the transaction can't be committed any more, though no record is to blame: nothing is
      * sent any more, the task begins anew. code 0: it can. */
     struct mr_error broken;
@@ -86,6 +87,8 @@ bool sender_again_return(struct sender *s);
 /* The lease is lost: nothing that was handed over leaves any more. What was not delivered stays in
  * the window. */
 void sender_again_take_back(struct sender *s);
+/* The same where the producer is in use further up: it stays until take_back, and sends no more. */
+void sender_again_silence(struct sender *s);
 /* It is renewed: everything from the first undelivered record on is sent again, in order. After
  * that, `sending` goes on. */
 void sender_again_all(struct sender *s);

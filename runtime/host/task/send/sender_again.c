@@ -2,6 +2,7 @@
 /* What a source task sends a second time. Thread: the task's.
  *
  *   lease lost ─► producer gone (take_back) ─► lease renewed ─┐
+ *          └─ in a stage: purged, silent first ┘              │
  *   a topic was away, records came back ── when it is due ────┼─► all from the first undelivered one
  *   a request too large for its topic ─► in ever smaller groups (isolate)
  *
@@ -230,7 +231,16 @@ void sender_again_take_back(struct sender *s)
     s->topic = NULL;
     s->topic_name = NULL;
     s->too_large = 0;
-    s->came_back = false;
+    s->came_back = s->silenced = false;
+}
+
+/* Purged, it holds nothing that could leave; a record sent behind the gap would be out of order. */
+void sender_again_silence(struct sender *s)
+{
+    if (s->producer == NULL)
+        return;
+    producer_purge(s->producer);
+    s->silenced = true;
 }
 
 void sender_again_all(struct sender *s)

@@ -80,7 +80,7 @@ static bool bear(struct deaths *deaths, struct task *task, const struct mr_error
     at = at < 4 ? at : 3;
     log_warn("its transaction is broken (%s): the task begins anew in %lld ms", why->text,
              (long long)delays_ms[at]);
-    return task_lease_sleep(task, delays_ms[at], true);
+    return task_lease_sleep(task, delays_ms[at]);
 }
 
 void txn_lives(struct task *task, bool (*live)(struct task *task, struct mr_error *why))

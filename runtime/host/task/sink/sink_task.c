@@ -279,7 +279,7 @@ static void turn(struct sink_task *s)
 /* Between two tries of a stage. A lease that is lost ends them: the group may have to be left. */
 static bool wait_between(void *task, int64_t ms)
 {
-    return task_lease_sleep(task, ms, false);
+    return task_lease_wait(task, ms);
 }
 
 static void on_seen(void *task, const char *topic)

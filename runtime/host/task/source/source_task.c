@@ -134,7 +134,7 @@ static void convert_and_send(struct source_task *s, struct batch *batch)
     task_left(s->task);
     batch->pub.count = ready; /* what precedes a bad record is sent, and its offset stored */
     sender_begin(&s->sender, batch);
-    if (rc != MR_OK && (rc != MR_ERR_CLOSED || !task_stopping(s->task)))
+    if (rc != MR_OK && (rc != MR_ERR_CLOSED || !ending(s)))
         task_fail(s->task, &err, NULL);
 }
 
@@ -239,6 +239,15 @@ static void serve(struct source_task *s)
     sender_look_for_trouble(&s->sender, clock_ms());
 }
 
+void source_task_take_back(struct source_task *s)
+{
+    if (s->sender.producer != NULL)
+        sender_again_take_back(&s->sender);
+    if (s->own != NULL)
+        own_offsets_purge(s->own);
+    pipeline_take_letters_back(s->pipeline);
+}
+
 /* The lease is lost. What poll has handed over waits in the window; offsets, and answers about
  * them, wait too. Of a transaction nothing stays: its producer is gone, and with a new lease the
  * task begins anew, where the last one ended. */
@@ -247,10 +256,7 @@ static void rest(struct source_task *s)
     bool renewed;
 
     s->restart = source_task_exactly_once(s);
-    sender_again_take_back(&s->sender);
-    if (s->own != NULL)
-        own_offsets_purge(s->own);
-    pipeline_take_letters_back(s->pipeline);
+    source_task_take_back(s);
     task_lease_rest(s->task);
     while (!(renewed = task_lease_act(s->task)) && !s->task->failed && !task_stopping(s->task))
         task_wait(s->task, NULL, 0, INT64_MAX);
@@ -263,7 +269,7 @@ static void rest(struct source_task *s)
 static void loop(struct source_task *s)
 {
     while (!ending(s)) {
-        if (!task_lease_held(s->task)) {
+        if (!task_lease_held(s->task) || s->sender.silenced) {
             rest(s);
             continue;
         }
@@ -281,29 +287,41 @@ static void loop(struct source_task *s)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+/* Somewhere within a stage. */
+static bool outlast_lapse(struct source_task *s)
+{
+    bool renewed;
+
+    sender_again_silence(&s->sender);
+    if (s->own != NULL)
+        own_offsets_purge(s->own);
+    if (s->pipeline != NULL)
+        pipeline_take_letters_back(s->pipeline);
+    renewed = task_lease_sleep(s->task, 0);
+    if (renewed && s->pipeline != NULL)
+        pipeline_send_letters_again(s->pipeline);
+    return renewed;
+}
+
 /* Between two tries of a stage. What poll has handed over must not get lost with the lease: it
- * waits for a new one. */
+ * waits for a new one, and what was sent before is taken back first. With transactions it is polled
+ * once more: the task begins anew. */
 static bool wait_between(void *arg, int64_t ms)
 {
     struct source_task *s = arg;
-    bool held = task_lease_sleep(s->task, ms, false);
+    bool held = !s->restart && task_lease_wait(s->task, ms);
 
-    if (held || task_stopping(s->task))
+    if (held || s->restart || task_stopping(s->task))
         return held;
-    if (s->pipeline != NULL)
-        pipeline_take_letters_back(s->pipeline);
-    held = task_lease_sleep(s->task, 0, true);
-    if (held && s->pipeline != NULL)
-        pipeline_send_letters_again(s->pipeline);
-    return held;
+    s->restart = source_task_exactly_once(s);
+    return !s->restart && outlast_lapse(s);
 }
 
 /* Between two questions about a topic. Nothing gets lost when it ends: the records are in the
  * window. */
 static bool wait_shortly(void *task, int64_t ms)
 {
-    task_wait(task, NULL, 0, clock_ms() + ms);
-    return !task_stopping(task) && task_lease_held(task);
+    return task_lease_wait(task, ms);
 }
 
 /* While the connector's own offsets topic is opened, or read from within the plugin's call. A claim
@@ -313,7 +331,8 @@ static bool wait_for_own(void *arg, int64_t ms)
     struct source_task *s = arg;
 
     if (!s->task->started)
-        return task_lease_sleep(s->task, ms, !source_task_exactly_once(s));
+        return source_task_exactly_once(s) ? task_lease_wait(s->task, ms)
+                                           : task_lease_sleep(s->task, ms);
     task_wait(s->task, NULL, 0, clock_ms() + ms);
     return !task_stopping(s->task);
 }
@@ -391,7 +410,8 @@ static bool open_all(struct source_task *s)
     if (s->pipeline == NULL || task_times_read(task->worker, &times, &err) != MR_OK ||
         (!source_task_exactly_once(s) && connect_producer(s, &err) != MR_OK) ||
         topic_create_open(&creation, &s->sender.topics, &err) != MR_OK) {
-        task_fail(task, &err, NULL);
+        if (!s->restart)
+            task_fail(task, &err, NULL);
         return false;
     }
     sender_open(&s->sender, pipeline_tolerance(s->pipeline));

@@ -44,6 +44,8 @@ static inline bool source_task_exactly_once(const struct source_task *s)
 /* Wait for reports, stop, commands; with polling also for what ends the wait before the next
  * poll. */
 void source_task_wait(struct source_task *s, bool polling, int64_t deadline_ms);
+/* The lease is lost: nothing of what was handed over leaves any more. */
+void source_task_take_back(struct source_task *s);
 
 /* --- source_commit.c -------------------------------------------------------------------------- */
 
