@@ -18,7 +18,6 @@
 #define LATE_STORE_MS 200    /* ... and this for their offsets; ... */
 #define OVER_SEND_MS 300     /* ... over the graceful time at most this, and */
 #define OVER_STORE_MS 500    /* this: the worker waits a second */
-#define LEASE_BACK_MS 500    /* where a lease that is lost may come back for so long */
 #define FAILED_SEND_MS 30000 /* for deliveries under way when the task fails, as Java's close */
 
 /* A task that failed may be asked to stop while it waits: then it has no longer than others, so
@@ -93,22 +92,6 @@ static int64_t between(int64_t least, int64_t n, int64_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* A new lease often comes right behind the stop: the round that gives it took the task away first.
- * Waited for only where something is left to store. */
-static bool lease_is_back(struct source_task *s)
-{
-    int64_t until_ms = clock_ms() + LEASE_BACK_MS;
-    bool back;
-
-    task_lease_rest(s->task);
-    while (!(back = task_lease_act(s->task)) && clock_ms() < until_ms &&
-           (offset_writer_busy(&s->writer) || ack_window_committable(s->sender.window) > 0)) {
-        task_wait(s->task, NULL, 0, until_ms);
-        source_commit_take_answers(s);
-    }
-    return back;
-}
-
 static bool may_commit(const struct source_task *s)
 {
     return !s->task->failed && !s->restart && !s->torn && s->sender.broken.code == 0 &&
@@ -154,16 +137,16 @@ static int64_t store_until(struct source_task *s)
                    from_ms + s->graceful_ms + OVER_STORE_MS);
 }
 
+/* No lease comes back for a task that is being stopped (hosted_task.c): what is not stored by now is
+ * sent again by its successor. */
 static void finish_deliveries(struct source_task *s)
 {
     if (s->sender.producer != NULL)
         finish_sending(s, send_until(s));
-    if (!task_lease_held(s->task) && s->own != NULL)
-        own_offsets_purge(s->own);
-    if (s->sender.producer != NULL && !task_lease_held(s->task))
-        sender_again_take_back(&s->sender);
-    if (!lease_is_back(s))
+    if (!task_lease_held(s->task)) {
+        source_task_take_back(s); /* the plugin's stop may take its time */
         return;
+    }
     pipeline_send_letters_again(s->pipeline);
     finish_offsets(s, store_until(s));
 }
