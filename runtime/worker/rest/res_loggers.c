@@ -25,23 +25,20 @@ void res_loggers_get(struct call *call)
         call_reply_error(call, 404, "Logger %s not found.", call_var(call, 0));
 }
 
-/* Any scope that is not known means this worker, as in Connect. */
-static bool is_for_cluster(const struct call *call)
+static const char *scope_of(const struct call *call)
 {
     const struct router_target *target = &call_exchange(call)->target;
 
-    for (size_t i = 0; i < target->query_count; i++) {
-        const char *scope = target->query[i].value;
+    for (size_t i = 0; i < target->query_count; i++)
+        if (strcmp(target->query[i].key, "scope") == 0)
+            return target->query[i].value;
+    return "worker";
+}
 
-        if (strcmp(target->query[i].key, "scope") != 0)
-            continue;
-        if (strcasecmp(scope, "cluster") != 0 && strcasecmp(scope, "worker") != 0)
-            log_warn("scope '%.100s' of a logger's level is neither worker nor cluster: worker is "
-                     "taken",
-                     scope);
-        return strcasecmp(scope, "cluster") == 0;
-    }
-    return false;
+/* Any scope that is not known means this worker, as in Connect. */
+static bool is_for_cluster(const struct call *call)
+{
+    return strcasecmp(scope_of(call), "cluster") == 0;
 }
 
 static void on_set(void *arg, const struct herder_answer *answer)
@@ -59,11 +56,16 @@ static void on_set(void *arg, const struct herder_answer *answer)
 void res_loggers_set(struct call *call)
 {
     const char *level = props_get(&call_exchange(call)->input.config, "level");
+    const char *scope = scope_of(call);
 
+    if (strcasecmp(scope, "cluster") != 0 && strcasecmp(scope, "worker") != 0)
+        log_warn(
+            "scope '%.100s' of a logger's level is neither worker nor cluster: worker is taken",
+            scope);
     if (level == NULL)
         call_reply_error(call, 400, "Desired 'level' parameter was not specified in request.");
-    else if (level[0] == '\0') /* Connect's status, too */
-        call_reply_error(call, 500, "Illegal null or empty Level name.");
+    else if (level[0] == '\0')
+        call_reply_error(call, 400, "Illegal null or empty Level name.");
     else if (!herder_set_logger(call_herder(call), call_var(call, 0), level, is_for_cluster(call),
                                 on_set, call))
         call_reply_error(call, 404, "invalid log level '%s'.", level);

@@ -33,7 +33,7 @@ const struct server_limits server_limits = {
     .body_bytes_max = 8 << 20,
     .bodies_bytes_max = 64 << 20,
     .idle_ms = 90000,
-    .reading_ms = 60000,
+    .reading_ms = 25000,
     .writing_ms = 60000,
     .sweep_ms = 5000,
 };
