@@ -174,6 +174,57 @@ static void a_deleted_connector_leaves_nothing_behind(void **state)
     wait_until(FLOW_MS, count(&f) == 2);
 }
 
+static long lives(void)
+{
+    const char *given = getenv("MILLRACE_LIVES");
+
+    return given != NULL ? strtol(given, NULL, 10) : 24;
+}
+
+/* One name, created and deleted again and again, a source's and a sink's in turn; two of three
+ * lives end before they have begun. No task of an earlier one works on, and offsets outlive them:
+ * each line is read once. */
+static void live_and_die(struct worker_run *w, const char *file, const char *topic)
+{
+    const char *source = source_config(file, topic),
+               *sink = scratch_text("\"connector.class\": \"FileStreamSink\", \"topics\": \"%s\", "
+                                    "\"file\": \"%s\"",
+                                    topic, scratch_path("out.txt"));
+
+    for (long i = 0; i < lives(); i++) {
+        if (i % 2 == 0)
+            scratch_append_text(file, "a line\n");
+        worker_run_expect(
+            w, 201, "POST", "/connectors",
+            scratch_text("{\"name\": \"again\", \"config\": {%s}}", i % 2 == 0 ? source : sink));
+        if (i % 3 == 0)
+            worker_run_await(w, "again", "RUNNING", 1, STATE_MS);
+        worker_run_expect(w, 204, "DELETE", "/connectors/again", NULL);
+    }
+    worker_run_put(w, "again", source);
+    worker_run_await(w, "again", "RUNNING", 1, STATE_MS);
+}
+
+static void a_name_has_many_lives(void **state)
+{
+    static const char *const modes[] = {"standalone", "cluster"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *topic = scratch_name("lives"),
+                   *file = scratch_path(scratch_text("%s.txt", modes[i]));
+        struct worker_run *w = worker_run_start(&(struct worker_run_options){
+            .name = modes[i], .group = i == 0 ? NULL : scratch_name("lives")});
+
+        topic_create(w->servers, topic, 1);
+        live_and_die(w, file, topic);
+        wait_until(FLOW_MS, topic_count(w->servers, topic) == (lives() + 1) / 2);
+        holds_for(500, topic_count(w->servers, topic) == (lives() + 1) / 2);
+        assert_int_equal(worker_run_processes(w), 3);
+        assert_int_equal(worker_run_stop(w), 0);
+    }
+}
+
 static void a_changed_configuration_takes_effect_at_once(void **state)
 {
     struct flow f = flow_start();
@@ -262,6 +313,7 @@ int main(void)
         scratch_test(a_stopped_connector_has_no_tasks_and_resumes_where_it_was),
         scratch_test(restarts_neither_lose_nor_double),
         scratch_test(a_deleted_connector_leaves_nothing_behind),
+        scratch_test(a_name_has_many_lives),
         scratch_test(a_changed_configuration_takes_effect_at_once),
         scratch_test(mistakes_of_the_client_change_nothing),
         scratch_test(a_killed_host_comes_back_and_its_neighbour_sees_nothing),
