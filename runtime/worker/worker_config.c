@@ -462,6 +462,8 @@ static int load(struct worker_config *config, const char *path, bool cluster, st
     if (rc == 0) {
         buf_init(&problems.text, 65536);
         check_all(config, &problems);
+        if (problems.untold > 0)
+            buf_printf(&problems.text, "; and %zu more", problems.untold);
         if (problems.text.len > 0)
             rc = mr_fail(err, MR_ERR_CONFIG, "%s", problems.text.data);
         buf_deinit(&problems.text);

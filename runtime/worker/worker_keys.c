@@ -203,13 +203,20 @@ static const char *const topic_prefixes[] = {"config.storage.", "offset.storage.
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
+/* Of an error's text, with what says that there are more. */
+#define TOLD_BYTES (sizeof(((struct mr_error *)0)->text) - sizeof("; ; and 1000 more"))
+
 void worker_keys_problem(void *arg, const char *key, const char *text)
 {
     struct problems *problems = arg;
+    size_t told = problems->text.len;
     char where[512];
 
     worker_config_where(problems->config, key, where, sizeof(where));
-    buf_printf(&problems->text, "%s%s%s", problems->text.len > 0 ? "; " : "", where, text);
+    if (told > 0 && (problems->untold > 0 || told + strlen(where) + strlen(text) > TOLD_BYTES))
+        problems->untold++;
+    else
+        buf_printf(&problems->text, "%s%s%s", told > 0 ? "; " : "", where, text);
 }
 
 void worker_keys_problem_of(struct problems *problems, const char *key, const char *fmt, ...)

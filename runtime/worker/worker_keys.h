@@ -12,7 +12,8 @@
 /* Everything found wrong with one file. */
 struct problems {
     const struct worker_config *config;
-    struct buf text;
+    struct buf text;  /* as many as an error has room for */
+    size_t untold;    /* the others */
     const char *told; /* key of the setting that was found wrong last */
     bool cluster;
 };

@@ -155,6 +155,28 @@ static void what_is_required_is_named(void **state)
     assert_string_equal(f->err.text, want);
 }
 
+/* Each that is told is told whole. */
+static void what_there_is_no_room_to_tell_is_counted(void **state)
+{
+    static const char lines[] = "offset.flush.interval.ms=never\n"
+                                "offset.flush.timeout.ms=never\n"
+                                "metrics.num.samples=never\n"
+                                "metrics.sample.window.ms=never\n"
+                                "task.shutdown.graceful.timeout.ms=never\n"
+                                "millrace.restart.max=never\n"
+                                "millrace.services.timeout.ms=never\n"
+                                "rest.advertised.port=never\n";
+    struct fixture *f = *state;
+    const char *last, *more;
+    int told = 1, untold = 0;
+
+    assert_int_equal(load(f, lines), MR_ERR_CONFIG);
+    for (last = f->err.text; (more = strstr(last, "; ")) != NULL; last = more + 2)
+        told++;
+    assert_int_equal(sscanf(last, "and %d more", &untold), 1);
+    assert_int_equal(told - 1 + untold, 8 + 3); /* three that are required */
+}
+
 static void bad_values_are_told_with_file_and_line(void **state)
 {
     struct fixture *f = *state;
@@ -739,6 +761,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         config_test(kafka_s_sample_file_is_taken_as_it_is),
         config_test(what_is_required_is_named),
+        config_test(what_there_is_no_room_to_tell_is_counted),
         config_test(bad_values_are_told_with_file_and_line),
         config_test(one_mistake_is_told_once),
         config_test(a_plugin_folder_with_a_tilde_is_refused),
