@@ -353,7 +353,7 @@ chaos: deps
 # Figures beside raw librdkafka and the Java worker; half an hour.
 bench: deps
 	$(Q)$(MAKE) bench-build
-	$(Q)rc=0; for part in instructions bench bench_postgres bench_exactly_once bench_cluster; do tests/bench/$$part.py $(BUILD) || rc=1; done; exit $$rc
+	$(Q)rc=0; for part in instructions bench bench_postgres bench_exactly_once bench_rest bench_cluster; do tests/bench/$$part.py $(BUILD) || rc=1; done; exit $$rc
 bench-cluster: deps
 	$(Q)$(MAKE) bench-build
 	$(Q)tests/bench/bench_cluster.py $(BUILD)
