@@ -6,7 +6,7 @@
 #   kafka.sh start [1|3|3+1]              one broker, three, or three and a controller apart; prints bootstrap.servers=...
 #   kafka.sh bootstrap                    print that line again
 #   kafka.sh kill N | pause N | resume N | restart N       fault one broker (N = 1..3; the controller apart is 4)
-#   kafka.sh connect NAME                 a Java Connect worker (distributed); prints its URL. Group and topics are NAME*
+#   kafka.sh connect NAME [GROUP]         a Java Connect worker (distributed); prints its URL. Group and topics are GROUP*, or NAME*
 #   kafka.sh standalone NAME [FILE...]    a Java standalone worker with these connector files; prints its URL
 #   kafka.sh use SERVERS                  no broker: this folder's Java workers are to use that Kafka
 #   kafka.sh leave NAME                   ask what `connect` or `standalone` started to stop, and wait until it has
@@ -314,7 +314,7 @@ config.providers.directory.class=org.apache.kafka.common.config.provider.Directo
 END
 }
 
-cluster_config() { # name
+cluster_config() { # group
     local copies=1
     [ "$(broker_count)" -ge 3 ] && copies=3
     cat <<END
@@ -351,7 +351,7 @@ use() { # servers
     echo "$1" >"$run/bootstrap.servers"
 }
 
-connect() { cluster_config "$1" | java_worker "$1" org.apache.kafka.connect.cli.ConnectDistributed; }
+connect() { cluster_config "${2:-$1}" | java_worker "$1" org.apache.kafka.connect.cli.ConnectDistributed; }
 
 standalone() {
     local name=$1
@@ -398,7 +398,7 @@ kill) want $# 2; signal KILL "broker-$2"; wait_until_gone "broker-$2" ;;
 pause) want $# 2; signal STOP "broker-$2" ;;
 resume) want $# 2; signal CONT "broker-$2" ;;
 restart) want $# 2; restart "$2" ;;
-connect) want $# 2; connect "$2" ;;
+connect) want $# 2; connect "$2" "${3:-}" ;;
 standalone) want $# 2; shift; standalone "$@" ;;
 use) want $# 2; use "$2" ;;
 leave) want $# 2; leave "$2" ;;
