@@ -5,6 +5,7 @@
 #include "keep_sink.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "lease_gap.h"
 #include "support/unit/side_by_side.h"
 #include "txn_watch.h"
 
@@ -30,12 +31,14 @@ static struct {
     atomic_int first;           /* of these in the first call */
     atomic_bool hold;           /* calls last as long as this is set */
     atomic_bool until_cast_out; /* the next one until its member has no place in the group */
+    atomic_bool busy;           /* flush asks for a retry */
 } pass;
 
 static struct consumer *consumer; /* the task's newest */
 static char isolation[32];        /* that it was made with */
 static atomic_int told;           /* lines about isolation.level */
 static atomic_int away;           /* lines about a topic that is */
+static atomic_int revoked;        /* lines about partitions that were */
 
 struct consumer *__real_consumer_new(const struct props *java, const struct consumer_events *events,
                                      client_conf_warn warn, void *arg, struct mr_error *err);
@@ -94,6 +97,11 @@ static int pass_emits(void *self, const struct mr_batch *in, struct mr_emitter *
     return MR_OK;
 }
 
+static int pass_flush(void *self, struct mr_error *err)
+{
+    return pass.busy ? mr_fail(err, MR_ERR_RETRY, "not just now") : MR_OK;
+}
+
 static const char *const aliases[] = {NULL};
 static struct mr_config_key keys[] = {{0}};
 static struct plugin pass_plugin = {
@@ -103,7 +111,7 @@ static struct plugin pass_plugin = {
     .library = "test",
     .aliases = aliases,
     .keys = keys,
-    .sink = {.start = pass_start, .emits = pass_emits},
+    .sink = {.start = pass_start, .emits = pass_emits, .flush = pass_flush},
 };
 
 static void witness(const char *line, size_t len)
@@ -111,13 +119,15 @@ static void witness(const char *line, size_t len)
     (void)len;
     told += strstr(line, "isolation.level=read_uncommitted gives way to read_committed") != NULL;
     away += strstr(line, "its records wait until it is there") != NULL;
+    revoked += strstr(line, "partitions revoked, ") != NULL;
 }
 
 static int pass_setup(void **state)
 {
     pass.starts = pass.calls = pass.emitted = 0;
-    pass.hold = pass.until_cast_out = false;
-    told = away = freed = 0;
+    pass.hold = pass.until_cast_out = pass.busy = false;
+    told = away = revoked = freed = 0;
+    lease_gap_clear();
     log_witness(witness);
     txn_watch_clear();
     return keep_setup(state);
@@ -186,6 +196,40 @@ static void what_was_emitted_for_lost_partitions_is_aborted(void **state)
     assert_false(rig_saw(rig, STATE_FAILED));
 }
 
+static bool revoked_at_least(struct rig *rig, int64_t n)
+{
+    return revoked >= n;
+}
+
+/* Another member comes, and the group takes the partition from the task; when it has gone, that
+ * gets it again. */
+static void take_the_partition_for_a_while(struct rig *rig)
+{
+    rd_kafka_t *other = join(rig);
+
+    rig_wait_true(rig, revoked_at_least, 1);
+    pass.busy = false;
+    rd_kafka_consumer_close(other);
+    rd_kafka_destroy(other);
+}
+
+/* Whoever gets the partition reads its records again. */
+static void what_can_t_be_flushed_as_its_partition_goes_is_aborted(void **state)
+{
+    struct rig *rig = *state;
+
+    pass.busy = true;
+    rig_init(rig, 1, "topics", "in", QUICK, LONG, NULL);
+    begin(rig);
+    rig_wait_true(rig, emitted_at_least, DONE);
+    take_the_partition_for_a_while(rig);
+    rig_wait_true(rig, emitted_at_least, 2 * DONE);
+    rig_stop(rig);
+    assert_string_equal(txn_watch.order, "ac");
+    assert_int_equal(txn_watch.committed[0], DONE);
+    assert_int_equal(pass.starts, 1);
+}
+
 /* --- the lease -------------------------------------------------------------------------------- */
 
 static void without_a_lease_nothing_is_committed_and_then_all_begins_anew(void **state)
@@ -229,6 +273,32 @@ static void a_call_that_outlasts_the_lease_is_not_committed(void **state)
     rig_wait_true(rig, txn_committed_is, DONE);
     rig_stop(rig);
     assert_int_equal(pass.starts, 2);
+}
+
+static bool starts_at_least(struct rig *rig, int64_t n)
+{
+    return pass.starts >= n;
+}
+
+static bool is_revoked(void)
+{
+    return revoked > 0;
+}
+
+/* Between two looks of the loop at its lease. */
+static void what_goes_as_the_lease_is_gone_for_a_moment_is_not_committed(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, LONG, NULL);
+    lease_gap_arm(rig);
+    begin(rig);
+    rig_wait_true(rig, emitted_at_least, DONE);
+    lease_gap_open(is_revoked, is_revoked);
+    take_the_partition_for_a_while(rig);
+    rig_wait_true(rig, starts_at_least, 2);
+    rig_stop(rig);
+    assert_int_equal(txn_watch.commits, 0);
 }
 
 static bool freed_at_least(struct rig *rig, int64_t n)
@@ -348,6 +418,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(offsets_without_a_generation_are_committed_by_nobody), /* the longest begin first */
         T(what_was_emitted_for_lost_partitions_is_aborted),
+        T(what_can_t_be_flushed_as_its_partition_goes_is_aborted),
+        T(what_goes_as_the_lease_is_gone_for_a_moment_is_not_committed),
         T(a_topic_that_is_away_for_a_while_is_waited_for),
         T(a_topic_that_is_not_there_fails_the_task_and_is_named),
         T(without_a_lease_nothing_is_committed_and_then_all_begins_anew),

@@ -199,9 +199,8 @@ void sink_commit_before_leaving(struct sink_task *s, const struct consumer_parti
     size_t n = 0;
 
     if (s->emit != NULL) {
-        if (flushed(s, false))
-            sink_txn_commit(s->emit);
-        sink_txn_abort(s->emit);
+        if (!flushed(s, false) || !sink_txn_commit(s->emit))
+            sink_txn_lose(s->emit);
         sink_control_close(s, going, count, false);
         return;
     }

@@ -144,12 +144,13 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
 {
     struct sink_task *s = arg;
 
-    if (!lost && task_lease_act(s->task))
+    if (!lost && task_lease_act(s->task)) {
         sink_commit_before_leaving(s, parts, count);
-    else
+    } else {
+        if (s->emit != NULL)
+            sink_txn_lose(s->emit);
         sink_control_close(s, parts, count, true);
-    if (lost && s->emit != NULL)
-        sink_txn_lose(s->emit);
+    }
     if (lost)
         log_warn("%zu partitions are lost to the group; their records since the last commit are "
                  "read again elsewhere",

@@ -94,14 +94,14 @@ void sink_txn_lapse(struct sink_emit *e); /* the lease is lost: nothing leaves a
 void sink_txn_accept(struct sink_emit *e, size_t count); /* the batch in hand */
 /* A batch was not taken; retry_ms: and not before that, 0 at once. It is read again. */
 void sink_txn_reject(struct sink_emit *e, int64_t retry_ms);
-/* Commit all that was accepted, with its offsets. Also while partitions go: what can't be committed
- * is turned back at the next turn. false: it was not. */
+/* Commit all that was accepted, with its offsets. false: it was not; while partitions go
+ * sink_txn_lose must follow. */
 bool sink_txn_commit(struct sink_emit *e);
-/* What is torn is aborted now: nothing that was sent is referenced any more. */
-void sink_txn_abort(struct sink_emit *e);
 bool sink_txn_unready(const struct sink_emit *e); /* for records: what comes is read again */
 bool sink_txn_pending(const struct sink_emit *e); /* there is something to commit */
-void sink_txn_lose(struct sink_emit *e); /* partitions went without a word: nothing is committed */
+/* Partitions go, and what was made of their records is not committed: before they are forgotten it
+ * is aborted, all of it, and nothing of it is referenced any more. */
+void sink_txn_lose(struct sink_emit *e);
 /* The consumer is closed: what is open vanishes. *why: why the task is to begin anew, code 0: for
  * no fault. */
 void sink_txn_drop(struct sink_emit *e, struct mr_error *why);

@@ -298,7 +298,7 @@ static int64_t backoff_ms(const struct sink_emit *e)
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
-void sink_txn_abort(struct sink_emit *e)
+static void abort_torn(struct sink_emit *e)
 {
     struct mr_error why = e->why;
 
@@ -344,10 +344,13 @@ void sink_txn_drop(struct sink_emit *e, struct mr_error *why)
     sink_emit_forget(e);
 }
 
+/* Without a lease not even an abort may leave: the producer goes instead. */
 void sink_txn_lose(struct sink_emit *e)
 {
     e->torn = e->torn || sink_txn_pending(e);
-    sink_txn_abort(e);
+    if (e->torn && !task_lease_held(e->s->task))
+        sink_txn_lapse(e);
+    abort_torn(e);
 }
 
 bool sink_txn_unready(const struct sink_emit *e)
@@ -372,7 +375,7 @@ bool sink_txn_serve(struct sink_emit *e)
     if (e->sender.broken.code != 0)
         failed(e, &e->sender.broken);
     if (!s->task->failed)
-        sink_txn_abort(e);
+        abort_torn(e);
     if (e->aborted && !s->restart && !s->task->failed)
         turn_back(e);
     if (sink_state_due(e->state) && !s->restart && !s->task->failed)
