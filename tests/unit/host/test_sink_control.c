@@ -3,7 +3,9 @@
  * mock cluster. The plugin is a struct of the test; it writes down what it hears, and does what the
  * script says. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "keep_sink.h"
+#include "lease_gap.h"
 #include "support/unit/side_by_side.h"
 
 #include <setjmp.h>
@@ -142,8 +144,21 @@ static const struct plugin told_plugin = {.kind = MR_PLUGIN_SINK,
                                                    .close = on_close,
                                                    .pre_commit = on_pre_commit}};
 
+static atomic_int assigned; /* lines about partitions that were */
+static atomic_int revoked;
+
+static void witness(const char *line, size_t len)
+{
+    (void)len;
+    assigned += strstr(line, "partitions assigned, ") != NULL;
+    revoked += strstr(line, "partitions revoked, ") != NULL;
+}
+
 static int setup(void **state)
 {
+    assigned = revoked = 0;
+    log_witness(witness);
+    lease_gap_clear();
     memset(&script, 0, sizeof(script));
     script.seek_in_open = script.seek_at = script.pause_at = -1;
     script.durable = -2;
@@ -420,10 +435,81 @@ static void partitions_that_went_without_a_lease_are_lost_before_others_open(voi
     assert_non_null(strstr(seen.story, "open in-0@0; lose in-0; open in-0@"));
 }
 
+static bool is_assigned(void)
+{
+    return assigned > 0;
+}
+
+static bool is_revoked(void)
+{
+    return revoked > 0;
+}
+
+static bool is_assigned_again(void)
+{
+    return assigned > 1;
+}
+
+static bool assigned_at_least(struct rig *rig, int64_t n)
+{
+    return assigned >= n;
+}
+
+static bool revoked_at_least(struct rig *rig, int64_t n)
+{
+    return revoked >= n;
+}
+
+static void come_and_go(struct rig *rig)
+{
+    rd_kafka_t *other = join(rig);
+
+    rig_wait_true(rig, revoked_at_least, 1);
+    rd_kafka_consumer_close(other);
+    rd_kafka_destroy(other);
+}
+
+/* It comes without a lease, and goes with a new one before the loop has looked. */
+static void a_partition_that_was_never_opened_is_not_closed(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
+    lease_gap_arm(rig);
+    rig_start(rig, &told_plugin, TARGET_STARTED);
+    lease_gap_open(is_assigned, is_revoked);
+    rig_wait_true(rig, assigned_at_least, 1);
+    come_and_go(rig);
+    rig_write_topic(rig, "in", 1, 0, 5);
+    rig_wait_true(rig, puts_is, 5);
+    rig_stop(rig);
+    assert_string_equal(seen.story, "open in-0@0; close in-0; ");
+}
+
+/* It goes without a lease, and comes back with a new one before the loop has looked. */
+static void a_partition_that_comes_back_at_once_is_lost_before(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, "worker:offset.flush.interval.ms", "60000", NULL);
+    rig_write_topic(rig, "in", 1, 0, 5);
+    lease_gap_arm(rig);
+    rig_start(rig, &told_plugin, TARGET_STARTED);
+    rig_wait_true(rig, puts_is, 5);
+    lease_gap_open(is_revoked, is_assigned_again);
+    come_and_go(rig);
+    rig_wait_true(rig, puts_is, 10);
+    rig_stop(rig);
+    assert_string_equal(seen.story, "open in-0@0; lose in-0; open in-0@0; close in-0; ");
+}
+
 int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(a_partition_that_comes_back_at_once_is_lost_before), /* the longest begin first */
+        T(a_partition_that_was_never_opened_is_not_closed),
         T(partitions_are_opened_where_they_begin_and_closed_before_the_last_commit),
         T(an_open_that_fails_fails_the_task),
         T(open_may_say_where_reading_begins),

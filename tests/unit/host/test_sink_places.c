@@ -3,6 +3,7 @@
  * a struct of the test: Vault, a target in memory that takes records and offsets together and only
  * if what it has is what the put says; `rob` is another task that was faster. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "keep_sink.h"
 #include "support/unit/side_by_side.h"
 
@@ -22,6 +23,7 @@ static struct {
     int got[PARTS][MOST];
     size_t taken;
     size_t opens;
+    size_t most;    /* partitions that an open was asked about */
     size_t refused; /* puts whose condition did not hold */
     size_t bare;    /* puts of offsets alone */
     size_t early;   /* puts before open said where it stands */
@@ -42,6 +44,7 @@ static int on_open(void *self, const struct mr_partition_list *parts, struct mr_
 {
     pthread_mutex_lock(&vault.lock);
     vault.opens++;
+    vault.most = parts->count > vault.most ? parts->count : vault.most;
     vault.said = script.open_retries == 0;
     for (size_t i = 0; i < parts->count; i++) {
         struct mr_partition *part = mr_partition_at(parts, i);
@@ -142,13 +145,23 @@ static const struct plugin vault_plugin = {
     .keys = keys,
     .sink = {.put = on_put, .open = on_open, .flush = no_flush, .stores_offsets = ""}};
 
+static atomic_int assigned; /* lines about partitions that were */
+
+static void witness(const char *line, size_t len)
+{
+    (void)len;
+    assigned += strstr(line, "partitions assigned, ") != NULL;
+}
+
 static int setup(void **state)
 {
+    assigned = 0;
+    log_witness(witness);
     memset(&script, 0, sizeof(script));
     script.rob_at = -1;
     memset(vault.got, 0, sizeof(vault.got));
     vault.stored[0] = vault.stored[1] = -1;
-    vault.taken = vault.opens = vault.refused = vault.bare = vault.early = 0;
+    vault.taken = vault.opens = vault.most = vault.refused = vault.bare = vault.early = 0;
     *state = calloc(1, sizeof(struct rig));
     return 0;
 }
@@ -422,6 +435,62 @@ static void or_at_the_end(void **state)
     assert_got(0, 10, 15, 1);
 }
 
+static bool assigned_times(struct rig *rig, int64_t n)
+{
+    return assigned >= n;
+}
+
+/* Two partitions, of which a second member has one; the task hears of that without a lease. */
+static rd_kafka_t *share_without_a_lease(struct rig *rig)
+{
+    rd_kafka_t *other;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", PARTS, 0, 100);
+    rig_start(rig, &vault_plugin, TARGET_STARTED);
+    rig_wait_true(rig, both_stored, 50);
+    rig_lose_lease(rig, 100000);
+    other = join(rig);
+    wait_assignment(other, 1);
+    rig_wait_true(rig, assigned_times, 2);
+    return other;
+}
+
+static void go_on_with_a_lease(struct rig *rig)
+{
+    task_lease_renewed(rig->task);
+    rig_write_topic(rig, "in", PARTS, 100, 100);
+    rig_wait_true(rig, both_stored, 100);
+    rig_stop(rig);
+    assert_true(vault.most <= PARTS);
+    assert_got(0, 0, 100, 1);
+    assert_got(1, 0, 100, 1);
+}
+
+static void what_came_twice_without_a_lease_is_opened_once(void **state)
+{
+    struct rig *rig = *state;
+    rd_kafka_t *other = share_without_a_lease(rig);
+
+    rd_kafka_consumer_close(other);
+    rd_kafka_destroy(other);
+    rig_wait_true(rig, assigned_times, 3);
+    go_on_with_a_lease(rig);
+}
+
+/* At the hard end the group is left: what came before is not the task's when the lease is back. */
+static void what_came_and_went_without_a_lease_is_not_opened(void **state)
+{
+    struct rig *rig = *state;
+    rd_kafka_t *other = share_without_a_lease(rig);
+
+    rig_lose_lease(rig, 0);
+    wait_assignment(other, 2);
+    rd_kafka_consumer_close(other);
+    rd_kafka_destroy(other);
+    go_on_with_a_lease(rig);
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     struct rig *rig = *state;
@@ -440,6 +509,8 @@ int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(what_came_and_went_without_a_lease_is_not_opened), /* the longest begin first */
+        T(what_came_twice_without_a_lease_is_opened_once),
         T(reading_goes_on_where_the_plugin_stands_and_the_group_follows),
         T(the_group_follows_also_where_nothing_more_comes),
         T(without_a_stored_offset_the_groups_counts),

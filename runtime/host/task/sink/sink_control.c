@@ -166,8 +166,11 @@ static struct mr_partition_list list_of(const struct consumer_partition *parts, 
 static void add_all(struct sink_task *s, struct sink_parts *list,
                     const struct consumer_partition *parts, size_t count)
 {
-    struct consumer_partition *grown = realloc(list->items, (list->count + count) * sizeof(*grown));
+    struct consumer_partition *grown;
 
+    if (count == 0)
+        return;
+    grown = realloc(list->items, (list->count + count) * sizeof(*grown));
     mr_assert(grown != NULL);
     list->items = grown;
     for (size_t i = 0; i < count; i++) {
@@ -197,16 +200,6 @@ static void call_open(struct sink_task *s, const struct consumer_partition *part
     sink_control_apply(s);
 }
 
-void sink_control_open(struct sink_task *s, const struct consumer_partition *parts, size_t count)
-{
-    if (s->task->plugin->sink.open == NULL || s->task->failed || !s->task->started)
-        return;
-    if (task_lease_act(s->task))
-        call_open(s, parts, count);
-    else
-        add_all(s, &s->unopened, parts, count);
-}
-
 static void call_close(struct sink_task *s, const struct consumer_partition *parts, size_t count,
                        bool lost)
 {
@@ -223,7 +216,7 @@ static void call_close(struct sink_task *s, const struct consumer_partition *par
         sink_task_fail(s, &err, s->task->where);
 }
 
-/* One that the plugin never heard of goes without a word. */
+/* Without a word: it never heard of that one. */
 static bool forget_unopened(struct sink_task *s, const struct consumer_partition *part)
 {
     struct sink_parts *list = &s->unopened;
@@ -238,25 +231,57 @@ static bool forget_unopened(struct sink_task *s, const struct consumer_partition
     return false;
 }
 
-void sink_control_close(struct sink_task *s, const struct consumer_partition *parts, size_t count,
-                        bool lost)
-{
-    if (s->task->plugin->sink.close == NULL || !s->task->started || count == 0)
-        return;
-    if (task_lease_act(s->task)) {
-        call_close(s, parts, count, lost);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (!forget_unopened(s, &parts[i]))
-            add_all(s, &s->unclosed, &parts[i], 1);
-}
-
-void sink_control_catch_up(struct sink_task *s)
+/* Before anything else that it hears: a partition may have come back since. */
+static void tell_unclosed(struct sink_task *s)
 {
     if (s->unclosed.count > 0)
         call_close(s, s->unclosed.items, s->unclosed.count, true);
     s->unclosed.count = 0;
+}
+
+void sink_control_open(struct sink_task *s, const struct consumer_partition *parts, size_t count)
+{
+    if (s->task->plugin->sink.open == NULL || s->task->failed || !s->task->started)
+        return;
+    if (!task_lease_act(s->task)) {
+        add_all(s, &s->unopened, parts, count);
+        return;
+    }
+    tell_unclosed(s);
+    if (!s->task->failed)
+        call_open(s, parts, count);
+}
+
+static void close_opened(struct sink_task *s, const struct consumer_partition *parts, size_t count,
+                         bool lost)
+{
+    if (s->task->plugin->sink.close == NULL || !s->task->started || count == 0)
+        return;
+    if (!task_lease_act(s->task)) {
+        add_all(s, &s->unclosed, parts, count);
+        return;
+    }
+    tell_unclosed(s);
+    call_close(s, parts, count, lost);
+}
+
+void sink_control_close(struct sink_task *s, const struct consumer_partition *parts, size_t count,
+                        bool lost)
+{
+    struct consumer_partition *opened = calloc(count + 1, sizeof(*opened));
+    size_t n = 0;
+
+    mr_assert(opened != NULL);
+    for (size_t i = 0; i < count; i++)
+        if (!forget_unopened(s, &parts[i]))
+            opened[n++] = parts[i];
+    close_opened(s, opened, n, lost);
+    free(opened);
+}
+
+void sink_control_catch_up(struct sink_task *s)
+{
+    tell_unclosed(s);
     if (s->unopened.count > 0 && !s->task->failed)
         call_open(s, s->unopened.items, s->unopened.count);
     s->unopened.count = 0;

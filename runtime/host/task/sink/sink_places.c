@@ -56,7 +56,6 @@ int sink_places_init(struct sink_task *s, struct mr_error *err)
 void sink_places_deinit(struct sink_task *s)
 {
     free(s->places.items);
-    free(s->places.bounds);
 }
 
 const char *sink_places_out_of_range(const struct sink_task *s)
@@ -70,48 +69,62 @@ const char *sink_places_out_of_range(const struct sink_task *s)
                  " to earliest or latest";
 }
 
-static int make_room(struct sink_task *s, struct mr_error *err)
-{
-    struct sink_places *p = &s->places;
-    size_t want = ledger_count(s->ledger);
+/* --- where it stands -------------------------------------------------------------------------- */
 
-    if (want <= p->cap)
-        return MR_OK;
-    free(p->items);
-    free(p->bounds);
-    p->items = calloc(want, sizeof(*p->items));
-    p->bounds = calloc(want, 2 * sizeof(*p->bounds));
-    p->cap = p->items != NULL && p->bounds != NULL ? want : 0;
-    if (p->cap == 0)
-        return mr_fail(err, MR_ERR_NOMEM, "out of memory for the offsets of %zu partitions", want);
+static int no_memory(size_t count, struct mr_error *err)
+{
+    return mr_fail(err, MR_ERR_NOMEM, "out of memory for the offsets of %zu partitions", count);
+}
+
+/* What is asked about some partitions: of the plugin, what it has stored; of Kafka, what there
+ * is. */
+struct asked {
+    const struct consumer_partition *parts;
+    size_t count;
+    struct mr_partition *said;
+    int64_t *begins, *ends;
+};
+
+static int asked_init(struct asked *a, const struct consumer_partition *parts, size_t count,
+                      struct mr_error *err)
+{
+    *a = (struct asked){.parts = parts,
+                        .count = count,
+                        .said = calloc(count + 1, sizeof(*a->said)),
+                        .begins = calloc(count + 1, sizeof(*a->begins)),
+                        .ends = calloc(count + 1, sizeof(*a->ends))};
+    if (a->said == NULL || a->begins == NULL || a->ends == NULL)
+        return no_memory(count, err);
+    for (size_t i = 0; i < count; i++)
+        a->said[i] = (struct mr_partition){.topic = parts[i].topic,
+                                           .partition = parts[i].partition,
+                                           .offset = parts[i].offset,
+                                           .stored = -1};
     return MR_OK;
 }
 
-/* --- where it stands -------------------------------------------------------------------------- */
-
-static void fill_list(struct sink_task *s, size_t count)
+static void asked_deinit(struct asked *a)
 {
-    s->places.list = (struct mr_partition_list){.host = &host_api_table,
-                                                .parts = (char *)s->places.items,
-                                                .part_size = sizeof(*s->places.items),
-                                                .count = count};
+    free(a->said);
+    free(a->begins);
+    free(a->ends);
+}
+
+static struct mr_partition_list list_of(struct mr_partition *items, size_t count)
+{
+    return (struct mr_partition_list){.host = &host_api_table,
+                                      .parts = (char *)items,
+                                      .part_size = sizeof(*items),
+                                      .count = count};
 }
 
 /* offer: lend the consumer meanwhile; not inside its own callbacks. */
-static int ask_plugin(struct sink_task *s, const struct consumer_partition *parts, size_t count,
-                      bool offer, struct mr_error *err)
+static int ask_plugin(struct sink_task *s, const struct asked *a, bool offer, struct mr_error *err)
 {
-    struct mr_partition_list list;
+    struct mr_partition_list list = list_of(a->said, a->count);
     bool lent;
     int rc;
 
-    for (size_t i = 0; i < count; i++)
-        s->places.items[i] = (struct mr_partition){.topic = parts[i].topic,
-                                                   .partition = parts[i].partition,
-                                                   .offset = parts[i].offset,
-                                                   .stored = -1};
-    fill_list(s, count);
-    list = s->places.list;
     if (offer)
         sink_consumer_offer(s);
     task_enter(s->task, "open", false);
@@ -161,12 +174,10 @@ static bool is_known(const struct sink_task *s, const struct mr_partition *part)
 
 /* What begins and ends in Kafka. A partition that no broker leads must not hold up the rest for
  * long: then the consumer finds out by itself what is out of range. */
-static int find_bounds(struct sink_task *s, const struct consumer_partition *parts, size_t count,
-                       struct mr_error *err)
+static int find_bounds(struct sink_task *s, struct asked *a, struct mr_error *err)
 {
-    int64_t *begins = s->places.bounds, *ends = begins + count;
-
-    if (consumer_bounds(s->consumer, parts, count, begins, ends, BOUNDS_MS, err) == MR_OK) {
+    if (consumer_bounds(s->consumer, a->parts, a->count, a->begins, a->ends, BOUNDS_MS, err) ==
+        MR_OK) {
         s->places.blind = false;
         return MR_OK;
     }
@@ -175,25 +186,23 @@ static int find_bounds(struct sink_task *s, const struct consumer_partition *par
         return err->code;
     }
     err_clear(err);
-    for (size_t i = 0; i < count; i++) {
-        begins[i] = 0;
-        ends[i] = INT64_MAX;
+    for (size_t i = 0; i < a->count; i++) {
+        a->begins[i] = 0;
+        a->ends[i] = INT64_MAX;
     }
     return MR_OK;
 }
 
-static int place(struct sink_task *s, const struct consumer_partition *parts, size_t count,
-                 struct mr_error *err)
+static int place(struct sink_task *s, struct asked *a, struct mr_error *err)
 {
-    int64_t *begins = s->places.bounds, *ends = begins + count;
-    int rc = find_bounds(s, parts, count, err);
+    int rc = find_bounds(s, a, err);
 
-    for (size_t i = 0; i < count && rc == MR_OK; i++) {
-        const struct mr_partition *said = &s->places.items[i];
-        int64_t next = parts[i].offset;
+    for (size_t i = 0; i < a->count && rc == MR_OK; i++) {
+        const struct mr_partition *said = &a->said[i];
+        const struct consumer_partition *part = &a->parts[i];
+        int64_t next = part->offset;
 
-        if (said->topic != parts[i].topic || said->partition != parts[i].partition ||
-            said->stored < -1)
+        if (said->topic != part->topic || said->partition != part->partition || said->stored < -1)
             return mr_fail(err, MR_ERR_FATAL,
                            "open of %s said something of a partition that it was not asked for, or "
                            "an offset below -1",
@@ -201,9 +210,9 @@ static int place(struct sink_task *s, const struct consumer_partition *parts, si
         if (is_known(s, said))
             continue;
         if (said->stored >= 0)
-            rc = judge(s, said, begins[i], ends[i], &next, err);
+            rc = judge(s, said, a->begins[i], a->ends[i], &next, err);
         if (rc == MR_OK)
-            ledger_place(s->ledger, &parts[i], next, said->stored);
+            ledger_place(s->ledger, part, next, said->stored);
     }
     return rc;
 }
@@ -231,19 +240,21 @@ static void open_at(struct sink_task *s, const struct consumer_partition *parts,
                     bool offer)
 {
     struct mr_error err = {0};
-    bool asked = false;
-    int rc = make_room(s, &err);
+    bool told = false;
+    struct asked a;
+    int rc = asked_init(&a, parts, count, &err);
 
     if (rc == MR_OK) {
-        rc = ask_plugin(s, parts, count, offer, &err);
-        asked = rc >= 0;
+        rc = ask_plugin(s, &a, offer, &err);
+        told = rc >= 0;
     }
-    if (asked)
-        rc = place(s, parts, count, &err);
+    if (told)
+        rc = place(s, &a, &err);
+    asked_deinit(&a);
     if (rc == MR_ERR_RETRY) {
         ask_later(s, &err);
     } else if (rc < 0) {
-        sink_task_fail(s, &err, asked ? NULL : s->task->where);
+        sink_task_fail(s, &err, told ? NULL : s->task->where);
     } else {
         s->sent_count = 0; /* an answer to a commit that is out would hide what is to follow */
         s->places.told = false;
@@ -288,6 +299,16 @@ void sink_places_stale(struct sink_task *s, const struct mr_error *err)
 
 /* --- what a put stores ------------------------------------------------------------------------ */
 
+static int make_room(struct sink_places *p, size_t count, struct mr_error *err)
+{
+    if (count <= p->cap)
+        return MR_OK;
+    free(p->items);
+    p->items = calloc(count, sizeof(*p->items));
+    p->cap = p->items != NULL ? count : 0;
+    return p->cap > 0 ? MR_OK : no_memory(count, err);
+}
+
 /* Behind the last of these records that is of this partition; -1: none is. */
 static int64_t behind(const struct batch *batch, size_t from, size_t count,
                       const struct mr_partition *part)
@@ -326,13 +347,13 @@ int sink_places_give(struct sink_task *s, struct batch *batch, size_t from, size
 
     s->cut = rc == MR_ERR_CLOSED;
     if (rc == MR_OK)
-        rc = make_room(s, err);
+        rc = make_room(&s->places, ledger_count(s->ledger), err);
     if (rc != MR_OK)
         return rc;
     all = ledger_unstored(s->ledger, s->places.items);
     if (from + count < batch->pub.count)
         all = cut(s->places.items, all, batch, from, count);
-    fill_list(s, all);
+    s->places.list = list_of(s->places.items, all);
     batch->pub.offsets = &s->places.list;
     return MR_OK;
 }
@@ -350,7 +371,7 @@ void sink_places_follow(struct sink_task *s)
 
     if (s->held != NULL || sink_places_unsaid(s) || s->task->failed || task_paused(s->task))
         return;
-    if (make_room(s, &err) != MR_OK)
+    if (make_room(&s->places, ledger_count(s->ledger), &err) != MR_OK)
         sink_task_fail(s, &err, NULL);
     else if (ledger_unstored(s->ledger, s->places.items) > 0)
         sink_task_put_nothing(s);

@@ -31,11 +31,10 @@ struct sink_parts {
 /* Of a plugin that stores offsets: see sink_places.c. */
 struct sink_places {
     bool stores;
-    const char *out_of_range;   /* "fail", "earliest" or "latest" */
-    struct mr_partition *items; /* of list; scratch, as many as the ledger holds */
-    int64_t *bounds;            /* scratch, twice as many */
-    size_t cap;
+    const char *out_of_range;      /* "fail", "earliest" or "latest" */
     struct mr_partition_list list; /* what the put in hand stores */
+    struct mr_partition *items;    /* of list, and of nothing else; as many as the ledger holds */
+    size_t cap;
     int64_t ask_ms; /* it is to be asked anew then; INT64_MAX: it has said where it stands */
     bool told;      /* that it can't say */
     bool blind;     /* Kafka did not say what it has */
