@@ -63,6 +63,12 @@ static void set_interruptible(struct task *task, bool on)
     pthread_mutex_unlock(&task->call_lock);
 }
 
+void task_broken_off(struct task *task)
+{
+    task->started = false;
+    set_interruptible(task, false);
+}
+
 /* pthread_exit in a call of plugin code. What the loop had under way is lost with its stack; the
  * instance stays, since the plugin was not stopped and may have threads that use it. */
 static void fail_broken_off(struct task *task)
@@ -70,10 +76,10 @@ static void fail_broken_off(struct task *task)
     struct mr_error err = {0};
     const char *slot = task->slot;
 
+    task_broken_off(task);
     task_left(task);
     task_set_waker(task, NULL, NULL);
     task_set_server(task, NULL, NULL);
-    set_interruptible(task, false);
     mr_fail(&err, MR_ERR_FATAL, "the plugin ended its thread in %s", slot);
     set_where(task, slot);
     task_fail(task, &err, task->where);

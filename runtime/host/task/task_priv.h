@@ -88,6 +88,9 @@ void task_unmake(struct task *task); /* the instance, so that it can begin again
 /* The plugin's start(); reports RUNNING. false: failed, or stopped meanwhile. */
 bool task_start_plugin(struct task *task);
 void task_stop_plugin(struct task *task); /* its stop(), if start was called */
+/* The plugin has ended the thread: none of its code is called any more, so that `slot` stays the
+ * call that it did so in. First of all in a cleanup handler of the loop. */
+void task_broken_off(struct task *task);
 
 bool task_stopping(struct task *task);
 int64_t task_stop_since(struct task *task); /* monotonic; when task_stopping */

@@ -47,6 +47,31 @@ static void end_thread_in_put(struct rig *rig, int slow_ms)
     rd_kafka_destroy(other);
 }
 
+static atomic_int closes;
+
+static int count_close(void *self, const struct mr_partition_list *parts, bool lost,
+                       struct mr_error *err)
+{
+    closes++;
+    return MR_OK;
+}
+
+/* Its partitions go after it has ended the thread. */
+static void a_plugin_that_ends_its_thread_is_called_no_more(void **state)
+{
+    struct rig *rig = *state;
+    struct plugin closing = keep_plugin;
+
+    closes = 0;
+    closing.sink.close = count_close;
+    keep_script.end_thread = 1;
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rig_start(rig, &closing, TARGET_STARTED);
+    check_broken_off(rig, "the plugin ended its thread in put");
+    assert_int_equal(closes, 0);
+}
+
 static void a_plugin_that_ends_its_thread_in_put_leaves_no_member_behind(void **state)
 {
     end_thread_in_put(*state, 0);
@@ -83,6 +108,7 @@ int main(int argc, char **argv)
         T(a_plugin_that_ends_its_thread_in_a_revocations_flush_commits_nothing),
         T(a_plugin_that_ends_its_thread_in_a_long_put_leaves_no_member_behind),
         T(a_plugin_that_ends_its_thread_in_put_leaves_no_member_behind),
+        T(a_plugin_that_ends_its_thread_is_called_no_more),
     };
 
     return side_by_side_run(tests, sizeof(tests) / sizeof(tests[0]), argc > 1 ? argv[1] : NULL,

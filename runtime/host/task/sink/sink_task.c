@@ -371,6 +371,7 @@ static void drop_clients(void *arg)
 {
     struct sink_task *s = arg;
 
+    task_broken_off(s->task);
     s->broken = true;
     if (s->emit != NULL)
         sink_txn_lapse(s->emit);
