@@ -233,6 +233,7 @@ $(BUILD)/tests/unit/host/test_sink_state: TEST_LINK += $(addprefix -Wl$(comma)--
 $(BUILD)/tests/unit/host/test_hosted_question: TEST_LINK += -Wl,--wrap=task_answer_take
 $(BUILD)/tests/unit/worker/test_resolver: TEST_LINK += -Wl,--wrap=props_copy
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
+$(BUILD)/tests/unit/host/test_dead_letters: TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_,send purge)
 $(BUILD)/tests/unit/host/test_own_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,create setting)
 $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/plugins/postgres/test_*.c)): TEST_LINK += $(PLUGIN_LIBS_postgres)
 $(BUILD)/tests/unit/plugins/test_file_offsets: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,write ftruncate fdatasync fsync rename)

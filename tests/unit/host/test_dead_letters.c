@@ -6,6 +6,7 @@
 #define LOGGER "test"
 #include "base/log.h"
 #include "keep_sink.h"
+#include "kafka/producer.h"
 #include "support/unit/side_by_side.h"
 
 #include <poll.h>
@@ -79,8 +80,34 @@ static struct plugin picky_plugin = {.kind = MR_PLUGIN_SINK,
                                      .keys = keys,
                                      .sink = {.put = picky_put}};
 
+static atomic_int refused; /* records, since their topic is not known */
+static atomic_int purges;
+
+int __real_producer_send(struct producer *p, const struct producer_record *rec,
+                         struct mr_error *err);
+int __wrap_producer_send(struct producer *p, const struct producer_record *rec,
+                         struct mr_error *err);
+void __real_producer_purge(struct producer *p);
+void __wrap_producer_purge(struct producer *p);
+
+int __wrap_producer_send(struct producer *p, const struct producer_record *rec,
+                         struct mr_error *err)
+{
+    int rc = __real_producer_send(p, rec, err);
+
+    refused += rc == MR_ERR_NOT_FOUND;
+    return rc;
+}
+
+void __wrap_producer_purge(struct producer *p)
+{
+    purges++;
+    __real_producer_purge(p);
+}
+
 static int setup(void **state)
 {
+    refused = purges = 0;
     picky_plugin.sink.put_atomic = false;
     picky.refuses = picky.fails = picky.busy = picky.puts = 0;
     memset(picky.taken, 0, sizeof(picky.taken));
@@ -272,6 +299,29 @@ static void assert_header(const rd_kafka_headers_t *headers, size_t i, const cha
         fail_msg("%s is %.*s", name, (int)size, (const char *)bytes);
 }
 
+/* In one request, so that one poll has both. */
+static void write_values(struct rig *rig, const char *first, const char *second)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *rk;
+    char why[256];
+
+    rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
+    rd_kafka_conf_set(conf, "linger.ms", "100", why, sizeof(why));
+    rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+    for (int i = 0; i < 2; i++) {
+        const char *value = i == 0 ? first : second;
+
+        assert_int_equal(
+            rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0),
+                              RD_KAFKA_V_VALUE((void *)(uintptr_t)value, strlen(value)),
+                              RD_KAFKA_V_END),
+            0);
+    }
+    assert_int_equal(rd_kafka_flush(rk, 10000), 0);
+    rd_kafka_destroy(rk);
+}
+
 static void write_one(struct rig *rig, const char *value)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -387,6 +437,11 @@ static bool is_away(struct rig *rig, int64_t n)
     return away >= n;
 }
 
+static bool refused_at_least(struct rig *rig, int64_t n)
+{
+    return refused >= n;
+}
+
 static bool dead_are(struct rig *rig, int64_t n)
 {
     return rig_topic_end(rig, "dead") >= n;
@@ -413,6 +468,123 @@ static void letters_wait_for_a_topic_that_is_away(void **state)
     rig_wait_true(rig, dead_are, 3);
     rig_wait_true(rig, taken_is, 9 + 198);
     assert_false(rig_saw(rig, STATE_FAILED));
+}
+
+static void know_dead(struct rig *rig, bool known)
+{
+    rd_kafka_mock_topic_set_error(rig->cluster, "dead",
+                                  known ? RD_KAFKA_RESP_ERR_NO_ERROR
+                                        : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+}
+
+/* A letter has come back, and is refused, when the lease goes: its record is read again, and so it
+ * is not waited for any more. */
+static void a_letter_that_waits_for_its_topic_as_the_lease_goes_is_written_anew(void **state)
+{
+    static const char *const dead[] = {"7", "107"};
+    struct rig *rig = *state;
+
+    picky.refuses = 7;
+    rig_init(rig, 2, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    rd_kafka_mock_partition_set_leader(rig->cluster, "dead", 0, 1);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 10);
+    know_dead(rig, false);
+    rd_kafka_mock_partition_set_leader(rig->cluster, "dead", 0, 2);
+    rig_write_topic(rig, "in", 1, 107, 1);
+    rig_wait_true(rig, refused_at_least, 1);
+    rig_lose_lease(rig, 100000);
+    know_dead(rig, true);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, committed_is, 11);
+    rig_stop(rig);
+    assert_dead(rig, dead, 2);
+}
+
+/* Its letters can't leave for now. */
+static void hold_letters(struct rig *rig)
+{
+    rd_kafka_mock_topic_create(rig->cluster, "dead", 1, 1);
+    for (int i = 0; i < 2000; i++)
+        rd_kafka_mock_push_request_errors(rig->cluster, 0 /* Produce */, 1,
+                                          RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
+}
+
+static void lose_the_lease_and_go_on(struct rig *rig)
+{
+    static const char *const dead[] = {"bad"};
+
+    rig_lose_lease(rig, 100000);
+    assert_int_equal(purges, 1); /* before it was quiet */
+    rd_kafka_mock_clear_request_errors(rig->cluster, 0);
+    picky.busy = 0;
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, committed_is, 2);
+    rig_stop(rig);
+    assert_dead(rig, dead, 1);
+}
+
+static bool puts_at_least_as_many(struct rig *rig, int64_t n)
+{
+    return picky.puts >= n;
+}
+
+static void a_letter_of_a_batch_that_is_put_again_does_not_outlast_the_lease(void **state)
+{
+    struct rig *rig = *state;
+
+    picky.busy = 1000;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
+    write_values(rig, "bad", "5");
+    hold_letters(rig);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, puts_at_least_as_many, 1);
+    lose_the_lease_and_go_on(rig);
+}
+
+static atomic_int tries; /* of what can't be converted for now */
+
+static int busy_to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                           size_t len, const struct mr_schema **schema, struct mr_value *value,
+                           struct mr_error *err)
+{
+    if (picky.busy > 0 && len == 1) {
+        tries++;
+        return mr_fail(err, MR_ERR_RETRY, "busy");
+    }
+    return rig_string_converter.converter.to_connect(self, arena, topic, data, len, schema, value,
+                                                     err);
+}
+
+static bool tried(struct rig *rig, int64_t n)
+{
+    return tries >= n;
+}
+
+/* The next record's conversion is tried and tried again, with that letter under way. */
+static void a_letter_of_a_batch_that_is_not_through_does_not_outlast_the_lease(void **state)
+{
+    struct plugin busy = rig_string_converter;
+    struct rig *rig = *state;
+
+    picky.busy = 1000;
+    tries = 0;
+    busy.name = "Busy";
+    busy.converter.to_connect = busy_to_connect;
+    rig_plugin = &busy;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, "errors.retry.timeout", "-1",
+             "errors.retry.delay.max.ms", "100", NULL);
+    props_set(&rig->config, "value.converter", "Busy");
+    rd_kafka_mock_topic_create(rig->cluster, "in", 1, 1);
+    write_values(rig, "bad", "5");
+    hold_letters(rig);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, tried, 1);
+    lose_the_lease_and_go_on(rig);
+    rig_plugin = NULL;
 }
 
 /* Waiting for room that never comes would be for ever. */
@@ -630,6 +802,9 @@ int main(int argc, char **argv)
         T(a_letter_from_a_batch_that_waited_says_the_same),
         T(a_letter_that_can_not_be_written_fails_the_task_and_is_not_passed),
         T(letters_wait_for_a_topic_that_is_away),
+        T(a_letter_that_waits_for_its_topic_as_the_lease_goes_is_written_anew),
+        T(a_letter_of_a_batch_that_is_put_again_does_not_outlast_the_lease),
+        T(a_letter_of_a_batch_that_is_not_through_does_not_outlast_the_lease),
         T(a_bad_record_of_the_last_poll_is_told),
         T(a_letter_above_buffer_memory_fails_the_task),
         T(a_letter_of_a_source_that_can_not_be_written_keeps_its_offset_back),

@@ -229,6 +229,20 @@ static int put_rest(struct sink_task *s, struct batch *batch, struct mr_error *e
     return skipped ? put_part(s, batch, batch->pub.count, 0, err) : MR_OK;
 }
 
+/* Of what was put or given up so far. A batch that is put again does not bring them along. */
+static int settle(struct sink_task *s, int rc, struct mr_error *err)
+{
+    struct mr_error why = {0};
+
+    if (rc < 0 && rc != MR_ERR_RETRY)
+        return rc;
+    if (pipeline_settle(s->pipeline, &why) == MR_OK)
+        return rc;
+    s->cut = why.code == MR_ERR_CLOSED;
+    *err = why;
+    return why.code;
+}
+
 /* The plugin has it, or the dead-letter topic. */
 static int put_all(struct sink_task *s, struct batch *batch, struct mr_error *err)
 {
@@ -242,12 +256,11 @@ static int put_all(struct sink_task *s, struct batch *batch, struct mr_error *er
             rc = put_rest(s, batch, err);
         s->unflushed = true; /* also what a failed put took: flush covers it, the ledger does not */
     }
+    rc = settle(s, rc, err);
     if (rc == MR_ERR_RETRY)
         forget_done(batch, done);
-    if (rc < 0)
-        return rc;
-    rc = pipeline_settle(s->pipeline, err);
-    s->cut = rc == MR_ERR_CLOSED;
+    if (s->cut)
+        pipeline_drop_letters(s->pipeline);
     return rc;
 }
 

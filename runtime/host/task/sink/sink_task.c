@@ -13,7 +13,8 @@
  * What is committed and when is sink_commit.c; plugins that store offsets sink_places.c; the group,
  * and who serves the consumer during a call that takes long, sink_consumer.c.
  *
- * Invariant (promise 1): records of partitions that went are dropped from a batch in hand.
+ * Invariants (promise 1): records of partitions that went are dropped from a batch in hand; between
+ * two turns, and so in every rest, no dead letter is under way.
  *
  * Spec: org.apache.kafka.connect.runtime.WorkerSinkTask. */
 #include "base/clock.h"
@@ -63,8 +64,10 @@ static size_t convert(struct sink_task *s, struct consumer_msg *msgs, size_t cou
         return ledger_stage(s->ledger, msgs, done);
     if (s->emit != NULL)
         sink_txn_reject(s->emit, 0);
-    if (rc != MR_ERR_CLOSED) /* the task ends, or its lease is lost */
+    if (rc != MR_ERR_CLOSED)
         sink_task_fail(s, &err, NULL);
+    else /* the task ends, or its lease is lost */
+        pipeline_drop_letters(s->pipeline);
     return 0;
 }
 
@@ -276,7 +279,8 @@ static void turn(struct sink_task *s)
 
 /* --- start and end ---------------------------------------------------------------------------- */
 
-/* Between two tries of a stage. A lease that is lost ends them: the group may have to be left. */
+/* Between two tries of a stage, and while dead letters are under way: that is no rest. A lease that
+ * is lost ends it: the group may have to be left. */
 static bool wait_between(void *task, int64_t ms)
 {
     return task_lease_wait(task, ms);

@@ -471,13 +471,23 @@ static void return_letters(struct dead_letters *d)
     dead_letters_send_again(d);
 }
 
-/* What has not left yet must not: their records are read again, perhaps by a successor. */
+void dead_letters_drop(struct dead_letters *d)
+{
+    if (d->producer == NULL)
+        return;
+    if (d->out.next != &d->out)
+        producer_purge(d->producer);
+    while (producer_in_flight(d->producer) > 0)
+        producer_reports(d->producer, SLICE_MS, on_report, d);
+    while (d->out.next != &d->out)
+        forget(d->out.next);
+    d->away_ms = d->again_ms = 0;
+    d->lost.code = 0;
+}
+
 static int give_up(struct dead_letters *d, struct mr_error *err)
 {
-    producer_purge(d->producer);
-    while (d->out.next != &d->out && producer_in_flight(d->producer) > 0)
-        producer_reports(d->producer, SLICE_MS, on_report, d);
-    d->lost.code = 0;
+    dead_letters_drop(d);
     return mr_fail(err, MR_ERR_CLOSED, "the task ends before its dead letters are written");
 }
 

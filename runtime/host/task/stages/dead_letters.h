@@ -37,8 +37,11 @@ void dead_letters_close(struct dead_letters **letters);
 int dead_letters_send(struct dead_letters *letters, const struct failure *failure,
                       const struct mr_error *why, struct mr_error *err);
 /* Wait until all are delivered: only then what they were about may count as done. MR_ERR_CLOSED:
- * wait ended it; MR_ERR_FATAL: one could not be delivered. */
+ * wait ended it, and they are dropped; MR_ERR_FATAL: one could not be delivered. */
 int dead_letters_settle(struct dead_letters *letters, struct mr_error *err);
+/* What they are about is read again, perhaps by a successor: none of those that are not delivered
+ * leaves any more, but for what a broker has been sent already. */
+void dead_letters_drop(struct dead_letters *letters);
 
 /* Without a lease: letters that are under way are taken back, so that none appears beside a
  * successor's; but what a broker has been sent already may. They count as not delivered. Then, with

@@ -257,6 +257,12 @@ int pipeline_settle(struct pipeline *p, struct mr_error *err)
     return p->dead == NULL ? MR_OK : dead_letters_settle(p->dead, err);
 }
 
+void pipeline_drop_letters(struct pipeline *p)
+{
+    if (p->dead != NULL)
+        dead_letters_drop(p->dead);
+}
+
 void pipeline_take_letters_back(struct pipeline *p)
 {
     if (p->dead != NULL)

@@ -72,7 +72,9 @@ int pipeline_reject(struct pipeline *p, const struct record *rec, const char *te
  * it may count as done. MR_ERR_CLOSED: the task ends, and they are not. */
 int pipeline_settle(struct pipeline *p, struct mr_error *err);
 
-/* As the dead letters are, if there are any. */
+/* As the dead letters are, if there are any. A sink, whose records are read again, drops them; a
+ * source, whose are not, takes them back and sends them again. */
+void pipeline_drop_letters(struct pipeline *p);
 void pipeline_take_letters_back(struct pipeline *p);
 void pipeline_send_letters_again(struct pipeline *p);
 bool pipeline_writes_dead_letters(const struct pipeline *p);
