@@ -151,7 +151,7 @@ rd_kafka_t *kafka_handle_new(enum client_kind kind, rd_kafka_conf_t **conf, stru
  * is of the newest format and has no headers. Reads the bytes before it and the one behind it. */
 bool record_tail_is_bare(const void *value, size_t len);
 
-/* --- producer.c, producer_rest.c, producer_txn.c ---------------------------------------------- */
+/* --- producer.c, producer_rest.c, producer_txn.c, producer_txn_offsets.c ---------------------- */
 
 struct producer_topic {
     rd_kafka_topic_t *rkt;
@@ -166,8 +166,9 @@ struct producer_txn {
     bool ending;           /* a commit or abort was begun and gave MR_AGAIN */
     unsigned sent_before;
     unsigned bad_before;
-    size_t records; /* handed over since begin */
-    bool open;      /* begun, and neither committed nor aborted */
+    struct producer_txn_call *call; /* offsets are being added; NULL none */
+    size_t records;                 /* handed over since begin */
+    bool open;                      /* begun, and neither committed nor aborted */
     bool tainted;
 };
 
@@ -206,6 +207,15 @@ void producer_rest_look(struct producer *p,
 void producer_txn_watch(struct producer *p, rd_kafka_conf_t *conf);
 /* Before the handle goes, whose transaction may be open: to be ended by nobody. */
 void producer_txn_abandon(struct producer *p);
+/* error: of a call about transactions, taken; NULL: it went well. As such calls return, with err
+ * filled but for MR_AGAIN. what: the words before it. */
+int producer_txn_result(struct producer *p, const char *what, rd_kafka_error_t *error,
+                        struct mr_error *err);
+/* Offsets are still being added; an answer that nobody has asked for since is thrown away. */
+bool producer_txn_offsets_busy(struct producer *p);
+/* The producer is to be freed. true: offsets are still being added, and it will be when that is
+ * over, on a thread of its own. */
+bool producer_txn_offsets_leave(struct producer *p);
 /* librdkafka takes no records now: MR_ERR_STATE or MR_ERR_CLOSED, and why. */
 int producer_txn_broken(struct producer *p, struct mr_error *err);
 

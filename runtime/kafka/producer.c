@@ -110,6 +110,8 @@ void producer_free(struct producer **p)
     if (dead == NULL)
         return;
     *p = NULL;
+    if (producer_txn_offsets_leave(dead))
+        return;
     if (dead->rk != NULL) {
         producer_txn_abandon(dead);
         rd_kafka_purge(dead->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);

@@ -73,7 +73,7 @@ const char *producer_trouble(struct producer *p, bool *fatal);
 
 /* All of them give 0 or one of
  *   MR_AGAIN       timeout_ms was too short: walk reports, then call the same again and nothing
- *                  else (init, commit, abort)
+ *                  else (init, offsets, commit, abort)
  *   MR_ERR_CLOSED  another producer has the id now, or the broker ended the transaction as too old:
  *                  nothing of it shows. This producer is of no use any more
  *   MR_ERR_STATE   the transaction must be aborted, or can't be: a producer made anew may go on
@@ -82,9 +82,11 @@ const char *producer_trouble(struct producer *p, bool *fatal);
 int producer_txn_init(struct producer *p, int64_t timeout_ms, struct mr_error *err);
 int producer_txn_begin(struct producer *p, struct mr_error *err);
 /* With the open transaction these next-to-read offsets are committed in the consumer's group, or
- * with it they are not. Waits for the brokers, at most timeout_ms; MR_AGAIN: once more, with the
- * same ones. MR_ERR_STATE also: a partition is not the consumer's any more, or it is not in its
- * group, or another generation has begun there. Thread: the owner of both. */
+ * with it they are not. Behind the reports of all that was sent. While brokers do not answer it
+ * goes on, to the end of transaction.timeout.ms; MR_AGAIN: the same ones again, or producer_free:
+ * an abort is then refused (MR_ERR_STATE). MR_ERR_STATE also: a partition is not the consumer's any
+ * more, or it is not in its group, or another generation has begun there. Thread: the owner of
+ * both. */
 int producer_txn_offsets(struct producer *p, struct consumer *c,
                          const struct consumer_partition *parts, size_t count, int64_t timeout_ms,
                          struct mr_error *err);

@@ -123,9 +123,8 @@ static const char *words_of(const rd_kafka_error_t *error)
                : rd_kafka_error_string(error);
 }
 
-/* error: of a call to librdkafka, taken; NULL: it went well. */
-static int result(struct producer *p, const char *what, rd_kafka_error_t *error,
-                  struct mr_error *err)
+int producer_txn_result(struct producer *p, const char *what, rd_kafka_error_t *error,
+                        struct mr_error *err)
 {
     char text[512];
     int rc;
@@ -159,8 +158,8 @@ static void find_broker(struct producer *p, int64_t timeout_ms)
 int producer_txn_init(struct producer *p, int64_t timeout_ms, struct mr_error *err)
 {
     find_broker(p, timeout_ms);
-    return result(p, "The producer's transactions can't begin",
-                  rd_kafka_init_transactions(p->rk, (int)timeout_ms), err);
+    return producer_txn_result(p, "The producer's transactions can't begin",
+                               rd_kafka_init_transactions(p->rk, (int)timeout_ms), err);
 }
 
 int producer_txn_begin(struct producer *p, struct mr_error *err)
@@ -172,7 +171,8 @@ int producer_txn_begin(struct producer *p, struct mr_error *err)
                        "A transaction can't begin: the end of an earlier one may reach the broker "
                        "once more");
     p->txn.records = 0;
-    rc = result(p, "A transaction can't begin", rd_kafka_begin_transaction(p->rk), err);
+    rc =
+        producer_txn_result(p, "A transaction can't begin", rd_kafka_begin_transaction(p->rk), err);
     p->txn.open = rc == 0;
     return rc == MR_AGAIN ? mr_fail(err, MR_ERR_FATAL, "A transaction can't begin now") : rc;
 }
@@ -180,107 +180,10 @@ int producer_txn_begin(struct producer *p, struct mr_error *err)
 /* Only the next call about transactions says why. */
 int producer_txn_broken(struct producer *p, struct mr_error *err)
 {
-    int rc = result(p, "The transaction is broken", rd_kafka_begin_transaction(p->rk), err);
+    int rc =
+        producer_txn_result(p, "The transaction is broken", rd_kafka_begin_transaction(p->rk), err);
 
     return rc < 0 ? rc : mr_fail(err, MR_ERR_STATE, "The transaction is broken");
-}
-
-/* --- offsets of a consumer -------------------------------------------------------------------- */
-
-/* What librdkafka writes of a membership begins with this, then come the generation and, each with
- * a NUL behind it, group and member id. */
-#define WRITTEN "CGMDv2:"
-
-/* A member that its group has thrown out has neither generation nor id until it is in again, and
- * the brokers let offsets without these pass unchecked: anybody's. */
-static bool is_member(rd_kafka_t *rk, const rd_kafka_consumer_group_metadata_t *group)
-{
-    size_t size = 0, head = strlen(WRITTEN);
-    int32_t generation = -1;
-    bool has_id = false;
-    void *bytes = NULL;
-    const char *name, *end;
-    rd_kafka_error_t *error = rd_kafka_consumer_group_metadata_write(group, &bytes, &size);
-
-    if (error != NULL) {
-        rd_kafka_error_destroy(error);
-        return false;
-    }
-    if (size > head + sizeof(generation) && memcmp(bytes, WRITTEN, head) == 0) {
-        memcpy(&generation, (const char *)bytes + head, sizeof(generation));
-        name = (const char *)bytes + head + sizeof(generation);
-        end = (const char *)bytes + size;
-        name = memchr(name, '\0', (size_t)(end - name));
-        has_id = name != NULL && name + 1 < end && name[1] != '\0';
-    }
-    rd_kafka_mem_free(rk, bytes);
-    return generation >= 0 && has_id;
-}
-
-static void add_offset(rd_kafka_topic_partition_list_t *list, const struct consumer_partition *at,
-                       bool noted)
-{
-    rd_kafka_topic_partition_t *item =
-        rd_kafka_topic_partition_list_add(list, at->topic, at->partition);
-
-    item->offset = at->offset;
-    item->metadata = noted ? strdup(CONSUMER_NOTE) : NULL; /* the list frees it */
-    item->metadata_size = item->metadata != NULL ? strlen(CONSUMER_NOTE) : 0;
-}
-
-static rd_kafka_topic_partition_list_t *list_of(const struct consumer *c,
-                                                const struct consumer_partition *parts,
-                                                size_t count, struct mr_error *err)
-{
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)count);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct consumer_part *part =
-            consumer_parts_find(&c->parts, parts[i].topic, parts[i].partition);
-
-        if (part == NULL) {
-            mr_fail(err, MR_ERR_STATE, "partition %s-%d went to another member of the group",
-                    parts[i].topic, (int)parts[i].partition);
-            rd_kafka_topic_partition_list_destroy(list);
-            return NULL;
-        }
-        add_offset(list, &parts[i], part->noted);
-    }
-    return list;
-}
-
-static int send_offsets(struct producer *p, const rd_kafka_topic_partition_list_t *list,
-                        const rd_kafka_consumer_group_metadata_t *group, int64_t timeout_ms,
-                        struct mr_error *err)
-{
-    int rc = result(p, "Offsets can't be added to the transaction",
-                    rd_kafka_send_offsets_to_transaction(p->rk, list, group, (int)timeout_ms), err);
-
-    p->txn.records += rc == 0 ? 1 : 0;
-    return rc;
-}
-
-int producer_txn_offsets(struct producer *p, struct consumer *c,
-                         const struct consumer_partition *parts, size_t count, int64_t timeout_ms,
-                         struct mr_error *err)
-{
-    rd_kafka_consumer_group_metadata_t *group;
-    rd_kafka_topic_partition_list_t *list;
-    int rc;
-
-    mr_assert(!c->lent);
-    list = list_of(c, parts, count, err);
-    if (list == NULL)
-        return MR_ERR_STATE;
-    group = rd_kafka_consumer_group_metadata(c->rk);
-    if (group == NULL || !is_member(c->rk, group))
-        rc = mr_fail(err, MR_ERR_STATE, "this consumer is not in its group any more");
-    else
-        rc = send_offsets(p, list, group, timeout_ms, err);
-    if (group != NULL)
-        rd_kafka_consumer_group_metadata_destroy(group);
-    rd_kafka_topic_partition_list_destroy(list);
-    return rc;
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -306,7 +209,7 @@ static int end(struct producer *p, const char *what,
         txn->sent_before = atomic_load(&txn->ends_sent);
         txn->bad_before = atomic_load(&txn->ends_bad);
     }
-    rc = result(p, what, call(p->rk, (int)timeout_ms), err);
+    rc = producer_txn_result(p, what, call(p->rk, (int)timeout_ms), err);
     txn->ending = rc == MR_AGAIN;
     txn->open = rc != 0;
     if (!txn->ending)
@@ -321,6 +224,8 @@ int producer_txn_commit(struct producer *p, int64_t timeout_ms, struct mr_error 
 
 int producer_txn_abort(struct producer *p, int64_t timeout_ms, struct mr_error *err)
 {
+    if (producer_txn_offsets_busy(p))
+        return mr_fail(err, MR_ERR_STATE, "offsets are still being added to it");
     if (!p->txn.ending && p->in_flight > 0)
         p->txn.tainted = true;
     p->txn.records = 0; /* a broker that took none of them is told nothing */

@@ -328,6 +328,73 @@ static void a_stop_long_after_that_commits_nothing(void **state)
     stop_without_a_lease(*state, 1);
 }
 
+/* --- coordinators ----------------------------------------------------------------------------- */
+
+/* A task that has committed, and then the broker goes that coordinates its group, and nothing
+ * else. */
+static void lose_the_coordinator(struct rig *rig)
+{
+    static const char *const topics[] = {"in", "out", "connect-conn-state-in"};
+
+    for (size_t i = 0; i < 3; i++) {
+        rd_kafka_mock_topic_create(rig->cluster, topics[i], 1, 1);
+        rd_kafka_mock_partition_set_leader(rig->cluster, topics[i], 0, 1);
+    }
+    rd_kafka_mock_coordinator_set(rig->cluster, "transaction", "connect-conn-0", 1);
+    rd_kafka_mock_coordinator_set(rig->cluster, "group", GROUP, 2);
+    begin(rig);
+    rig_wait_true(rig, emitted_at_least, DONE);
+    rd_kafka_mock_broker_set_down(rig->cluster, 2);
+}
+
+/* So many slices of that were too short in a row. */
+static bool is_adding_offsets(struct rig *rig, int64_t n)
+{
+    return txn_watch.offsets_again >= n;
+}
+
+/* Longer than the interval, and than a slice of the wait. */
+static void a_coordinator_that_is_away_is_waited_for(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 2, "topics", "in", QUICK, NULL);
+    lose_the_coordinator(rig);
+    rig_write_topic(rig, "in", 1, DONE, DONE);
+    rig_wait_true(rig, is_adding_offsets, 3);
+    rd_kafka_mock_broker_set_up(rig->cluster, 2);
+    rig_wait_true(rig, txn_committed_is, 2 * DONE);
+    rig_stop(rig);
+    assert_int_equal(pass.starts, 1);
+    assert_false(rig_saw(rig, STATE_FAILED));
+}
+
+static void a_stop_does_not_wait_for_it(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 2, "topics", "in", QUICK, LONG, NULL);
+    lose_the_coordinator(rig);
+    assert_true(rig_stop(rig) < 5000); /* the graceful time */
+    assert_int_equal(txn_watch.commits, 0);
+}
+
+static void a_lease_that_goes_meanwhile_does_not_wait_for_it(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 2, "topics", "in", QUICK, NULL);
+    lose_the_coordinator(rig);
+    rig_write_topic(rig, "in", 1, DONE, DONE);
+    rig_wait_true(rig, is_adding_offsets, 1);
+    rig_lose_lease(rig, 100000);
+    rd_kafka_mock_broker_set_up(rig->cluster, 2);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, txn_committed_is, 2 * DONE);
+    rig_stop(rig);
+    assert_int_equal(pass.starts, 2);
+}
+
 /* --- what it reads, and where it writes ------------------------------------------------------- */
 
 #define DIRTY "consumer.override.isolation.level", "read_uncommitted"
@@ -418,7 +485,10 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(offsets_without_a_generation_are_committed_by_nobody), /* the longest begin first */
         T(what_was_emitted_for_lost_partitions_is_aborted),
+        T(a_coordinator_that_is_away_is_waited_for),
         T(what_can_t_be_flushed_as_its_partition_goes_is_aborted),
+        T(a_lease_that_goes_meanwhile_does_not_wait_for_it),
+        T(a_stop_does_not_wait_for_it),
         T(what_goes_as_the_lease_is_gone_for_a_moment_is_not_committed),
         T(a_topic_that_is_away_for_a_while_is_waited_for),
         T(a_topic_that_is_not_there_fails_the_task_and_is_named),

@@ -15,8 +15,9 @@
 static struct {
     int64_t added[WATCH_PARTITIONS];
     atomic_llong committed[WATCH_PARTITIONS];
-    atomic_int commits; /* transactions */
-    char order[32];     /* how they ended: c committed, a aborted */
+    atomic_int commits;       /* transactions */
+    atomic_int offsets_again; /* calls for offsets in a row that were too short */
+    char order[32];           /* how they ended: c committed, a aborted */
 } txn_watch;
 
 static inline void txn_watch_end(char how)
@@ -31,7 +32,7 @@ static inline void txn_watch_clear(void)
 {
     for (size_t i = 0; i < WATCH_PARTITIONS; i++)
         txn_watch.added[i] = txn_watch.committed[i] = -1;
-    txn_watch.commits = 0;
+    txn_watch.commits = txn_watch.offsets_again = 0;
     memset(txn_watch.order, 0, sizeof(txn_watch.order));
 }
 
@@ -52,6 +53,7 @@ int __wrap_producer_txn_offsets(struct producer *p, struct consumer *c,
 {
     int rc = __real_producer_txn_offsets(p, c, parts, count, timeout_ms, err);
 
+    txn_watch.offsets_again = rc == MR_AGAIN ? txn_watch.offsets_again + 1 : 0;
     for (size_t i = 0; rc == 0 && i < count; i++)
         if (strcmp(parts[i].topic, "in") == 0 && parts[i].partition < WATCH_PARTITIONS)
             txn_watch.added[parts[i].partition] = parts[i].offset;

@@ -389,6 +389,7 @@ static void offsets_of_a_consumer_without_a_generation_go_into_no_transaction(vo
         skip();
     c = join();
     begin_with(1);
+    walk(1);
     must(producer_txn_offsets(p, c, &part, 1, LIMIT_MS, &err), &err);
     rd_kafka_mock_push_request_errors(kafka.cluster, HEARTBEAT, 1,
                                       RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);

@@ -29,7 +29,7 @@
 #define INTERVAL "millrace.commit.interval.ms"
 #define INTERVAL_MS 100  /* as Kafka Streams has it under exactly-once */
 #define TIMEOUT_MS 60000 /* transaction.timeout.ms, Java's default */
-#define OFFSETS_MS 10000
+#define SLICE_MS 100     /* between two looks at stop and lease */
 #define BATCH_RECORDS 4096
 #define AWAY_MS 20000 /* for a topic that the brokers do not know */
 #define BACKOFF_MAX_MS 5000
@@ -122,12 +122,13 @@ static int connect_producer(struct sink_emit *e, struct mr_error *err)
     return rc == MR_OK ? sender_connect(&e->sender, task, err) : rc;
 }
 
-/* The newest accepted offsets, in s->parts. */
+/* The newest accepted offsets, in s->parts. As long as stop and lease allow: the coordinators may be
+ * away. */
 static int add_offsets(struct txn *t, void *arg, struct mr_error *err)
 {
     struct sink_emit *e = arg;
     struct sink_task *s = e->s;
-    int64_t until_ms = clock_ms() + OFFSETS_MS;
+    struct producer *producer = e->sender.producer;
     size_t count;
     int rc;
 
@@ -137,13 +138,10 @@ static int add_offsets(struct txn *t, void *arg, struct mr_error *err)
     if (count == 0)
         return 0;
     rc = txn_begin(t, NULL, err);
-    if (rc == 0)
-        do
-            rc = producer_txn_offsets(e->sender.producer, s->consumer, s->parts, count,
-                                      until_ms - clock_ms(), err);
-        while (rc == MR_AGAIN && clock_ms() < until_ms && txn_wait(t, err) == 0);
-    return rc == MR_AGAIN ? mr_fail(err, MR_ERR_STATE, "the group's coordinator does not answer")
-                          : rc;
+    while (rc == 0 && (rc = producer_txn_offsets(producer, s->consumer, s->parts, count, SLICE_MS,
+                                                 err)) == MR_AGAIN)
+        rc = txn_wait(t, err);
+    return rc;
 }
 
 int sink_txn_number(const struct sink_task *s, const char *key, int64_t fallback, int64_t *out,
