@@ -191,6 +191,53 @@ static void a_log_that_was_truncated_is_followed_down(void **state)
     assert_int_equal(out[0].offset, 4);
 }
 
+static int64_t position(struct ledger *l)
+{
+    return ledger_position(l, "t", 0);
+}
+
+static void a_seek_is_committed_with_what_was_put_before_it(void **state)
+{
+    struct ledger *l = *state;
+    struct consumer_partition back = {"t", 0, 2};
+
+    assign(l, "t", 0, 5);
+    stage(l, "t", 0, 5);
+    ledger_accept(l);
+    ledger_seek(l, "t", 0, 2);
+    ledger_seek(l, "gone", 0, 2);
+    assert_int_equal(uncommitted(l, "t", 0), 2);
+    ledger_committed(l, &back, 1);
+    assert_int_equal(uncommitted(l, "t", 0), -7);
+    ledger_rewind(l);
+    assert_int_equal(position(l), 2);
+}
+
+static void a_seek_goes_with_what_was_put_before_it(void **state)
+{
+    struct ledger *l = *state;
+
+    assign(l, "t", 0, 5);
+    stage(l, "t", 0, 5);
+    ledger_accept(l);
+    ledger_seek(l, "t", 0, 9);
+    assert_int_equal(position(l), 9);
+    ledger_rewind(l);
+    assert_int_equal(position(l), 5);
+    assert_int_equal(uncommitted(l, "t", 0), -7);
+}
+
+static void a_seek_before_anything_was_put_stays(void **state)
+{
+    struct ledger *l = *state;
+
+    assign(l, "t", 0, 5);
+    ledger_seek(l, "t", 0, 9);
+    assert_int_equal(uncommitted(l, "t", 0), -7);
+    ledger_rewind(l);
+    assert_int_equal(position(l), 9);
+}
+
 static void a_subset_can_be_asked_for(void **state)
 {
     struct ledger *l = *state;
@@ -304,6 +351,9 @@ int main(void)
         T(messages_seen_but_not_delivered_are_read_again_without_an_offset),
         T(a_late_answer_to_a_commit_never_moves_back),
         T(a_log_that_was_truncated_is_followed_down),
+        T(a_seek_is_committed_with_what_was_put_before_it),
+        T(a_seek_goes_with_what_was_put_before_it),
+        T(a_seek_before_anything_was_put_stays),
         T(a_subset_can_be_asked_for),
         T(names_of_another_consumer_are_told_apart),
         T(what_a_plugin_has_stored_is_the_condition_of_what_it_stores_next),

@@ -30,14 +30,18 @@ static struct {
     atomic_int each;    /* records that each one gives; their values are the same */
     atomic_int large;   /* bytes of each value; 0: the value as it came */
     atomic_int flushes;
+    atomic_int firsts;   /* records 0 */
+    atomic_int seek_to;  /* once, behind the call that has record 0; -1 never */
     atomic_bool outside; /* emits are called for in flush */
     const char *topic;
+    struct mr_task *task;
     struct mr_emitter *out;
 } step;
 
 static int step_start(void *self, struct mr_task *task, struct mr_error *err)
 {
     step.starts++;
+    step.task = task;
     return MR_OK;
 }
 
@@ -80,6 +84,7 @@ static int step_emits(void *self, const struct mr_batch *in, struct mr_emitter *
     for (size_t i = 0; i < mr_batch_count(in); i++) {
         const struct mr_record *rec = mr_record_at(in, i);
 
+        step.firsts += number(rec) == 0;
         step.mixed += rec->partition != mr_record_at(in, 0)->partition;
         broken = broken || ends_so(rec, step.fails);
         if (ends_so(rec, step.refuses))
@@ -92,6 +97,8 @@ static int step_emits(void *self, const struct mr_batch *in, struct mr_emitter *
         step.retries--;
         return mr_fail(err, MR_ERR_RETRY, "not just now");
     }
+    if (step.firsts == 1 && step.seek_to >= 0)
+        return mr_sink_seek(step.task, "in", 0, atomic_exchange(&step.seek_to, -1), err);
     return broken ? mr_fail(err, step.code, "it has a %d", step.fails) : MR_OK;
 }
 
@@ -118,7 +125,8 @@ static struct plugin step_plugin = {
 static int step_setup(void **state)
 {
     step.starts = step.calls = step.mixed = step.retries = step.large = step.flushes = 0;
-    step.refuses = step.fails = step.bad = -1;
+    step.firsts = 0;
+    step.refuses = step.fails = step.bad = step.seek_to = -1;
     step.code = MR_ERR_DATA;
     step.each = 1;
     step.outside = false;
@@ -342,6 +350,31 @@ static void offsets_that_the_group_refuses_are_read_again(void **state)
     assert_false(rig_saw(rig, STATE_FAILED));
 }
 
+/* What comes before the seek is not lost with its transaction; and it is not emitted again by
+ * whoever goes on after it. */
+static void a_seek_is_a_part_of_the_transaction(void **state)
+{
+    struct rig *rig = *state;
+
+    step.seek_to = DONE;
+    rig_init(rig, 1, "topics", "in", QUICK, "consumer.override.max.poll.records", "10", NULL);
+    run_to_the_end(rig);
+    assert_int_equal(rig_topic_end(rig, "out"), 10);
+}
+
+static void a_seek_whose_transaction_is_turned_back_leads_nowhere(void **state)
+{
+    struct rig *rig = *state;
+
+    step.seek_to = DONE - 10;
+    rig_init(rig, 1, "topics", "in", QUICK, "consumer.override.max.poll.records", "10", NULL);
+    rd_kafka_mock_push_request_errors(rig->cluster, TXN_OFFSET_COMMIT, 1,
+                                      RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION);
+    run_to_the_end(rig);
+    assert_int_equal(step.firsts, 2);
+    assert_int_equal(step.starts, 1);
+}
+
 static void not_for_ever(void **state)
 {
     struct rig *rig = *state;
@@ -421,6 +454,8 @@ int main(int argc, char **argv)
         T(a_call_may_emit_more_than_memory_holds),
         T(a_call_that_spilled_and_failed_is_taken_apart_too),
         T(offsets_that_the_group_refuses_are_read_again),
+        T(a_seek_is_a_part_of_the_transaction),
+        T(a_seek_whose_transaction_is_turned_back_leads_nowhere),
         T(not_for_ever),
         T(whose_id_was_taken_over_begins_anew),
         T(two_kafkas_have_no_transaction),

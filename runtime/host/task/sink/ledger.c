@@ -19,6 +19,7 @@ struct entry {
     int64_t start; /* where reading began, while next is unknown: the first message that was seen */
     int64_t staged; /* LEDGER_UNKNOWN: nothing */
     int64_t committed;
+    bool sought;    /* to next, which is to be committed wherever it lies */
     int64_t stored; /* by the plugin; LEDGER_UNKNOWN: nothing */
 };
 
@@ -242,6 +243,22 @@ void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t
         return;
     entry->next = next;
     entry->committed = next;
+    entry->sought = false;
+    entry->staged = LEDGER_UNKNOWN;
+}
+
+void ledger_seek(struct ledger *l, const char *topic, int32_t partition, int64_t next)
+{
+    struct entry *entry = entry_find(l, topic, partition);
+
+    if (entry == NULL)
+        return;
+    if (entry->next == entry->committed) {
+        ledger_move(l, topic, partition, next);
+        return;
+    }
+    entry->next = next;
+    entry->sought = next != entry->committed;
     entry->staged = LEDGER_UNKNOWN;
 }
 
@@ -318,6 +335,7 @@ static void rewind_one(void *arg, const struct topic *topic, int32_t partition, 
 {
     (void)arg, (void)topic, (void)partition;
     entry->next = entry->committed;
+    entry->sought = false;
     entry->staged = LEDGER_UNKNOWN;
 }
 
@@ -378,7 +396,7 @@ size_t ledger_unstored(const struct ledger *l, struct mr_partition *out)
 static void list_uncommitted(void *arg, const struct topic *topic, int32_t partition,
                              struct entry *entry)
 {
-    if (entry->next != LEDGER_UNKNOWN && entry->next > entry->committed)
+    if (entry->next != LEDGER_UNKNOWN && (entry->next > entry->committed || entry->sought))
         list_one(arg, topic, partition, entry);
 }
 
@@ -406,7 +424,9 @@ void ledger_committed(struct ledger *l, const struct consumer_partition *parts, 
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = entry_find(l, parts[i].topic, parts[i].partition);
 
-        if (entry != NULL && parts[i].offset > entry->committed)
-            entry->committed = parts[i].offset;
+        if (entry == NULL || (parts[i].offset <= entry->committed && !entry->sought))
+            continue;
+        entry->committed = parts[i].offset;
+        entry->sought = false;
     }
 }

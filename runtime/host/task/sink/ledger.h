@@ -43,6 +43,9 @@ size_t ledger_stage(struct ledger *l, struct consumer_msg *msgs, size_t count);
 /* The log of a partition ended before the position, and reading goes on at `next`, below it. The
  * group's offset counts as that, so that what is put from here on is committed over it. */
 void ledger_move(struct ledger *l, const char *topic, int32_t partition, int64_t next);
+/* Of a plugin that emits: reading goes on at `next`. If put has taken records since the last commit
+ * that is to be committed with what became of them, or ledger_rewind leads back to before them. */
+void ledger_seek(struct ledger *l, const char *topic, int32_t partition, int64_t next);
 /* Of a plugin that stores offsets: it has `stored` (LEDGER_UNKNOWN: none), and reading goes on at
  * `next`. The group's offset is to follow. What was staged is not any more. */
 void ledger_place(struct ledger *l, const struct consumer_partition *part, int64_t next,
@@ -63,7 +66,7 @@ void ledger_rewind(struct ledger *l); /* so will all that put took since the las
  * was not delivered is read again; LEDGER_UNKNOWN when there was none yet. The topics are the
  * ledger's own, valid until the partition goes. */
 size_t ledger_positions(const struct ledger *l, struct consumer_partition *out);
-/* Those whose next lies above what is committed. only: just these partitions (of only_count), NULL
+/* Those whose next lies above what is committed, or was sought. only: just these partitions (of only_count), NULL
  * = all. */
 size_t ledger_uncommitted(const struct ledger *l, const struct consumer_partition *only,
                           size_t only_count, struct consumer_partition *out);

@@ -116,7 +116,10 @@ void sink_control_move(struct sink_task *s)
 
         if (!w->seek || !assigned(s, w->topic, w->partition))
             continue;
-        ledger_move(s->ledger, w->topic, w->partition, w->offset);
+        if (s->emit != NULL)
+            ledger_seek(s->ledger, w->topic, w->partition, w->offset);
+        else
+            ledger_move(s->ledger, w->topic, w->partition, w->offset);
         s->sent_count = 0; /* an answer to a commit that is out would hide the way back */
     }
 }
