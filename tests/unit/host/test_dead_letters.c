@@ -82,6 +82,7 @@ static struct plugin picky_plugin = {.kind = MR_PLUGIN_SINK,
 
 static atomic_int refused; /* records, since their topic is not known */
 static atomic_int purges;
+static atomic_int wanted; /* lines that the topic of letters is not ready */
 
 int __real_producer_send(struct producer *p, const struct producer_record *rec,
                          struct mr_error *err);
@@ -107,7 +108,7 @@ void __wrap_producer_purge(struct producer *p)
 
 static int setup(void **state)
 {
-    refused = purges = 0;
+    refused = purges = wanted = 0;
     picky_plugin.sink.put_atomic = false;
     picky.refuses = picky.fails = picky.busy = picky.puts = 0;
     memset(picky.taken, 0, sizeof(picky.taken));
@@ -429,6 +430,7 @@ static void witness(const char *line, size_t len)
     (void)len;
     if (strstr(line, "dead letters wait until it is there") != NULL)
         away++;
+    wanted += strstr(line, "the dead-letter topic dead: not ready yet") != NULL;
 }
 
 static bool is_away(struct rig *rig, int64_t n)
@@ -585,6 +587,29 @@ static void a_letter_of_a_batch_that_is_not_through_does_not_outlast_the_lease(v
     rig_wait_true(rig, tried, 1);
     lose_the_lease_and_go_on(rig);
     rig_plugin = NULL;
+}
+
+static bool is_wanted(struct rig *rig, int64_t n)
+{
+    return wanted >= n;
+}
+
+/* The brokers are away as the task begins, and the worker's lease goes with them. */
+static void a_lapse_while_the_topic_is_looked_for_fails_no_task(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    rig_write_topic(rig, "in", 1, 0, 5);
+    rd_kafka_mock_broker_set_down(rig->cluster, 1);
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, is_wanted, 1);
+    rig_lose_lease(rig, 100000);
+    rd_kafka_mock_broker_set_up(rig->cluster, 1);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, committed_is, 5);
+    rig_stop(rig);
+    assert_false(rig_saw(rig, STATE_FAILED));
 }
 
 /* Waiting for room that never comes would be for ever. */
@@ -802,6 +827,7 @@ int main(int argc, char **argv)
         T(a_letter_from_a_batch_that_waited_says_the_same),
         T(a_letter_that_can_not_be_written_fails_the_task_and_is_not_passed),
         T(letters_wait_for_a_topic_that_is_away),
+        T(a_lapse_while_the_topic_is_looked_for_fails_no_task),
         T(a_letter_that_waits_for_its_topic_as_the_lease_goes_is_written_anew),
         T(a_letter_of_a_batch_that_is_put_again_does_not_outlast_the_lease),
         T(a_letter_of_a_batch_that_is_not_through_does_not_outlast_the_lease),

@@ -2,6 +2,7 @@
 /* A sink that emits, against librdkafka's mock cluster: what goes with what, and what becomes of it
  * when Kafka or the plugin gives a transaction up. The mock shows what was aborted as well; what
  * readers of committed records see is for real brokers (integration/test_topic_to_topic). */
+#include "base/log.h"
 #include "keep_sink.h"
 #include "support/unit/side_by_side.h"
 #include "txn_watch.h"
@@ -404,6 +405,40 @@ static void whose_id_was_taken_over_begins_anew(void **state)
     assert_false(rig_saw(rig, STATE_FAILED));
 }
 
+static atomic_int wanted; /* lines that the topic of dead letters is not ready */
+
+static void witness(const char *line, size_t len)
+{
+    (void)len;
+    wanted += strstr(line, "the dead-letter topic dead: not ready yet") != NULL;
+}
+
+static bool is_wanted(struct rig *rig, int64_t n)
+{
+    return wanted >= n;
+}
+
+/* What was claimed before is claimed anew. */
+static void a_lapse_while_the_topic_of_dead_letters_is_looked_for_fails_no_task(void **state)
+{
+    struct rig *rig = *state;
+
+    log_witness(witness);
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, NULL);
+    open_rig(rig, 1);
+    rd_kafka_mock_topic_set_error(rig->cluster, "dead", RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE);
+    rig_write_topic(rig, "in", 1, 0, DONE);
+    rig_start(rig, &step_plugin, TARGET_STARTED);
+    rig_wait_true(rig, is_wanted, 1);
+    rig_lose_lease(rig, 100000);
+    rd_kafka_mock_topic_set_error(rig->cluster, "dead", RD_KAFKA_RESP_ERR_NO_ERROR);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, txn_committed_is, DONE);
+    rig_stop(rig);
+    assert_int_equal(step.starts, 1);
+    assert_false(rig_saw(rig, STATE_FAILED));
+}
+
 static void two_kafkas_have_no_transaction(void **state)
 {
     struct rig *rig = *state;
@@ -458,6 +493,7 @@ int main(int argc, char **argv)
         T(a_seek_whose_transaction_is_turned_back_leads_nowhere),
         T(not_for_ever),
         T(whose_id_was_taken_over_begins_anew),
+        T(a_lapse_while_the_topic_of_dead_letters_is_looked_for_fails_no_task),
         T(two_kafkas_have_no_transaction),
         T(settings_that_are_no_numbers_are_refused),
         T(an_interval_that_no_transaction_lasts_is_refused),

@@ -279,16 +279,28 @@ static void turn(struct sink_task *s)
 
 /* --- start and end ---------------------------------------------------------------------------- */
 
-/* Between two tries of a stage, and while dead letters are under way: that is no rest. A lease that
- * is lost ends it: the group may have to be left. */
-static bool wait_between(void *task, int64_t ms)
+/* While the dead-letter topic is looked for: nothing is under way, so a lapse is waited for. But a
+ * claim does not outlive it: then the task begins anew. */
+static bool wait_to_open(struct sink_task *s, int64_t ms)
 {
-    return task_lease_wait(task, ms);
+    bool held = s->emit != NULL ? task_lease_wait(s->task, ms) : task_lease_sleep(s->task, ms);
+
+    s->restart = !held && !task_stopping(s->task);
+    return held;
 }
 
-static void on_seen(void *task, const char *topic)
+/* Between two tries of a stage, and while dead letters are under way: that is no rest. A lease that
+ * is lost ends it: the group may have to be left. */
+static bool wait_between(void *arg, int64_t ms)
 {
-    task_topics_use(task, topic);
+    struct sink_task *s = arg;
+
+    return s->pipeline == NULL ? wait_to_open(s, ms) : task_lease_wait(s->task, ms);
+}
+
+static void on_seen(void *arg, const char *topic)
+{
+    task_topics_use(((struct sink_task *)arg)->task, topic);
 }
 
 static int open_pipeline(struct sink_task *s, struct mr_error *err)
@@ -301,7 +313,7 @@ static int open_pipeline(struct sink_task *s, struct mr_error *err)
         .owner = {task->connector, task->number, task->stop_fd},
         .wait = wait_between,
         .seen = task->topics != NULL ? on_seen : NULL,
-        .arg = task,
+        .arg = s,
         .carry = s->emit != NULL ? sink_emit_letter : NULL,
         .carrier = s->emit,
     };
@@ -334,7 +346,7 @@ static bool open_all(struct sink_task *s)
         if (s->msgs == NULL)
             rc = mr_fail(&err, MR_ERR_NOMEM, "out of memory for %zu messages", s->max_poll);
     }
-    if (rc != MR_OK)
+    if (rc != MR_OK && !s->restart)
         sink_task_fail(s, &err, NULL);
     return rc == MR_OK;
 }
