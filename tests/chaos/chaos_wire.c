@@ -161,7 +161,7 @@ static void a_slow_wire_that_loses_packets_is_borne(void **state)
     sink = chaos_sink(s, "snk", 3, "");
     flows = chaos_flows_start(
         exact, &(struct chaos_flows_terms){
-                   .tasks = 3, .rate = RATE, .interval_ms = 1000, .poll_ms = 10000, .clients = ""});
+                   .tasks = 3, .rate = RATE, .interval_ms = 1000, .poll_ms = 45000, .clients = ""});
     chaos_broker_ports(plain, ports);
     chaos_link_set(link, ports, BAD);
     flat = chaos_source(plain, "flat", 1, 50000, BUFFER);
