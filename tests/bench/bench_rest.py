@@ -79,6 +79,7 @@ def measure(worker):
     return done.stdout.split()
 
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: told to end"))    # what was started has still to be ended
 try:
     bootstrap = start_kafka()
     java_plugins = java_classes() if WITH_JAVA else None
