@@ -122,8 +122,10 @@ static inline int mr_offset_long_in(struct mr_task *task, const struct mr_source
     return task->host->offset_long(task, part, key, fallback, out, err);
 }
 
-/* Intern a schema. spec is borrowed. NULL with err filled (MR_ERR_DATA) when it breaks a rule of
- * SchemaBuilder.
+/* Intern a schema. spec is borrowed. NULL with err filled: MR_ERR_DATA when it breaks a rule of
+ * SchemaBuilder; MR_ERR_FULL when the process may hold no more of them, or MR_ERR_NOMEM. Give the
+ * code on as it is: MR_ERR_DATA would blame the record, and errors.tolerance skip it and all behind
+ * it.
  * Thread: any. */
 static inline const struct mr_schema *
 mr_schema_make(const struct mr_task *task, const struct mr_schema_spec *spec, struct mr_error *err)
@@ -131,7 +133,7 @@ mr_schema_make(const struct mr_task *task, const struct mr_schema_spec *spec, st
     return task->host->schema_make(spec, sizeof(*spec), err);
 }
 
-/* The schema of a kind without attributes. */
+/* The schema of a kind without attributes, BOOL to BYTES: never NULL. */
 static inline const struct mr_schema *mr_schema_of(const struct mr_task *task, uint8_t kind,
                                                    bool optional)
 {

@@ -147,26 +147,25 @@ static int keep_rest(struct mr_arena *arena, const struct mr_schema *of,
                      struct mr_schema_spec *spec, struct mr_error *err)
 {
     struct mr_value v = of->default_value;
+    int rc;
 
     spec->optional = of->optional;
     if (!of->has_default || mr_is_null(v))
         return MR_OK;
+    rc = cast_value(arena, of, spec->kind, &v, err);
     spec->has_default = true;
-    if (cast_value(arena, of, spec->kind, &v, err) != MR_OK)
-        return MR_ERR_DATA;
     spec->default_value = v;
-    return MR_OK;
+    return rc;
 }
 
-static const struct mr_schema *field_schema(const struct cast *c, struct mr_arena *arena,
-                                            const struct mr_schema *of, uint8_t kind,
-                                            struct mr_error *err)
+/* The field's schema becomes another one. */
+static int cast_schema(const struct cast *c, struct mr_arena *arena, struct mr_schema_field *field,
+                       uint8_t kind, struct mr_error *err)
 {
     struct mr_schema_spec spec = {.kind = kind};
+    int rc = keep_rest(arena, field->schema, &spec, err);
 
-    if (keep_rest(arena, of, &spec, err) != MR_OK)
-        return NULL;
-    return mr_schema_make(c->task, &spec, err);
+    return rc == MR_OK ? schema_plan_make(c->task, &spec, &field->schema, err) : rc;
 }
 
 /* The fields of the new struct schema into spec, and the plan's steps. */
@@ -174,8 +173,9 @@ static int plan_fields(const struct cast *c, struct mr_arena *arena, struct sche
                        struct mr_schema_spec *spec, struct mr_error *err)
 {
     struct mr_schema_field *fields = schema_plan_fields(arena, plan->count);
+    int rc = MR_OK;
 
-    for (size_t i = 0; i < plan->count; i++) {
+    for (size_t i = 0; i < plan->count && rc == MR_OK; i++) {
         size_t named = place_of(c, plan->from->fields[i].name);
 
         fields[i] = plan->from->fields[i];
@@ -183,13 +183,11 @@ static int plan_fields(const struct cast *c, struct mr_arena *arena, struct sche
         if (named == c->names.count)
             continue;
         plan->steps[i].what = c->kinds[named];
-        fields[i].schema = field_schema(c, arena, fields[i].schema, c->kinds[named], err);
-        if (fields[i].schema == NULL)
-            return MR_ERR_DATA;
+        rc = cast_schema(c, arena, &fields[i], c->kinds[named], err);
     }
     spec->fields = fields;
     spec->field_count = (uint32_t)plan->count;
-    return MR_OK;
+    return rc;
 }
 
 static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
@@ -204,10 +202,7 @@ static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *pla
         rc = plan_fields(c, arena, plan, &spec, err);
     if (rc == MR_OK)
         rc = keep_rest(arena, plan->from, &spec, err);
-    if (rc != MR_OK)
-        return rc;
-    plan->to = mr_schema_make(c->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    return rc == MR_OK ? schema_plan_make(c->task, &spec, &plan->to, err) : rc;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */

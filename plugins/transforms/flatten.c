@@ -107,6 +107,7 @@ static int add_leaf(struct build *b, const struct mr_schema *of, const struct ar
                     struct mr_error *err)
 {
     struct mr_schema_spec spec = schema_plan_basics(of, of->kind);
+    int rc = MR_OK;
 
     if (b->field_count >= MAX_FIELDS)
         return mr_fail(err, MR_ERR_DATA, "a struct of more than %d flattened fields", MAX_FIELDS);
@@ -116,12 +117,10 @@ static int add_leaf(struct build *b, const struct mr_schema *of, const struct ar
         spec.has_default = !mr_is_null(around->value);
         spec.default_value = around->value;
         b->fields[b->field_count].name = (const char *)around->prefix.u.p;
-        b->fields[b->field_count].schema = mr_schema_make(b->f->task, &spec, err);
-        if (b->fields[b->field_count].schema == NULL)
-            return MR_ERR_DATA;
+        rc = schema_plan_make(b->f->task, &spec, &b->fields[b->field_count].schema, err);
     }
     b->field_count++;
-    return MR_OK;
+    return rc;
 }
 
 static int add_fields(struct build *b, const struct mr_schema *schema, const struct around *around,
@@ -201,9 +200,7 @@ static int build_plan(struct build *b, const struct mr_schema *schema, struct mr
     rc = add_fields(b, schema, &top, err);
     spec.fields = b->fields;
     spec.field_count = (uint32_t)b->field_count;
-    if (rc == MR_OK)
-        b->plan->to = mr_schema_make(b->f->task, &spec, err);
-    return b->plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    return rc == MR_OK ? schema_plan_make(b->f->task, &spec, &b->plan->to, err) : rc;
 }
 
 static int plan_of(struct flatten *f, struct mr_arena *arena, const struct mr_schema *schema,

@@ -106,8 +106,7 @@ static int plan_rest(const struct header_from *h, struct mr_arena *arena, struct
     }
     spec.fields = fields;
     plan->count = spec.field_count;
-    plan->to = mr_schema_make(h->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    return schema_plan_make(h->task, &spec, &plan->to, err);
 }
 
 static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,

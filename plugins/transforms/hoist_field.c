@@ -39,8 +39,7 @@ static int wrap(void *self, struct mr_arena *arena, struct schema_plan *plan, st
     const struct mr_schema_field field = {h->field, plan->from};
     const struct mr_schema_spec spec = {.kind = MR_KIND_STRUCT, .fields = &field, .field_count = 1};
 
-    plan->to = mr_schema_make(h->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    return schema_plan_make(h->task, &spec, &plan->to, err);
 }
 
 static int hoist_field_apply(void *self, struct mr_arena *arena, struct mr_record *rec,

@@ -170,8 +170,8 @@ static int check_offset(const struct insert_field *f, const struct mr_record *re
                    "], found: org.apache.kafka.connect.source.SourceRecord");
 }
 
-static const struct mr_schema *source_schema(const struct insert_field *f, size_t i,
-                                             struct mr_error *err)
+static int source_schema(const struct insert_field *f, size_t i, const struct mr_schema **schema,
+                         struct mr_error *err)
 {
     const struct mr_schema_spec spec = {
         .kind = sources[i].kind,
@@ -181,7 +181,7 @@ static const struct mr_schema *source_schema(const struct insert_field *f, size_
         .version = sources[i].logical != NULL,
     };
 
-    return mr_schema_make(f->task, &spec, err);
+    return schema_plan_make(f->task, &spec, schema, err);
 }
 
 static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
@@ -190,24 +190,22 @@ static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *pla
     const struct insert_field *f = self;
     struct mr_schema_spec spec = schema_plan_basics(plan->from, MR_KIND_STRUCT);
     struct mr_schema_field *fields = schema_plan_fields(arena, plan->count);
+    int rc = MR_OK;
 
     for (; spec.field_count < plan->from->field_count; spec.field_count++) {
         fields[spec.field_count] = plan->from->fields[spec.field_count];
         plan->steps[spec.field_count].from = (int32_t)spec.field_count;
     }
-    for (size_t i = 0; i < SOURCES; i++) {
+    for (size_t i = 0; i < SOURCES && rc == MR_OK; i++) {
         if (f->insertions[i].text == NULL)
             continue;
         plan->steps[spec.field_count].from = -1;
         fields[spec.field_count].name = f->insertions[i].text;
-        fields[spec.field_count].schema = source_schema(f, i, err);
-        if (fields[spec.field_count++].schema == NULL)
-            return MR_ERR_DATA;
+        rc = source_schema(f, i, &fields[spec.field_count++].schema, err);
     }
     plan->count = spec.field_count;
     spec.fields = fields;
-    plan->to = mr_schema_make(f->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    return rc == MR_OK ? schema_plan_make(f->task, &spec, &plan->to, err) : rc;
 }
 
 static int into_struct(struct insert_field *f, struct mr_arena *arena,

@@ -86,10 +86,11 @@ static int mask_with_nothing(struct mr_value *v, struct mr_error *err)
     }
 }
 
-static const struct mr_schema *wanted(const struct mask_field *m, uint8_t kind,
-                                      struct mr_error *err)
+static int wanted(const struct mask_field *m, uint8_t kind, const struct mr_schema **schema,
+                  struct mr_error *err)
 {
     static const struct mr_param scale = {"scale", "0"};
+    const struct mr_schema_spec plain = {.kind = kind};
     const struct mr_schema_spec decimal = {.kind = MR_KIND_BYTES,
                                            .name = MR_LOGICAL_DECIMAL,
                                            .has_version = true,
@@ -97,18 +98,18 @@ static const struct mr_schema *wanted(const struct mask_field *m, uint8_t kind,
                                            .params = &scale,
                                            .param_count = 1};
 
-    return kind == MR_KIND_DECIMAL ? mr_schema_make(m->task, &decimal, err)
-                                   : mr_schema_of(m->task, kind, false);
+    return schema_plan_make(m->task, kind == MR_KIND_DECIMAL ? &decimal : &plain, schema, err);
 }
 
 static int convert(const struct mask_field *m, struct mr_arena *arena, uint8_t kind,
                    struct mr_value *out, struct mr_error *err)
 {
-    const struct mr_schema *schema = wanted(m, kind, err);
+    const struct mr_schema *schema;
     struct mr_error own = {0};
+    int rc = wanted(m, kind, &schema, err);
 
-    if (schema == NULL)
-        return MR_ERR_DATA;
+    if (rc != MR_OK)
+        return rc;
     if (kind != MR_KIND_DECIMAL)
         return mr_value_convert(arena, schema, NULL, mr_str(m->replacement), out, err);
     if (mr_value_convert(arena, schema, NULL, mr_str(m->replacement), out, &own) == MR_OK)

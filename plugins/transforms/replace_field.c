@@ -165,8 +165,7 @@ static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *pla
     }
     spec.fields = fields;
     plan->count = spec.field_count;
-    plan->to = mr_schema_make(r->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    return schema_plan_make(r->task, &spec, &plan->to, err);
 }
 
 static int replace_struct(struct replace_field *r, struct mr_arena *arena,

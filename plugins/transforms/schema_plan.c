@@ -90,6 +90,17 @@ struct mr_schema_spec schema_plan_basics(const struct mr_schema *of, uint8_t kin
     return spec;
 }
 
+int schema_plan_make(const struct mr_task *task, const struct mr_schema_spec *spec,
+                     const struct mr_schema **to, struct mr_error *err)
+{
+    const struct mr_schema *made = mr_schema_make(task, spec, err);
+
+    if (made == NULL)
+        return err->code;
+    *to = made;
+    return MR_OK;
+}
+
 struct mr_schema_field *schema_plan_fields(struct mr_arena *arena, size_t count)
 {
     return (struct mr_schema_field *)mr_alloc(arena, count * sizeof(struct mr_schema_field));

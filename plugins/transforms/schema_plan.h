@@ -56,6 +56,11 @@ struct schema_plan *schema_plan_new(const struct mr_schema *from, size_t count,
 struct mr_schema_spec schema_plan_basics(const struct mr_schema *of, uint8_t kind);
 struct mr_schema_field *schema_plan_fields(struct mr_arena *arena, size_t count);
 
+/* The schema of a spec, with mr_schema_make's code where there is none: that a table is full is no
+ * fault of the record's. err: not NULL. */
+int schema_plan_make(const struct mr_task *task, const struct mr_schema_spec *spec,
+                     const struct mr_schema **to, struct mr_error *err);
+
 /* A slot's value as Struct.get gives it: the default for null, when defaults are wanted. */
 static inline struct mr_value schema_plan_get(const struct mr_schema *schema, struct mr_value raw,
                                               bool defaults)

@@ -66,15 +66,13 @@ static int rename_schema(void *self, struct mr_arena *arena, struct schema_plan 
         spec.has_version = true;
         spec.version = s->version;
     }
-    plan->to = mr_schema_make(s->task, &spec, err);
-    if (plan->to == NULL || mr_is_null(of->default_value))
-        return plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    rc = schema_plan_make(s->task, &spec, &plan->to, err);
+    if (rc != MR_OK || mr_is_null(of->default_value))
+        return rc;
     spec.has_default = true; /* a struct of the new schema, as it is without a default */
     rc = schema_plan_run(plan, arena, of->default_value, false, NULL, NULL, &spec.default_value,
                          err);
-    if (rc == MR_OK)
-        plan->to = mr_schema_make(s->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : rc;
+    return rc == MR_OK ? schema_plan_make(s->task, &spec, &plan->to, err) : rc;
 }
 
 static int set_schema_metadata_apply(void *self, struct mr_arena *arena, struct mr_record *rec,

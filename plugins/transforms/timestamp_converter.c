@@ -122,16 +122,15 @@ static int make_schemas(struct timestamp_converter *t, struct mr_error *err)
         [STAMP_TIMESTAMP] = {MR_KIND_INT64, MR_LOGICAL_TIMESTAMP},
     };
     struct mr_schema_spec spec = {.kind = kinds[t->target].kind, .name = kinds[t->target].name};
+    int rc = MR_OK;
 
     spec.has_version = spec.name != NULL;
     spec.version = spec.name != NULL;
-    for (int optional = 0; optional < 2; optional++) {
+    for (int optional = 0; optional < 2 && rc == MR_OK; optional++) {
         spec.optional = optional;
-        t->schemas[optional] = mr_schema_make(t->task, &spec, err);
-        if (t->schemas[optional] == NULL)
-            return MR_ERR_NOMEM;
+        rc = schema_plan_make(t->task, &spec, &t->schemas[optional], err);
     }
-    return MR_OK;
+    return rc;
 }
 
 static int timestamp_converter_start(void *self, struct mr_task *task, enum half_side side,
@@ -293,16 +292,14 @@ static int convert(void *self, struct mr_arena *arena, int32_t what, const struc
 static int plan_default(struct timestamp_converter *t, struct mr_arena *arena,
                         struct schema_plan *plan, struct mr_schema_spec *spec, struct mr_error *err)
 {
-    int rc = MR_OK;
+    int rc;
 
     if (!plan->from->has_default || mr_is_null(plan->from->default_value))
         return MR_OK;
     spec->has_default = true;
     rc = schema_plan_run(plan, arena, plan->from->default_value, t->defaults, convert, t,
                          &spec->default_value, err);
-    if (rc == MR_OK)
-        plan->to = mr_schema_make(t->task, spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : rc;
+    return rc == MR_OK ? schema_plan_make(t->task, spec, &plan->to, err) : rc;
 }
 
 static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *plan,
@@ -311,9 +308,10 @@ static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *pla
     struct timestamp_converter *t = self;
     struct mr_schema_spec spec = schema_plan_basics(plan->from, MR_KIND_STRUCT);
     struct mr_schema_field *fields = schema_plan_fields(arena, plan->count);
+    int rc = requirement_fields(plan->from, err);
 
-    if (requirement_fields(plan->from, err) != MR_OK)
-        return MR_ERR_DATA;
+    if (rc != MR_OK)
+        return rc;
     for (size_t i = 0; i < plan->count; i++) {
         fields[i] = plan->from->fields[i];
         plan->steps[i].from = (int32_t)i;
@@ -325,8 +323,8 @@ static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *pla
     spec.optional = plan->from->optional;
     spec.fields = fields;
     spec.field_count = (uint32_t)plan->count;
-    plan->to = mr_schema_make(t->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : plan_default(t, arena, plan, &spec, err);
+    rc = schema_plan_make(t->task, &spec, &plan->to, err);
+    return rc == MR_OK ? plan_default(t, arena, plan, &spec, err) : rc;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */

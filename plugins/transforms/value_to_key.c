@@ -62,8 +62,7 @@ static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *pla
     }
     spec.fields = fields;
     spec.field_count = (uint32_t)plan->count;
-    plan->to = mr_schema_make(k->task, &spec, err);
-    return plan->to == NULL ? MR_ERR_DATA : MR_OK;
+    return schema_plan_make(k->task, &spec, &plan->to, err);
 }
 
 static int from_struct(struct value_to_key *k, struct mr_arena *arena, struct mr_record *rec,

@@ -27,7 +27,7 @@ static void convert_all(struct mr_arena *arena, const struct mr_schema *from, st
         const struct mr_schema *to = kind == MR_KIND_DECIMAL ? schema_tree_decimal(2, NULL)
                                      : kind >= MR_KIND_LIST && kind <= MR_KIND_STRUCT
                                          ? schema_tree_bare(&spec, NULL)
-                                         : schema_tree_plain(kind, NULL);
+                                         : schema_tree_plain(kind);
         struct mr_value made = mr_null();
 
         if (mr_value_convert(arena, to, from, v, &made, &err) == 0)

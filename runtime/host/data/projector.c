@@ -337,8 +337,8 @@ static int infer(struct mr_value v, int depth, const struct mr_schema **out, str
     if (v.kind == MR_KIND_NULL || v.kind >= MR_KIND_DECIMAL)
         return MR_OK;
     *out = v.kind == MR_KIND_STRUCT ? ((const struct mr_struct *)v.u.p)->schema
-                                    : schema_tree_plain(v.kind, err);
-    return *out != NULL ? MR_OK : err->code;
+                                    : schema_tree_plain(v.kind);
+    return MR_OK;
 }
 
 int projector_infer(struct mr_value v, const struct mr_schema **schema, struct mr_error *err)

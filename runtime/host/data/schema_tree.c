@@ -9,7 +9,7 @@
  *
  * One of the few mutable globals: pointers handed out must stay valid, and be the same for every
  * task, until the process ends, so there is no owner that could free them. The caps bound what a
- * plugin can make it hold.
+ * plugin can make it hold; what is plain (a few dozen) is beyond them, and always there.
  *
  * Equality is ConnectSchema's: every attribute counts, doc and default too; the order of parameters
  * doesn't, so the order that came first is the one all see. */
@@ -367,6 +367,23 @@ static struct node *node_new(const struct mr_schema_spec *spec, uint64_t hash, s
     return node;
 }
 
+/* Of a scalar kind or one of time, without attributes of its own. */
+static bool is_plain(const struct mr_schema_spec *s)
+{
+    bool bare = s->name == NULL ? !s->has_version
+                                : logical_of(s->name, s->kind) >= MR_KIND_DATE && s->has_version &&
+                                      s->version == 1;
+
+    return bare && s->kind <= MR_KIND_BYTES && s->doc == NULL && s->param_count == 0 &&
+           !s->has_default;
+}
+
+static bool is_full(size_t bytes)
+{
+    return atomic_load(&tree.count) >= SCHEMA_TREE_MAX ||
+           tree.bytes + bytes > SCHEMA_TREE_MAX_BYTES;
+}
+
 static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uint64_t hash,
                                           struct mr_error *err)
 {
@@ -376,7 +393,7 @@ static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uin
 
     if (known != NULL)
         return known;
-    if (atomic_load(&tree.count) >= SCHEMA_TREE_MAX || bytes > SCHEMA_TREE_MAX_BYTES - tree.bytes) {
+    if (!is_plain(spec) && is_full(bytes)) {
         mr_fail(err, MR_ERR_FULL,
                 "%zu different schemas were made in this process, no more are allowed: does a "
                 "plugin or a topic make "
@@ -385,6 +402,7 @@ static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uin
         return NULL;
     }
     node = node_new(spec, hash, bytes);
+    mr_assert(node != NULL || !is_plain(spec));
     if (node == NULL) {
         mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema of %zu bytes", bytes);
         return NULL;
@@ -434,7 +452,7 @@ const struct mr_schema *schema_tree_make(const struct mr_schema_spec *from, size
     return check_shape(&spec, err) != MR_OK ? NULL : intern(&spec, err);
 }
 
-static const struct mr_schema *make_plain(uint8_t kind, struct mr_error *err)
+static const struct mr_schema *make_plain(uint8_t kind)
 {
     struct mr_schema_spec spec = {.kind = kind};
 
@@ -446,15 +464,15 @@ static const struct mr_schema *make_plain(uint8_t kind, struct mr_error *err)
         spec.has_version = true;
         spec.version = 1;
     }
-    return schema_tree_make(&spec, sizeof(spec), err);
+    return schema_tree_make(&spec, sizeof(spec), NULL);
 }
 
-const struct mr_schema *schema_tree_plain(uint8_t kind, struct mr_error *err)
+const struct mr_schema *schema_tree_plain(uint8_t kind)
 {
     const struct mr_schema *schema = atomic_load_explicit(&tree.plain[kind], memory_order_acquire);
 
     if (schema == NULL) {
-        schema = make_plain(kind, err);
+        schema = make_plain(kind);
         atomic_store_explicit(&tree.plain[kind], schema, memory_order_release);
     }
     return schema;

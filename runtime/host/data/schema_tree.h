@@ -19,14 +19,15 @@
  * err        filled on failure; may be NULL
  *
  * NULL with err: MR_ERR_DATA and SchemaBuilder's text when a rule is broken, MR_ERR_FULL at the
- * caps above (a plugin that makes a new schema for each record), MR_ERR_NOMEM. No lock is taken for
- * a schema that is known. */
+ * caps above (a plugin that makes a new schema for each record), MR_ERR_NOMEM. Neither for a scalar
+ * kind or one of time without attributes: these are always there. No lock is taken for a schema
+ * that is known. */
 const struct mr_schema *schema_tree_make(const struct mr_schema_spec *spec, size_t spec_size,
                                          struct mr_error *err);
 
 /* The schema of a kind of values without anything else: BOOL to BYTES; for DATE, TIME and TIMESTAMP
- * Connect's own. No lookup after the first time. NULL with err as above. */
-const struct mr_schema *schema_tree_plain(uint8_t kind, struct mr_error *err);
+ * Connect's own. No lookup after the first time. Never NULL. */
+const struct mr_schema *schema_tree_plain(uint8_t kind);
 const struct mr_schema *schema_tree_decimal(int32_t scale, struct mr_error *err);
 /* A LIST of value or a MAP of key and value; members may be NULL, as only Connect's string parser
  * makes them. */

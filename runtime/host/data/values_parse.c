@@ -148,26 +148,26 @@ static bool is_literal(struct parser *p, bool inside, const char *word)
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-static int give(struct parser *p, struct parsed *out, uint8_t kind, struct mr_value v)
+static int give(struct parsed *out, uint8_t kind, struct mr_value v)
 {
-    out->schema = schema_tree_plain(kind, p->err);
+    out->schema = schema_tree_plain(kind);
     out->value = v;
-    return out->schema != NULL ? MR_OK : p->err->code;
+    return MR_OK;
 }
 
-static int give_text(struct parser *p, struct parsed *out, const char *text, size_t len)
+static int give_text(struct parsed *out, const char *text, size_t len)
 {
-    return give(p, out, MR_KIND_STRING, mr_text(text, len));
+    return give(out, MR_KIND_STRING, mr_text(text, len));
 }
 
-static int give_integer(struct parser *p, struct parsed *out, int64_t i)
+static int give_integer(struct parsed *out, int64_t i)
 {
     uint8_t kind = i == (int8_t)i    ? MR_KIND_INT8
                    : i == (int16_t)i ? MR_KIND_INT16
                    : i == (int32_t)i ? MR_KIND_INT32
                                      : MR_KIND_INT64;
 
-    return give(p, out, kind, mr_int_of(kind, i));
+    return give(out, kind, mr_int_of(kind, i));
 }
 
 /* --- numbers and temporal literals ------------------------------------------------------------ */
@@ -197,33 +197,33 @@ static int parse_number(struct parser *p, struct token t, struct parsed *out)
     float narrow;
 
     if (short_integer(t, &whole))
-        return give_integer(p, out, whole);
+        return give_integer(out, whole);
     if (!decimal_text_read(p->arena, t.p, t.len, &d))
         return NO;
     if (d.count >= DECIMAL_TEXT_MAX)
         return mr_fail(p->err, MR_ERR_DATA, "a number of %zu digits has more than %u", d.count,
                        DECIMAL_TEXT_MAX - 1);
     if (decimal_text_whole(&d, &whole))
-        return give_integer(p, out, whole);
+        return give_integer(out, whole);
     narrow = decimal_text_float(p->arena, &d);
     if (d.scale != 0 && isfinite(narrow))
-        return give(p, out, MR_KIND_FLOAT32, mr_float(narrow));
+        return give(out, MR_KIND_FLOAT32, mr_float(narrow));
     wide = decimal_text_double(p->arena, &d);
     if (d.scale != 0 && isfinite(wide))
-        return give(p, out, MR_KIND_FLOAT64, mr_double(wide));
+        return give(out, MR_KIND_FLOAT64, mr_double(wide));
     out->schema = schema_tree_decimal(d.scale, p->err);
     out->value = decimal_text_value(p->arena, &d);
     return out->schema != NULL ? MR_OK : p->err->code;
 }
 
-static int parse_temporal(struct parser *p, struct token t, struct token rest, struct parsed *out)
+static int parse_temporal(struct token t, struct token rest, struct parsed *out)
 {
     uint8_t kind;
     int64_t ms;
 
     if (t.len + rest.len < 10 || !temporal_text_read(t.p, t.len, rest.p, rest.len, &kind, &ms))
         return NO;
-    return give(p, out, kind, temporal_text_value(kind, ms));
+    return give(out, kind, temporal_text_value(kind, ms));
 }
 
 /* A time has two colons, so its text is five tokens. */
@@ -237,11 +237,11 @@ static int parse_tokens_as_temporal(struct parser *p, struct token t, struct par
         count++;
     }
     if (count == 4)
-        rc = parse_temporal(p, t, (struct token){p->text + start, p->at - start}, out);
+        rc = parse_temporal(t, (struct token){p->text + start, p->at - start}, out);
     if (rc != NO)
         return rc;
     rewind_to(p, start);
-    return parse_temporal(p, t, (struct token){"", 0}, out);
+    return parse_temporal(t, (struct token){"", 0}, out);
 }
 
 static int parse_word(struct parser *p, bool inside, struct token t, struct parsed *out)
@@ -256,7 +256,7 @@ static int parse_word(struct parser *p, bool inside, struct token t, struct pars
         rc = parse_number(p, t, out);
     if (rc != NO || inside)
         return rc;
-    return give_text(p, out, p->text, p->len);
+    return give_text(out, p->text, p->len);
 }
 
 /* --- quoted texts ----------------------------------------------------------------------------- */
@@ -284,8 +284,8 @@ static int parse_quoted(struct parser *p, struct parsed *out)
 
     while (has_next(p) && !can_consume(p, "\""))
         quoted_add(&copy, &all, next(p));
-    rc = parse_temporal(p, all, (struct token){"", 0}, out);
-    return rc == NO ? give_text(p, out, all.p, all.len) : rc;
+    rc = parse_temporal(all, (struct token){"", 0}, out);
+    return rc == NO ? give_text(out, all.p, all.len) : rc;
 }
 
 /* --- containers ------------------------------------------------------------------------------- */
@@ -485,7 +485,7 @@ static int parse_unquoted(struct parser *p, bool inside, struct parsed *out)
     }
     t = next(p);
     if (is_blank(t))
-        return give_text(p, out, t.p, t.len);
+        return give_text(out, t.p, t.len);
     return parse_word(p, inside, trim(t), out);
 }
 
@@ -499,9 +499,9 @@ static int parse(struct parser *p, bool inside, struct parsed *out)
     if (is_literal(p, inside, "null"))
         return MR_OK;
     if (is_literal(p, inside, "true"))
-        return give(p, out, MR_KIND_BOOL, mr_bool(true));
+        return give(out, MR_KIND_BOOL, mr_bool(true));
     if (is_literal(p, inside, "false"))
-        return give(p, out, MR_KIND_BOOL, mr_bool(false));
+        return give(out, MR_KIND_BOOL, mr_bool(false));
     return parse_unquoted(p, inside, out);
 }
 
@@ -529,7 +529,7 @@ int values_parse(struct mr_arena *arena, const char *text, size_t len,
     int rc = MR_OK;
 
     if (text != NULL)
-        rc = len == 0 || is_plain_text(text, len) ? give_text(&p, &out, text, len)
+        rc = len == 0 || is_plain_text(text, len) ? give_text(&out, text, len)
                                                   : parse(&p, false, &out);
     if (rc < 0)
         return rc;

@@ -262,6 +262,10 @@ static void a_schema_for_each_record_is_stopped(void **state)
     assert_int_equal(err.code, MR_ERR_FULL);
     snprintf(name, sizeof(name), "flood.0");
     assert_non_null(make(&(struct mr_schema_spec){.kind = MR_KIND_INT32, .name = name}, NULL));
+    for (uint8_t kind = MR_KIND_BOOL; kind <= MR_KIND_BYTES; kind++)
+        assert_non_null(make(&(struct mr_schema_spec){.kind = kind, .optional = true}, NULL));
+    for (uint8_t kind = MR_KIND_DATE; kind <= MR_KIND_TIMESTAMP; kind++)
+        assert_int_equal(schema_tree_plain(kind)->logical, kind);
 }
 
 int main(void)

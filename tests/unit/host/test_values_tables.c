@@ -194,7 +194,7 @@ static const struct mr_schema *target(const char *op, int32_t scale)
             continue;
         if (ops[i].kind >= MR_KIND_LIST && ops[i].kind <= MR_KIND_STRUCT)
             return schema_tree_bare(&(struct mr_schema_spec){.kind = ops[i].kind}, NULL);
-        return schema_tree_plain(ops[i].kind, NULL);
+        return schema_tree_plain(ops[i].kind);
     }
     return NULL;
 }
