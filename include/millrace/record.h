@@ -217,7 +217,8 @@ static inline int mr_value_check(const struct mr_arena *arena, const struct mr_s
  *            are null
  *
  * MR_ERR_DATA: nested deeper than 1000 levels, or a number beyond all bounds (Java runs out of
- * stack or memory); MR_ERR_FULL: too many different schemas in this process. Spec:
+ * stack or memory); MR_ERR_FULL: too many different schemas in this process, or ten thousand that
+ * texts made: nested containers, and Decimals, which only numbers beyond a double are. Spec:
  * org.apache.kafka.connect.data.Values.parseString. */
 static inline int mr_value_parse(struct mr_arena *arena, const char *text, size_t len,
                                  const struct mr_schema **schema, struct mr_value *value,

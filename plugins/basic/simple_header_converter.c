@@ -5,8 +5,9 @@
  *
  * Text is borrowed both ways, unless it holds what is no UTF-8 or no character of its own. What is
  * too deep or too long to be parsed, where Java runs out of stack, comes as the bytes it is, and so
- * does what needs a schema when this process may hold no more of them: who writes headers can't
- * stop a task. */
+ * does what needs a schema when this process may hold no more of them. Those that texts ask for
+ * have a small share of the table to themselves: who writes headers can't stop a task, nor fill the
+ * table for others. */
 #include "simple_header_converter.h"
 
 struct simple_header_converter {

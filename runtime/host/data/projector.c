@@ -325,7 +325,10 @@ static int infer_container(struct mr_value v, int depth, const struct mr_schema 
     if (map && (key = detected(&keys, err)) == NULL)
         return err->code;
     value = detected(&values, err);
-    *out = value == NULL ? NULL : schema_tree_container(v.kind, key, value, err);
+    *out = value == NULL
+               ? NULL
+               : schema_tree_bare(
+                     &(struct mr_schema_spec){.kind = v.kind, .key = key, .value = value}, err);
     return *out != NULL ? MR_OK : err->code;
 }
 

@@ -9,7 +9,8 @@
  *
  * One of the few mutable globals: pointers handed out must stay valid, and be the same for every
  * task, until the process ends, so there is no owner that could free them. The caps bound what a
- * plugin can make it hold; what is plain (a few dozen) is beyond them, and always there.
+ * plugin can make it hold, and a smaller one what the texts of headers can, which anyone writes;
+ * what is plain (a few hundred) is beyond them, and always there.
  *
  * Equality is ConnectSchema's: every attribute counts, doc and default too; the order of parameters
  * doesn't, so the order that came first is the one all see. */
@@ -33,6 +34,7 @@ struct tree {
     _Atomic(struct node *) buckets[BUCKETS];
     pthread_mutex_t lock; /* for writers */
     atomic_size_t count;
+    size_t texts; /* of these, made for what a text says */
     size_t bytes;
     _Atomic(const struct mr_schema *) plain[MR_KIND_TIMESTAMP + 1]; /* by kind of values */
 };
@@ -367,42 +369,52 @@ static struct node *node_new(const struct mr_schema_spec *spec, uint64_t hash, s
     return node;
 }
 
-/* Of a scalar kind or one of time, without attributes of its own. */
+enum maker { BY_SPEC, BY_TEXT };
+
+static bool is_plain_member(const struct mr_schema *schema)
+{
+    return schema == NULL || schema == atomic_load(&tree.plain[schema->logical]);
+}
+
+/* Of a scalar kind or one of time, without attributes of its own; a container of such. */
 static bool is_plain(const struct mr_schema_spec *s)
 {
     bool bare = s->name == NULL ? !s->has_version
                                 : logical_of(s->name, s->kind) >= MR_KIND_DATE && s->has_version &&
                                       s->version == 1;
 
-    return bare && s->kind <= MR_KIND_BYTES && s->doc == NULL && s->param_count == 0 &&
-           !s->has_default;
+    return bare && s->kind <= MR_KIND_MAP && s->doc == NULL && s->param_count == 0 &&
+           !s->has_default && is_plain_member(s->key) && is_plain_member(s->value);
 }
 
-static bool is_full(size_t bytes)
+static bool is_full(size_t bytes, enum maker maker)
 {
     return atomic_load(&tree.count) >= SCHEMA_TREE_MAX ||
-           tree.bytes + bytes > SCHEMA_TREE_MAX_BYTES;
+           tree.bytes + bytes > SCHEMA_TREE_MAX_BYTES ||
+           (maker == BY_TEXT && tree.texts >= SCHEMA_TREE_TEXTS);
 }
 
 static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uint64_t hash,
-                                          struct mr_error *err)
+                                          enum maker maker, struct mr_error *err)
 {
     const struct mr_schema *known = find(spec, hash);
     size_t bytes = spec_bytes(spec);
+    bool plain = is_plain(spec);
     struct node *node;
 
     if (known != NULL)
         return known;
-    if (!is_plain(spec) && is_full(bytes)) {
+    if (!plain && is_full(bytes, maker)) {
         mr_fail(err, MR_ERR_FULL,
-                "%zu different schemas were made in this process, no more are allowed: does a "
+                "%zu different schemas were made %s, no more are allowed: does a "
                 "plugin or a topic make "
                 "a new one for each record?",
-                atomic_load(&tree.count));
+                maker == BY_TEXT ? tree.texts : atomic_load(&tree.count),
+                maker == BY_TEXT ? "for texts" : "in this process");
         return NULL;
     }
     node = node_new(spec, hash, bytes);
-    mr_assert(node != NULL || !is_plain(spec));
+    mr_assert(node != NULL || !plain);
     if (node == NULL) {
         mr_fail(err, MR_ERR_NOMEM, "out of memory for a schema of %zu bytes", bytes);
         return NULL;
@@ -410,6 +422,7 @@ static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uin
     node->next = atomic_load_explicit(&tree.buckets[hash % BUCKETS], memory_order_relaxed);
     atomic_store_explicit(&tree.buckets[hash % BUCKETS], node, memory_order_release);
     atomic_fetch_add(&tree.count, 1);
+    tree.texts += !plain && maker == BY_TEXT;
     tree.bytes += bytes;
     return &node->schema;
 }
@@ -429,7 +442,8 @@ static struct mr_schema_spec spec_normal(const struct mr_schema_spec *from, size
 }
 
 /* The schema of a spec that is sound but for rules that only new ones must pass. */
-static const struct mr_schema *intern(const struct mr_schema_spec *spec, struct mr_error *err)
+static const struct mr_schema *intern(const struct mr_schema_spec *spec, enum maker maker,
+                                      struct mr_error *err)
 {
     uint64_t hash = hash_spec(spec);
     const struct mr_schema *schema = find(spec, hash);
@@ -439,7 +453,7 @@ static const struct mr_schema *intern(const struct mr_schema_spec *spec, struct 
     if (check_rules(spec, err) != MR_OK)
         return NULL;
     pthread_mutex_lock(&tree.lock);
-    schema = add_locked(spec, hash, err);
+    schema = add_locked(spec, hash, maker, err);
     pthread_mutex_unlock(&tree.lock);
     return schema;
 }
@@ -449,7 +463,7 @@ const struct mr_schema *schema_tree_make(const struct mr_schema_spec *from, size
 {
     struct mr_schema_spec spec = spec_normal(from, spec_size);
 
-    return check_shape(&spec, err) != MR_OK ? NULL : intern(&spec, err);
+    return check_shape(&spec, err) != MR_OK ? NULL : intern(&spec, BY_SPEC, err);
 }
 
 static const struct mr_schema *make_plain(uint8_t kind)
@@ -490,7 +504,7 @@ const struct mr_schema *schema_tree_decimal(int32_t scale, struct mr_error *err)
                                   .param_count = 1};
 
     snprintf(text, sizeof(text), "%" PRId32, scale);
-    return schema_tree_make(&spec, sizeof(spec), err);
+    return intern(&spec, BY_TEXT, err);
 }
 
 const struct mr_schema *schema_tree_container(uint8_t kind, const struct mr_schema *key,
@@ -498,12 +512,12 @@ const struct mr_schema *schema_tree_container(uint8_t kind, const struct mr_sche
 {
     struct mr_schema_spec spec = {.kind = kind, .key = key, .value = value};
 
-    return intern(&spec, err);
+    return intern(&spec, BY_TEXT, err);
 }
 
 const struct mr_schema *schema_tree_bare(const struct mr_schema_spec *spec, struct mr_error *err)
 {
-    return intern(spec, err);
+    return intern(spec, BY_SPEC, err);
 }
 
 size_t schema_tree_count(void)

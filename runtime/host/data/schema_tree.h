@@ -8,7 +8,8 @@
 
 #include <millrace/schema.h>
 
-#define SCHEMA_TREE_MAX 100000 /* schemas in one process */
+#define SCHEMA_TREE_MAX 100000  /* schemas in one process */
+#define SCHEMA_TREE_TEXTS 10000 /* of these, for what texts say */
 #define SCHEMA_TREE_MAX_BYTES ((size_t)256 * 1024 * 1024)
 
 /* The schema that spec describes; borrowed by the caller for ever.
@@ -28,12 +29,13 @@ const struct mr_schema *schema_tree_make(const struct mr_schema_spec *spec, size
 /* The schema of a kind of values without anything else: BOOL to BYTES; for DATE, TIME and TIMESTAMP
  * Connect's own. No lookup after the first time. Never NULL. */
 const struct mr_schema *schema_tree_plain(uint8_t kind);
+/* For Connect's string parser, whose texts anyone may write: a Decimal, a LIST of value or a MAP of
+ * key and value, whose members may be NULL. NULL with err: MR_ERR_FULL at SCHEMA_TREE_TEXTS, but
+ * not for a container whose members are NULL or schema_tree_plain's; MR_ERR_NOMEM. */
 const struct mr_schema *schema_tree_decimal(int32_t scale, struct mr_error *err);
-/* A LIST of value or a MAP of key and value; members may be NULL, as only Connect's string parser
- * makes them. */
 const struct mr_schema *schema_tree_container(uint8_t kind, const struct mr_schema *key,
                                               const struct mr_schema *value, struct mr_error *err);
-/* Of a spec with a kind and optional alone, whose LIST or MAP has unknown members. */
+/* Of a spec with a kind and optional alone, whose LIST or MAP has unknown members or such. */
 const struct mr_schema *schema_tree_bare(const struct mr_schema_spec *spec, struct mr_error *err);
 
 size_t schema_tree_count(void); /* how many there are; for tests and metrics */

@@ -23,7 +23,8 @@ size_t values_float_text(float f, char out[32]);
 
 /* Connect's string form: mr_value_string of millrace/record.h. */
 const char *values_string(struct mr_arena *arena, struct mr_value v, size_t *len);
-/* What that form says: mr_value_parse. text NULL gives null. */
+/* What that form says: mr_value_parse. text NULL gives null. schema: NULL when it isn't asked for;
+ * then there is no MR_ERR_FULL. */
 int values_parse(struct mr_arena *arena, const char *text, size_t len,
                  const struct mr_schema **schema, struct mr_value *value, struct mr_error *err);
 /* A value as one of another schema: mr_value_convert. */

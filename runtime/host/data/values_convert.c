@@ -175,12 +175,11 @@ static int to_floating(const struct conversion *c, struct mr_value v, struct mr_
 /* A STRING becomes what it says; others stay. */
 static int parsed(const struct conversion *c, struct mr_value *v)
 {
-    const struct mr_schema *schema;
     int rc;
 
     if (v->kind != MR_KIND_STRING)
         return MR_OK;
-    rc = values_parse(c->arena, v->u.p, v->len, &schema, v, c->err);
+    rc = values_parse(c->arena, v->u.p, v->len, NULL, v, c->err);
     return rc == MR_OK && mr_is_null(*v) ? fail_null_text(c) : rc;
 }
 

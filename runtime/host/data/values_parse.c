@@ -34,6 +34,7 @@ struct token {
 struct parser {
     struct mr_arena *arena;
     struct mr_error *err;
+    bool unnamed; /* the schema is not asked for: none is made, and kinds do */
     const char *text;
     size_t len;
     size_t at;
@@ -192,6 +193,7 @@ static bool short_integer(struct token t, int64_t *out)
 static int parse_number(struct parser *p, struct token t, struct parsed *out)
 {
     struct decimal_text d;
+    static const struct mr_schema unnamed = {.kind = MR_KIND_BYTES, .logical = MR_KIND_DECIMAL};
     int64_t whole;
     double wide;
     float narrow;
@@ -211,7 +213,7 @@ static int parse_number(struct parser *p, struct token t, struct parsed *out)
     wide = decimal_text_double(p->arena, &d);
     if (d.scale != 0 && isfinite(wide))
         return give(out, MR_KIND_FLOAT64, mr_double(wide));
-    out->schema = schema_tree_decimal(d.scale, p->err);
+    out->schema = p->unnamed ? &unnamed : schema_tree_decimal(d.scale, p->err);
     out->value = decimal_text_value(p->arena, &d);
     return out->schema != NULL ? MR_OK : p->err->code;
 }
@@ -360,7 +362,7 @@ static int close_list(struct parser *p, const struct items *items, const struct 
     if (rc != MR_OK)
         return rc;
     out->value = mr_ptr_of(MR_KIND_LIST, items->p, items->count);
-    out->schema = schema_tree_container(MR_KIND_LIST, NULL, m->common, p->err);
+    out->schema = schema_tree_container(MR_KIND_LIST, NULL, p->unnamed ? NULL : m->common, p->err);
     return out->schema != NULL ? MR_OK : p->err->code;
 }
 
@@ -413,7 +415,8 @@ static int close_map(struct parser *p, const struct map_build *map, const struct
                      const struct merger *values, struct parsed *out)
 {
     struct map_build aligned = {.arena = p->arena};
-    const struct mr_schema *value = keys->common == NULL ? NULL : values->common;
+    const struct mr_schema *key = p->unnamed ? NULL : keys->common;
+    const struct mr_schema *value = key == NULL ? NULL : values->common;
     int rc = MR_OK;
 
     if (keys->common != NULL) {
@@ -423,7 +426,7 @@ static int close_map(struct parser *p, const struct map_build *map, const struct
     if (rc != MR_OK)
         return rc;
     out->value = map_build_done(map);
-    out->schema = schema_tree_container(MR_KIND_MAP, keys->common, value, p->err);
+    out->schema = schema_tree_container(MR_KIND_MAP, key, value, p->err);
     return out->schema != NULL ? MR_OK : p->err->code;
 }
 
@@ -524,7 +527,11 @@ int values_parse(struct mr_arena *arena, const char *text, size_t len,
                  const struct mr_schema **schema, struct mr_value *value, struct mr_error *err)
 {
     struct mr_error own = {0};
-    struct parser p = {.arena = arena, .err = err == NULL ? &own : err, .text = text, .len = len};
+    struct parser p = {.arena = arena,
+                       .err = err == NULL ? &own : err,
+                       .unnamed = schema == NULL,
+                       .text = text,
+                       .len = len};
     struct parsed out = {NULL, mr_null()};
     int rc = MR_OK;
 
@@ -533,7 +540,8 @@ int values_parse(struct mr_arena *arena, const char *text, size_t len,
                                                   : parse(&p, false, &out);
     if (rc < 0)
         return rc;
-    *schema = out.schema;
+    if (schema != NULL)
+        *schema = out.schema;
     *value = out.value;
     return MR_OK;
 }
