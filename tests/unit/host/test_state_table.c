@@ -129,6 +129,50 @@ static void there_is_a_limit_and_beyond_it_nothing_changes(void **state)
     state_table_free(&t);
 }
 
+/* The log holds what a value was before the call, once, within the limit, and not for ever. */
+static void a_call_that_changes_much_stays_within_the_limit(void **state)
+{
+    enum { SIZE = 10000, VALUES = 4 };
+    struct state_table *t = state_table_new(&bytes, MOST);
+    struct mr_error err = {0};
+    static char large[SIZE];
+    char key[2] = "a";
+    size_t before, kept;
+
+    (void)state;
+    for (int i = 0; i < VALUES; i++, key[0]++)
+        assert_int_equal(state_table_load(t, span(key), (struct state_span){large, SIZE}, NULL), 0);
+    before = bytes;
+    for (int i = 0; i < 1000; i++) {
+        large[0] = (char)i;
+        assert_int_equal(state_table_set(t, span("b"), (struct state_span){large, SIZE}, &err), 0);
+    }
+    assert_in_range(bytes - before, SIZE, 2 * SIZE); /* not a thousand times */
+    state_table_roll_back(t);
+    assert_int_equal(((const char *)state_table_get(t, span("b")).data)[0], 0);
+    kept = bytes;
+    assert_true(kept - before < 1000);
+    for (int call = 0; call < 10; call++) {
+        for (key[0] = 'a'; key[0] < 'a' + VALUES; key[0]++)
+            put(t, key, "small");
+        assert_true(bytes > kept + VALUES * SIZE || call > 0);
+        state_table_keep(t);
+        assert_true(bytes <= kept + 1000);
+    }
+    state_table_free(&t);
+    assert_int_equal(bytes, 0);
+
+    t = state_table_new(&bytes, 3 * SIZE);
+    for (key[0] = 'a'; key[0] <= 'b'; key[0]++)
+        assert_int_equal(state_table_load(t, span(key), (struct state_span){large, SIZE}, NULL), 0);
+    assert_int_equal(state_table_set(t, span("a"), span("1"), &err), MR_ERR_FULL);
+    assert_non_null(strstr(err.text, "more than 30000 bytes"));
+    assert_int_equal(state_table_get(t, span("a")).len, SIZE);
+    assert_int_equal(state_table_changes(t), 0);
+    state_table_free(&t);
+    assert_int_equal(bytes, 0);
+}
+
 /* --- against a model -------------------------------------------------------------------------- */
 
 struct model {
@@ -199,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_call_that_failed_changes_nothing),
         cmocka_unit_test(a_commit_names_each_changed_key_once),
         cmocka_unit_test(there_is_a_limit_and_beyond_it_nothing_changes),
+        cmocka_unit_test(a_call_that_changes_much_stays_within_the_limit),
         cmocka_unit_test(random_steps_do_what_the_model_does),
     };
 

@@ -5,8 +5,10 @@
  *                                          └─roll_back─► old values put back, newest first
  *   committed ─► changes emptied, entries without a value go
  *
- * A value that fits where the last one stood is written there: a counter allocates nothing. What is
- * forgotten keeps its entry, without a value, until that is committed. Thread: the task's. */
+ * A value that fits where the last one stood is written there: a counter allocates nothing. The log
+ * has each entry once, as it was before the call; its room counts as the entries' does, and is given
+ * back where a call needed much. What is forgotten keeps its entry, without a value, until that is
+ * committed. Thread: the task's. */
 #include "host/task/sink/state_table.h"
 
 #include <stdbool.h>
@@ -15,6 +17,8 @@
 #include <string.h>
 
 #define FIRST_BUCKETS 64
+#define FIRST_ROOM 64
+#define KEPT_ROOM 4096 /* of each list, for the next call */
 
 struct entry {
     struct entry *next;
@@ -24,6 +28,7 @@ struct entry {
     uint32_t value_cap;
     bool present;
     bool changed;
+    bool noted; /* in the log */
     char *value;
     char key[];
 };
@@ -37,6 +42,12 @@ struct undo {
     bool changed;
 };
 
+/* What a list has; cap is in bytes. */
+struct room {
+    void *p;
+    size_t cap;
+};
+
 struct state_table {
     struct entry **buckets;
     size_t bucket_count; /* a power of two */
@@ -46,16 +57,12 @@ struct state_table {
     size_t most;
     size_t own_bytes; /* of *bytes */
 
-    struct entry **changes;
+    struct room changes; /* struct entry * */
     size_t change_count;
-    size_t change_cap;
-
-    struct undo *undo;
+    struct room undo;
     size_t undo_count;
-    size_t undo_cap;
-    char *old; /* values of the log */
+    struct room old; /* values of the log */
     size_t old_len;
-    size_t old_cap;
 };
 
 struct state_table *state_table_new(size_t *bytes, size_t most)
@@ -110,9 +117,9 @@ void state_table_free(struct state_table **tp)
         }
     release(t, t->own_bytes);
     free(t->buckets);
-    free(t->changes);
-    free(t->undo);
-    free(t->old);
+    free(t->changes.p);
+    free(t->undo.p);
+    free(t->old.p);
     free(t);
 }
 
@@ -229,34 +236,45 @@ static int value_room(struct state_table *t, struct entry *entry, size_t len, st
     return 0;
 }
 
-/* A list with room for `want` items of size bytes; NULL: there is no memory, it stays as it is. */
-static void *grown(void *list, size_t *cap, size_t want, size_t size)
+/* Room for `want` bytes, twice what there was where that may be. */
+static int grow(struct state_table *t, struct room *room, size_t want, struct mr_error *err)
 {
-    size_t more = *cap < 64 ? 64 : *cap;
-    void *longer;
+    size_t more = room->cap < FIRST_ROOM ? FIRST_ROOM : room->cap;
+    void *p;
 
-    if (want <= *cap)
-        return list;
+    if (want <= room->cap)
+        return 0;
     while (more < want)
         more *= 2;
-    longer = realloc(list, more * size);
-    *cap = longer != NULL ? more : *cap;
-    return longer;
+    if (check_room(t, more - room->cap, NULL) != 0)
+        more = want;
+    if (check_room(t, more - room->cap, err) != 0)
+        return MR_ERR_FULL;
+    p = realloc(room->p, more);
+    if (p == NULL)
+        return no_memory(err);
+    charge(t, more - room->cap);
+    *room = (struct room){p, more};
+    return 0;
 }
 
-/* For one more change of an entry, which has so many bytes now. */
-static bool make_room(struct state_table *t, size_t len)
+static void shrink(struct state_table *t, struct room *room)
 {
-    struct undo *undo = grown(t->undo, &t->undo_cap, t->undo_count + 1, sizeof(*undo));
-    struct entry **changes;
-    char *old;
+    if (room->cap <= KEPT_ROOM)
+        return;
+    free(room->p);
+    release(t, room->cap);
+    *room = (struct room){NULL, 0};
+}
 
-    t->undo = undo != NULL ? undo : t->undo;
-    old = grown(t->old, &t->old_cap, t->old_len + len + 1, 1);
-    t->old = old != NULL ? old : t->old;
-    changes = grown(t->changes, &t->change_cap, t->change_count + 1, sizeof(struct entry *));
-    t->changes = changes != NULL ? changes : t->changes;
-    return undo != NULL && old != NULL && changes != NULL;
+static struct undo *undo_at(const struct state_table *t, size_t i)
+{
+    return (struct undo *)t->undo.p + i;
+}
+
+static struct entry **change_at(const struct state_table *t, size_t i)
+{
+    return (struct entry **)t->changes.p + i;
 }
 
 static void entry_remove(struct state_table *t, struct entry *entry)
@@ -282,19 +300,39 @@ static void write_value(struct state_table *t, struct entry *entry, struct state
     entry->present = value.data != NULL;
 }
 
-static int note_undo(struct state_table *t, struct entry *entry, struct mr_error *err)
+/* Before an entry's first change in a call: room for it in all lists, and what the entry was. */
+static int note(struct state_table *t, struct entry *entry, struct mr_error *err)
 {
-    if (!make_room(t, entry->value_len))
-        return no_memory(err);
-    t->undo[t->undo_count++] = (struct undo){.entry = entry,
-                                             .at = t->old_len,
-                                             .value_len = entry->value_len,
-                                             .present = entry->present,
-                                             .changed = entry->changed};
+    int rc = 0;
+
+    if (entry->noted)
+        return 0;
+    if (!entry->changed)
+        rc = grow(t, &t->changes, (t->change_count + 1) * sizeof(struct entry *), err);
+    if (rc == 0)
+        rc = grow(t, &t->undo, (t->undo_count + 1) * sizeof(struct undo), err);
+    if (rc == 0)
+        rc = grow(t, &t->old, t->old_len + entry->value_len + 1, err);
+    if (rc != 0)
+        return rc;
+    *undo_at(t, t->undo_count++) = (struct undo){.entry = entry,
+                                                 .at = t->old_len,
+                                                 .value_len = entry->value_len,
+                                                 .present = entry->present,
+                                                 .changed = entry->changed};
     if (entry->value_len > 0)
-        memcpy(t->old + t->old_len, entry->value, entry->value_len);
+        memcpy((char *)t->old.p + t->old_len, entry->value, entry->value_len);
     t->old_len += entry->value_len;
+    entry->noted = true;
     return 0;
+}
+
+static void forget_log(struct state_table *t)
+{
+    t->undo_count = 0;
+    t->old_len = 0;
+    shrink(t, &t->undo);
+    shrink(t, &t->old);
 }
 
 static int set(struct state_table *t, struct state_span key, struct state_span value, bool changes,
@@ -312,7 +350,9 @@ static int set(struct state_table *t, struct state_span key, struct state_span v
         return err == NULL ? MR_ERR_FULL : err->code;
     rc = value_room(t, entry, value.len, err);
     if (rc == 0 && changes)
-        rc = note_undo(t, entry, err);
+        rc = note(t, entry, err);
+    if (rc != 0 && !entry->present && !entry->changed) /* made above */
+        entry_remove(t, entry);
     if (rc != 0)
         return rc;
     write_value(t, entry, value);
@@ -320,7 +360,7 @@ static int set(struct state_table *t, struct state_span key, struct state_span v
         entry_remove(t, entry);
     } else if (changes && !entry->changed) {
         entry->changed = true;
-        t->changes[t->change_count++] = entry;
+        *change_at(t, t->change_count++) = entry;
     }
     return 0;
 }
@@ -339,25 +379,28 @@ int state_table_load(struct state_table *t, struct state_span key, struct state_
 
 void state_table_keep(struct state_table *t)
 {
-    t->undo_count = 0;
-    t->old_len = 0;
+    for (size_t i = 0; i < t->undo_count; i++)
+        undo_at(t, i)->entry->noted = false;
+    forget_log(t);
 }
 
 /* What was not among the changes before the call stands behind all that was. */
 void state_table_roll_back(struct state_table *t)
 {
     while (t->undo_count > 0) {
-        const struct undo *undo = &t->undo[--t->undo_count];
-        struct state_span old = {undo->present ? t->old + undo->at : NULL, undo->value_len};
+        const struct undo *undo = undo_at(t, --t->undo_count);
+        const char *value = (const char *)t->old.p + undo->at;
+        struct state_span old = {undo->present ? value : NULL, undo->value_len};
 
         if (undo->entry->changed && !undo->changed)
             t->change_count--;
         undo->entry->changed = undo->changed;
+        undo->entry->noted = false;
         write_value(t, undo->entry, old);
         if (!undo->present && !undo->changed) /* the call had made it */
             entry_remove(t, undo->entry);
     }
-    t->old_len = 0;
+    forget_log(t);
 }
 
 size_t state_table_changes(const struct state_table *t)
@@ -368,7 +411,7 @@ size_t state_table_changes(const struct state_table *t)
 void state_table_change(const struct state_table *t, size_t i, struct state_span *key,
                         struct state_span *value)
 {
-    const struct entry *entry = t->changes[i];
+    const struct entry *entry = *change_at(t, i);
 
     *key = (struct state_span){entry->key, entry->key_len};
     *value = entry->present ? (struct state_span){entry->value, entry->value_len}
@@ -378,11 +421,14 @@ void state_table_change(const struct state_table *t, size_t i, struct state_span
 void state_table_committed(struct state_table *t)
 {
     for (size_t i = 0; i < t->change_count; i++) {
-        t->changes[i]->changed = false;
-        if (!t->changes[i]->present)
-            entry_remove(t, t->changes[i]);
+        struct entry *entry = *change_at(t, i);
+
+        entry->changed = false;
+        if (!entry->present)
+            entry_remove(t, entry);
     }
     t->change_count = 0;
+    shrink(t, &t->changes);
 }
 
 size_t state_table_count(const struct state_table *t)
