@@ -116,12 +116,20 @@ static int return_trouble(struct consumer *c, struct mr_error *err)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+/* A time as librdkafka has it, which may be narrower than Java's. */
+static int64_t fitted_ms(const rd_kafka_conf_t *conf, const char *name)
+{
+    char text[24] = "300000";
+    size_t size = sizeof(text);
+
+    rd_kafka_conf_get(conf, name, text, &size);
+    return strtol(text, NULL, 10);
+}
+
 static int read_limits(struct consumer *c, const struct props *java, const rd_kafka_conf_t *conf,
                        struct mr_error *err)
 {
     const char *records = props_get(java, "max.poll.records");
-    char text[24] = "300000";
-    size_t size = sizeof(text);
     int64_t n = 500;
 
     if (records != NULL && (!client_map_long(records, &n) || n < 1 || n > INT_MAX))
@@ -134,8 +142,8 @@ static int read_limits(struct consumer *c, const struct props *java, const rd_ka
         return mr_fail(
             err, MR_ERR_CONFIG,
             "Missing required configuration \"group.id\": consumers are members of a group");
-    rd_kafka_conf_get(conf, "max.poll.interval.ms", text, &size);
-    c->max_poll_ms = strtol(text, NULL, 10);
+    c->max_poll_ms = fitted_ms(conf, "max.poll.interval.ms");
+    c->match.each_ms = fitted_ms(conf, "topic.metadata.refresh.interval.ms");
     return 0;
 }
 
@@ -188,8 +196,6 @@ struct consumer *consumer_new(const struct props *java, const struct consumer_ev
     c->in_place = rd_kafka_version() < IN_PLACE_UNTIL;
     consumer_parts_init(&c->parts);
     rc = read_limits(c, java, conf, err);
-    if (rc == 0)
-        rc = consumer_match_init(&c->match, java, err);
     if (rc == 0)
         rc = open_client(c, &conf, err);
     if (conf != NULL)

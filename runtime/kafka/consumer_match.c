@@ -14,20 +14,6 @@
 #define FIRST_MS 2000 /* how long an answer is waited for: the first, and later ones */
 #define LATER_MS 200
 #define SOON_MS 1000
-#define AGE_MS 300000
-
-int consumer_match_init(struct consumer_match *m, const struct props *java, struct mr_error *err)
-{
-    const char *age = props_get(java, "metadata.max.age.ms");
-
-    m->each_ms = AGE_MS;
-    if (age != NULL && (!client_map_long(age, &m->each_ms) || m->each_ms < 0))
-        return mr_fail(err, MR_ERR_CONFIG,
-                       "Invalid value %.40s for configuration metadata.max.age.ms: Value must be "
-                       "at least 0",
-                       age);
-    return 0;
-}
 
 /* Java's exclude.internal.topics. */
 static bool is_internal(const char *topic)

@@ -282,7 +282,7 @@ struct consumer_gone {
 /* See consumer_match.c. */
 struct consumer_match {
     struct java_pattern *pattern; /* NULL: the subscription has none of these */
-    int64_t each_ms;
+    int64_t each_ms;              /* metadata.max.age.ms */
     int64_t looked_ms;
     bool failed; /* the newest look */
 };
@@ -372,7 +372,6 @@ void consumer_gone_forget(struct consumer_gone *g); /* another subscription */
 void consumer_gone_deinit(struct consumer_gone *g); /* before the client is destroyed */
 
 /* consumer_match.c */
-int consumer_match_init(struct consumer_match *m, const struct props *java, struct mr_error *err);
 /* Subscribe to what a Java expression matches, now and from now on. MR_ERR_CONFIG: it is none. */
 int consumer_match_start(struct consumer *c, const char *regex, struct mr_error *err);
 void consumer_match_serve(struct consumer *c); /* look, when it is time */

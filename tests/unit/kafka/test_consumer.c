@@ -4,6 +4,7 @@
 #include "consumer_ledger.h"
 
 #include "base/clock.h"
+#include "kafka/kafka_private.h"
 #include "support/unit/side_by_side.h"
 
 #include <pthread.h>
@@ -495,6 +496,38 @@ static void a_pattern_of_javas_own_finds_what_comes_later(void **state)
     consumer_close(&c, INT64_MAX);
 }
 
+/* Java allows 0, and "never": neither may have all topics asked for in each turn. */
+static void a_pattern_of_javas_own_is_looked_for_at_most_each_second(void **state)
+{
+    static const struct {
+        const char *age;
+        int64_t each_ms;
+    } rows[] = {{"0", 1000}, {"60000", 60000}, {"9223372036854775807", 3600000}};
+    const struct consumer_events events = {.assigned = ignore_assigned, .revoked = ignore_revoked};
+    const char *subscribed[] = {"^(?!not-this).*+-there-is-none", NULL};
+    struct mr_error err = {0};
+    struct consumer_msg msg;
+    struct props java;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct consumer *c;
+        int64_t looked_ms;
+
+        mock_kafka_props(&java, "bootstrap.servers", kafka.bootstrap, "group.id", "none",
+                         "metadata.max.age.ms", rows[i].age, NULL);
+        c = consumer_new(&java, &events, NULL, NULL, &err);
+        props_deinit(&java);
+        assert_non_null(c);
+        assert_int_equal(c->match.each_ms, rows[i].each_ms);
+        assert_int_equal(consumer_subscribe(c, subscribed, NULL), 0);
+        looked_ms = c->match.looked_ms;
+        assert_int_equal(consumer_poll(c, &msg, 1, 100, &err), 0);
+        assert_true(c->match.looked_ms == looked_ms || clock_ms() - looked_ms >= 1000);
+        consumer_close(&c, INT64_MAX);
+    }
+}
+
 static void a_lost_broker_is_something_to_poll_on_for(void **state)
 {
     struct ledger_truth truth = {0};
@@ -698,6 +731,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_offset_and_no_reset_is_fatal),
         cmocka_unit_test(a_pattern_subscribes_to_what_matches_as_a_whole),
         cmocka_unit_test(a_pattern_of_javas_own_finds_what_comes_later),
+        cmocka_unit_test(a_pattern_of_javas_own_is_looked_for_at_most_each_second),
         cmocka_unit_test(a_lost_broker_is_something_to_poll_on_for),
         cmocka_unit_test(an_error_of_a_topic_names_no_offset),
         cmocka_unit_test(a_last_commit_is_the_last),
