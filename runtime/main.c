@@ -4,6 +4,7 @@
  * Exit codes: 0 done · 1 usage · 2 bad configuration or failed initialisation · 3 failed start, or
  * a connector file that can't be used · 70 an internal error of a host · 128 + n ended at once by a
  * second signal n. */
+#include "base/thread.h"
 #include "host/host.h"
 #include "worker/worker.h"
 
@@ -181,6 +182,7 @@ int main(int argc, char **argv)
     const struct verb *verb;
     char *help[] = {argv[0], argc > 1 ? argv[1] : NULL, NULL};
 
+    thread_c_locale();
     if (argc < 2)
         return usage(stderr);
     if (asks_for_help(argv[1]))

@@ -8,7 +8,6 @@
  * value modulo 2^64. */
 #include "record_json.h"
 
-#include <locale.h>
 #include <stdlib.h>
 
 /* What a number consists of. */
@@ -61,8 +60,7 @@ static bool is_zero(const struct parts *parts)
 
 /* --- floating point --------------------------------------------------------------------------- */
 
-/* strtod wants a NUL and follows the locale, so it gets a copy made for it: sign, digits "d.ddd",
- * exponent. */
+/* strtod wants a NUL, so it gets a copy made for it: sign, digits "d.ddd", exponent. */
 static double slow(const struct parts *parts, bool single)
 {
     char text[RECORD_JSON_MAX_NUMBER + 40];
@@ -74,7 +72,7 @@ static double slow(const struct parts *parts, bool single)
     memcpy(text + at, parts->digits, parts->whole);
     at += parts->whole;
     if (parts->fraction_len > 0) {
-        text[at++] = localeconv()->decimal_point[0];
+        text[at++] = '.';
         memcpy(text + at, parts->fraction, parts->fraction_len);
         at += parts->fraction_len;
     }

@@ -2,6 +2,9 @@
 /* See the header. */
 #include "base/thread.h"
 
+#include "base/err.h"
+
+#include <locale.h>
 #include <signal.h>
 
 int thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
@@ -27,4 +30,12 @@ int thread_start_aside(void *(*fn)(void *), void *arg)
     rc = pthread_create(&thread, &attr, fn, arg);
     pthread_attr_destroy(&attr);
     return rc;
+}
+
+void thread_c_locale(void)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", NULL); /* one for all, never freed */
+
+    mr_assert(c != NULL);
+    uselocale(c);
 }

@@ -14,6 +14,7 @@
 #include "host/thread_guard.h"
 
 #include "base/err.h"
+#include "base/thread.h"
 #include "link/inherit.h"
 
 #include <pthread.h>
@@ -112,6 +113,7 @@ void thread_guard_enter(size_t slot)
 {
     stack_t stack = {.ss_size = STACK_BYTES};
 
+    thread_c_locale();
     own_slot = slot;
     own_stack = malloc(STACK_BYTES);
     if (own_stack == NULL)

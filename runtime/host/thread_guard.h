@@ -21,7 +21,7 @@
 void thread_guard_install(struct black_box *box);
 
 /* First and last act of a thread that runs plugin code: an alternate signal stack, so that a stack
- * overflow leaves its note too, and the thread's slot in the black box. */
+ * overflow leaves its note too, the thread's slot in the black box, and the C locale. */
 void thread_guard_enter(size_t slot);
 void thread_guard_leave(void);
 

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -364,6 +365,22 @@ static int do_data(struct act *act)
     return mr_fail(act->err, MR_ERR_DATA, "hostile does not like this record");
 }
 
+/* Gives the process a locale of another decimal sign, and says what the host makes of a text. */
+static int do_locale(struct act *act)
+{
+    const char *name = getenv("HOSTILE_LOCALE");
+    const struct mr_schema *schema;
+    struct mr_value v = mr_null();
+
+    if (name == NULL || setlocale(LC_ALL, name) == NULL)
+        return mr_fail(act->err, MR_ERR_FATAL, "there is no locale %s", name);
+    schema = mr_schema_of(act->mood->task, MR_KIND_FLOAT64, false);
+    if (mr_value_convert(act->batch->arena, schema, NULL, mr_str("2.5"), &v, act->err) != MR_OK)
+        return act->err->code;
+    return mr_fail(act->err, MR_ERR_FATAL, "with %s, 2.5 is %d quarters",
+                   localeconv()->decimal_point, (int)(v.u.d * 4));
+}
+
 static int do_strange_code(struct act *act)
 {
     return -12345;
@@ -417,6 +434,7 @@ static const struct {
     {"error", do_error},
     {"retry", do_retry},
     {"data", do_data},
+    {"locale", do_locale},
     {"strange-code", do_strange_code},
     {"not-utf8", do_not_utf8},
     {"tell", do_tell},

@@ -31,7 +31,7 @@ static void digits_trim(struct digits *out)
         out->count--;
 }
 
-/* Take "d.ddde±x" apart, whatever the locale's decimal sign is. */
+/* Take "d.ddde±x" apart. */
 static void digits_scan(struct digits *out, const char *text)
 {
     out->count = 0;

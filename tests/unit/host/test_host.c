@@ -387,6 +387,40 @@ static void plugin_errors_are_failures_with_a_trace(void **state)
     host_case_assert_answers();
 }
 
+/* A locale whose decimal sign is a comma, below folder; LOCPATH names that. */
+static void make_locale(const char *folder)
+{
+    static const char source[] = "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\n"
+                                 "grouping 3;3\nEND LC_NUMERIC\n";
+    char command[300];
+    FILE *localedef;
+
+    snprintf(command, sizeof(command), "localedef -c -i - %s/comma >%s/log 2>&1", folder, folder);
+    localedef = popen(command, "w");
+    assert_non_null(localedef);
+    fputs(source, localedef);
+    pclose(localedef); /* 1: the other categories are C's */
+    setenv("LOCPATH", folder, 1);
+    setenv("HOSTILE_LOCALE", "comma", 1);
+}
+
+static void a_locale_set_by_the_plugin_changes_no_number(void **state)
+{
+    const char *config[] = {"where", "poll", "how", "locale", NULL};
+    char folder[] = "/tmp/test-host-XXXXXX", command[64];
+    const char *trace;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    make_locale(folder);
+    host_case_start("HostileSource", host_case_nothing);
+    host_peer_task(host_case_peer, 0, config);
+    trace = text_of(host_case_await(MSG_TASK_STATUS, "FAILED", 5000), "trace");
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    assert_says(trace, "with ., 2.5 is 10 quarters");
+}
+
 static void thread_ended_by_the_plugin_is_a_failure(void **state)
 {
     static const char *const wheres[] = {"start", "poll", "stop"};
@@ -729,6 +763,7 @@ int main(int argc, char **argv)
         host_test(task_started_anew_waits_for_its_predecessor),
         host_test(task_pauses_and_resumes),
         host_test(plugin_errors_are_failures_with_a_trace),
+        host_test(a_locale_set_by_the_plugin_changes_no_number),
         host_test(thread_ended_by_the_plugin_is_a_failure),
         host_test(retriable_poll_and_empty_polls_go_on),
         host_test(more_tasks_than_black_box_slots_run),
