@@ -13,6 +13,7 @@
 #include <millrace/emit.h>
 #include <millrace/error.h>
 #include <millrace/filter.h>
+#include <millrace/hash.h>
 #include <millrace/lookup.h>
 #include <millrace/pattern.h>
 #include <millrace/record.h>

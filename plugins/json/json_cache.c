@@ -12,25 +12,13 @@
  * live for ever. */
 #include "json_private.h"
 
+#include <millrace/hash.h>
+
 #include <stdlib.h>
 
 #define ENVELOPE_BYTES ((size_t)16 * 1024 * 1024) /* all entries together */
 
 /* --- envelopes -------------------------------------------------------------------------------- */
-
-static uint64_t hash_bytes(const char *p, size_t len)
-{
-    uint64_t hash = len, word;
-
-    for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-        memcpy(&word, p, sizeof(word));
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    for (; len > 0; p++, len--)
-        hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
-    return hash ^ hash >> 32;
-}
 
 static const char *after_string(const char *p, const char *end)
 {
@@ -103,7 +91,7 @@ const struct json_envelope *json_envelopes_match(struct json_envelopes *set, con
     len = prefix_length(data, len);
     if (len == 0)
         return NULL;
-    entry = envelope_slot(set, hash_bytes(data, len), data, len);
+    entry = envelope_slot(set, mr_hash(mr_hash_seed(set), data, len), data, len);
     if (entry->bytes == NULL)
         return NULL;
     set->last = entry;
@@ -154,7 +142,7 @@ static bool envelopes_room(struct json_envelopes *set)
 void json_envelopes_add(struct json_envelopes *set, const char *bytes, size_t len,
                         const struct mr_schema *schema)
 {
-    uint64_t hash = hash_bytes(bytes, len);
+    uint64_t hash = mr_hash(mr_hash_seed(set), bytes, len);
     struct json_envelope *entry;
     char *copy;
 

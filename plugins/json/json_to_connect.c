@@ -8,6 +8,8 @@
  * around it closes. */
 #include "json_private.h"
 
+#include <millrace/hash.h>
+
 /* What a conversion carries along. */
 struct way_in {
     struct json_converter *c;
@@ -365,55 +367,32 @@ static bool same_key(struct mr_value a, struct mr_value b)
     }
 }
 
-static uint64_t hash_key(struct mr_value key);
+static bool has_bytes(struct mr_value v);
 
-static uint64_t hash_bytes(const unsigned char *p, size_t len)
+static bool any_has_bytes(const struct mr_value *items, size_t count)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ p[i]) * UINT64_C(1099511628211);
-    return hash;
+    while (i < count && !has_bytes(items[i]))
+        i++;
+    return i < count;
 }
 
-static uint64_t hash_items(const struct mr_value *items, size_t count)
+static bool has_bytes(struct mr_value v)
 {
-    uint64_t hash = count;
-
-    for (size_t i = 0; i < count; i++)
-        hash = hash * 31 + hash_key(items[i]);
-    return hash;
-}
-
-static uint64_t hash_content(struct mr_value key)
-{
-    const struct mr_decimal *d = (const struct mr_decimal *)key.u.p;
-
-    switch (key.kind) {
-    case MR_KIND_FLOAT32:
-        return float_bits(key.u.f);
-    case MR_KIND_STRING:
-        return hash_bytes((const unsigned char *)key.u.p, key.len);
+    switch (v.kind) {
     case MR_KIND_LIST:
-        return hash_items(mr_items(key), key.len);
+        return any_has_bytes(mr_items(v), v.len);
     case MR_KIND_MAP:
-        return hash_items(&mr_pairs(key)->key, 2 * (size_t)key.len);
+        return any_has_bytes(&mr_pairs(v)->key, 2 * (size_t)v.len);
     case MR_KIND_STRUCT:
-        return hash_items(mr_slots(key), key.len);
-    case MR_KIND_DECIMAL:
-        return hash_bytes(d->bytes, d->len) + (uint64_t)d->scale;
+        return any_has_bytes(mr_slots(v), v.len);
     default:
-        return (uint64_t)key.u.i;
+        return v.kind == MR_KIND_BYTES;
     }
 }
 
-static uint64_t hash_key(struct mr_value key)
-{
-    uint64_t hash = hash_content(key) * UINT64_C(0x9e3779b97f4a7c15);
-
-    return hash ^ hash >> 32;
-}
-
+/* What equals no other key needs no place in the table. */
 static uint32_t merge_keys(struct mr_arena *arena, struct mr_pair *pairs, uint32_t count)
 {
     size_t size = 16;
@@ -424,8 +403,13 @@ static uint32_t merge_keys(struct mr_arena *arena, struct mr_pair *pairs, uint32
     slots = (uint32_t *)mr_alloc(arena, size * sizeof(*slots));
     memset(slots, 0, size * sizeof(*slots));
     for (uint32_t i = 0; i < count; i++) {
-        size_t slot = hash_key(pairs[i].key) & (size - 1);
+        size_t slot;
 
+        if (has_bytes(pairs[i].key)) {
+            pairs[kept++] = pairs[i];
+            continue;
+        }
+        slot = (size_t)mr_hash_value(mr_hash_seed(slots), pairs[i].key) & (size - 1);
         while (slots[slot] != 0 && !same_key(pairs[slots[slot] - 1].key, pairs[i].key))
             slot = (slot + 1) & (size - 1);
         if (slots[slot] == 0)

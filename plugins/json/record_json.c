@@ -8,8 +8,10 @@
  * What is accepted is what Jackson 2.21 accepts as Kafka's JsonConverter configures it, tried on
  * the Java class: leading zeros, overlong UTF-8, anything behind a complete document. Nothing here
  * recurses deeper than the nesting limit, and no loop over hostile input is quadratic (names go
- * through a hash table where there are many). */
+ * through a hash table where there are many, and none can be made to collide in it). */
 #include "record_json.h"
+
+#include <millrace/hash.h>
 
 #include <stdlib.h>
 
@@ -79,15 +81,6 @@ static inline bool same_text(const struct mr_value *a, const struct mr_value *b)
                                                 memcmp(a->u.p, b->u.p, a->len) == 0));
 }
 
-static uint32_t hash_text(const char *p, size_t len)
-{
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)p[i]) * 16777619u;
-    return hash ^ hash >> 15;
-}
-
 /* Last wins, in the place of the first: as Jackson's ObjectNode keeps it. */
 static size_t merge_few(struct mr_pair *pairs, size_t count)
 {
@@ -121,7 +114,7 @@ static uint32_t *table_new(struct mr_arena *arena, size_t count, size_t *size)
 static uint32_t *table_slot(uint32_t *slots, size_t size, const struct mr_pair *pairs,
                             const struct mr_value *name)
 {
-    size_t at = hash_text((const char *)name->u.p, name->len) & (size - 1);
+    size_t at = (size_t)mr_hash(mr_hash_seed(slots), name->u.p, name->len) & (size - 1);
 
     while (slots[at] != 0 && !same_text(&pairs[slots[at] - 1].key, name))
         at = (at + 1) & (size - 1);

@@ -9,6 +9,8 @@
 #include "schema_plan.h"
 #include "transforms.h"
 
+#include <millrace/hash.h>
+
 #include <stdlib.h>
 
 #define PURPOSE "flattening"
@@ -353,22 +355,12 @@ struct flat {
     size_t size;
 };
 
-static size_t hash_of(struct mr_value name)
-{
-    const unsigned char *p = (const unsigned char *)name.u.p;
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (uint32_t i = 0; i < name.len; i++)
-        hash = (hash ^ p[i]) * UINT64_C(1099511628211);
-    return (size_t)(hash ^ hash >> 32);
-}
-
 /* Two members get one name where a name had the delimiter in it: then the later value stays, in the
  * earlier place. */
 static void put_member(struct flat *flat, struct mr_value name, struct mr_value v)
 {
     struct mr_pair *pairs = mr_pairs(flat->map), *pair;
-    size_t at = hash_of(name) & (flat->size - 1);
+    size_t at = (size_t)mr_hash(mr_hash_seed(flat->table), name.u.p, name.len) & (flat->size - 1);
 
     for (; flat->table[at] != 0; at = (at + 1) & (flat->size - 1)) {
         pair = &pairs[flat->table[at] - 1];

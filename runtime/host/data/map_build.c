@@ -9,67 +9,10 @@
 #include "host/data/temporal_text.h"
 #include "host/data/values.h"
 
+#include <millrace/hash.h>
+
 #define FEW 8
 #define MOST ((uint32_t)1 << 28)
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 29;
-    hash *= UINT64_C(0xbf58476d1ce4e5b9);
-    return hash ^ hash >> 32;
-}
-
-static uint64_t mix_bytes(uint64_t hash, const char *p, size_t len)
-{
-    uint64_t word;
-
-    hash = mix(hash, len);
-    for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-        memcpy(&word, p, sizeof(word));
-        hash = mix(hash, word);
-    }
-    word = 0;
-    memcpy(&word, p, len);
-    return mix(hash, word);
-}
-
-static uint64_t hash_key(uint64_t seed, struct mr_value key);
-
-static uint64_t hash_items(uint64_t seed, struct mr_value list)
-{
-    for (uint32_t i = 0; i < list.len; i++)
-        seed = hash_key(seed, mr_items(list)[i]);
-    return mix(seed, list.len);
-}
-
-/* Maps have no order. */
-static uint64_t hash_pairs(uint64_t seed, struct mr_value map)
-{
-    uint64_t sum = map.len;
-
-    for (uint32_t i = 0; i < map.len; i++)
-        sum += hash_key(hash_key(seed, mr_pairs(map)[i].key), mr_pairs(map)[i].value);
-    return mix(seed, sum);
-}
-
-static uint64_t hash_key(uint64_t seed, struct mr_value key)
-{
-    const struct mr_decimal *d = key.u.p;
-
-    switch (key.kind) {
-    case MR_KIND_STRING:
-        return mix_bytes(seed, (const char *)key.u.p, key.len);
-    case MR_KIND_DECIMAL:
-        return mix_bytes(mix(seed, (uint64_t)(int64_t)d->scale), (const char *)d->bytes, d->len);
-    case MR_KIND_LIST:
-        return hash_items(seed, key);
-    case MR_KIND_MAP:
-        return hash_pairs(seed, key);
-    default:
-        return mix(seed, values_hash(key));
-    }
-}
 
 static struct mr_value as_key(struct mr_value key)
 {
@@ -83,7 +26,7 @@ static bool same_key(struct mr_value a, struct mr_value b)
 
 static uint32_t *slot_of(const struct map_build *m, struct mr_value key)
 {
-    size_t at = (size_t)hash_key((uint64_t)(uintptr_t)m->slots, as_key(key)) & (m->slot_count - 1);
+    size_t at = (size_t)mr_hash_value(mr_hash_seed(m->slots), as_key(key)) & (m->slot_count - 1);
 
     while (m->slots[at] != 0 && !same_key(m->pairs[m->slots[at] - 1].key, key))
         at = (at + 1) & (m->slot_count - 1);

@@ -18,6 +18,8 @@
 
 #include "host/data/values.h"
 
+#include <millrace/hash.h>
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,44 +45,32 @@ static struct tree tree = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- hash and equality ------------------------------------------------------------------------ */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t hash_text(uint64_t seed, const char *z)
 {
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
+    return z == NULL ? mr_hash_word(seed, 1) : mr_hash(seed, z, strlen(z));
 }
 
-static uint64_t hash_text(const char *z)
+static uint64_t hash_pointer(uint64_t seed, const void *p)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    if (z == NULL)
-        return 1;
-    for (; *z != '\0'; z++)
-        hash = (hash ^ (unsigned char)*z) * UINT64_C(1099511628211);
-    return hash;
-}
-
-static uint64_t hash_pointer(const void *p)
-{
-    return (uint64_t)(uintptr_t)p;
+    return mr_hash_word(seed, (uint64_t)(uintptr_t)p);
 }
 
 static uint64_t hash_spec(const struct mr_schema_spec *s)
 {
-    uint64_t hash = mix(s->kind, (uint64_t)s->optional << 2 | (uint64_t)s->has_version << 1 |
-                                     (uint64_t)s->has_default);
-    uint64_t params = 0;
+    const uint64_t seed = mr_hash_seed(&tree);
+    uint64_t flags =
+        (uint64_t)s->optional << 2 | (uint64_t)s->has_version << 1 | (uint64_t)s->has_default;
+    uint64_t hash = mr_hash_word(mr_hash_word(seed, s->kind), flags), params = 0;
 
-    hash = mix(hash, (uint32_t)s->version);
-    hash = mix(hash, hash_text(s->name));
-    hash = mix(hash, hash_text(s->doc));
+    hash = mr_hash_word(hash, (uint32_t)s->version);
+    hash = hash_text(hash_text(hash, s->name), s->doc);
     for (uint32_t i = 0; i < s->param_count; i++)
-        params += mix(hash_text(s->params[i].name), hash_text(s->params[i].value));
-    hash = mix(hash, params);
+        params += hash_text(hash_text(seed, s->params[i].name), s->params[i].value);
+    hash = mr_hash_word(hash, params);
     for (uint32_t i = 0; i < s->field_count; i++)
-        hash = mix(mix(hash, hash_text(s->fields[i].name)), hash_pointer(s->fields[i].schema));
-    hash = mix(mix(hash, hash_pointer(s->key)), hash_pointer(s->value));
-    return s->has_default ? mix(hash, values_hash(s->default_value)) : hash;
+        hash = hash_pointer(hash_text(hash, s->fields[i].name), s->fields[i].schema);
+    hash = hash_pointer(hash_pointer(hash, s->key), s->value);
+    return s->has_default ? mr_hash_value(hash, s->default_value) : hash;
 }
 
 static bool texts_equal(const char *a, const char *b)
@@ -181,7 +171,7 @@ static int check_duplicates(const struct mr_schema_spec *spec, struct mr_error *
     memset(slots, 0, size * sizeof(*slots));
     for (uint32_t i = 0; i < spec->field_count && rc == MR_OK; i++) {
         const char *name = spec->fields[i].name;
-        size_t at = hash_text(name) & (size - 1);
+        size_t at = (size_t)hash_text(mr_hash_seed(slots), name) & (size - 1);
 
         for (; slots[at] != 0 && rc == MR_OK; at = (at + 1) & (size - 1))
             if (strcmp(spec->fields[slots[at] - 1].name, name) == 0)

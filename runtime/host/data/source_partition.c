@@ -14,6 +14,8 @@
 
 #include "base/utf8.h"
 
+#include <millrace/hash.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,21 +39,11 @@ struct intern {
 static struct intern partitions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct intern offset_keys = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t hash_text(uint64_t hash, const char *z)
-{
-    for (; *z != '\0'; z++)
-        hash = (hash ^ (unsigned char)*z) * 1099511628211u;
-    return hash;
-}
-
 static uint64_t hash_pair(const char *key, const char *value)
 {
-    uint64_t hash = hash_text(14695981039346656037u, key);
+    uint64_t hash = mr_hash(mr_hash_seed(&partitions), key, strlen(key));
 
-    hash *= 1099511628211u; /* a byte 0 between the two */
-    if (value != NULL)
-        hash = hash_text(hash ^ 1, value);
-    return hash ^ (hash >> 29);
+    return value == NULL ? hash : mr_hash(hash, value, strlen(value));
 }
 
 static bool pair_is(const struct mr_source_partition *part, const char *key, const char *value)

@@ -147,66 +147,6 @@ bool values_equal(struct mr_value a, struct mr_value b)
     }
 }
 
-static uint64_t hash_bytes(const void *data, size_t len)
-{
-    const unsigned char *p = data;
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ p[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
-static uint64_t hash_items(const struct mr_value *items, uint32_t count)
-{
-    uint64_t hash = count;
-
-    for (uint32_t i = 0; i < count; i++)
-        hash = hash * 31 + values_hash(items[i]);
-    return hash;
-}
-
-static uint64_t hash_pairs(const struct mr_pair *pairs, uint32_t count)
-{
-    uint64_t hash = count;
-
-    for (uint32_t i = 0; i < count; i++)
-        hash += values_hash(pairs[i].key) * 31 + values_hash(pairs[i].value);
-    return hash;
-}
-
-static uint64_t hash_content(struct mr_value v)
-{
-    const struct mr_decimal *d;
-
-    if (is_integral(v.kind))
-        return (uint64_t)v.u.i;
-    switch (v.kind) {
-    case MR_KIND_FLOAT32:
-    case MR_KIND_FLOAT64:
-        return double_bits(v);
-    case MR_KIND_STRING:
-    case MR_KIND_BYTES:
-        return hash_bytes(v.u.p, v.len);
-    case MR_KIND_LIST:
-        return hash_items(mr_items(v), v.len);
-    case MR_KIND_MAP:
-        return hash_pairs(mr_pairs(v), v.len);
-    case MR_KIND_STRUCT:
-        return hash_items(mr_slots(v), v.len);
-    case MR_KIND_DECIMAL:
-        d = v.u.p;
-        return hash_bytes(d->bytes, d->len) + (uint64_t)(int64_t)d->scale;
-    default:
-        return 0;
-    }
-}
-
-uint64_t values_hash(struct mr_value v)
-{
-    return (hash_content(v) + v.kind) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
 /* --- copying ---------------------------------------------------------------------------------- */
 
 static size_t round_up(size_t size)

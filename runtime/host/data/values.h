@@ -32,9 +32,8 @@ int values_convert(struct mr_arena *arena, const struct mr_schema *to, const str
                    struct mr_value v, struct mr_value *out, struct mr_error *err);
 
 /* By content and kind: INT32 1 is not INT64 1, NaN equals NaN, 0.0 is not -0.0, 1.0 is not 1.00,
- * maps have no order. */
+ * maps have no order. Equal values have equal hashes (millrace/hash.h). */
 bool values_equal(struct mr_value a, struct mr_value b);
-uint64_t values_hash(struct mr_value v); /* equal values, equal hashes */
 
 /* Copy v into memory at *to, which moves on; values_size bytes are needed, 8-aligned. Both want a
  * checked value. */

@@ -9,6 +9,8 @@
 #include "support/unit/oracle.h"
 #include "support/unit/plugin_host.h"
 
+#include <millrace/hash.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,7 +254,7 @@ static void equality_is_by_kind_and_content(void **state)
     mr_pairs(b)[1] = (struct mr_pair){mr_str("x"), mr_int(1)};
     mr_pairs(b)[0] = (struct mr_pair){mr_str("y"), mr_int(2)};
     assert_true(values_equal(a, b));
-    assert_int_equal(values_hash(a), values_hash(b));
+    assert_true(mr_hash_value(7, a) == mr_hash_value(7, b));
     mr_pairs(b)[0].value = mr_int(3);
     assert_false(values_equal(a, b));
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static char converter_name[] = "org.apache.kafka.connect.json.JsonConverter";
 
@@ -333,6 +334,104 @@ static void hostile_names_take_no_time(void **state)
     plugin_host_close(&h);
 }
 
+/* Two blocks of four letters that lead an FNV-1a of 32 bits from a state to one other state. */
+static void find_twins(uint32_t *state, uint32_t prime, char twins[2][4])
+{
+    static const char letters[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+    enum { SLOTS = 1 << 20 };
+    static struct {
+        uint32_t state;
+        char block[4];
+    } seen[SLOTS];
+    uint64_t random = 1;
+
+    memset(seen, 0, sizeof(seen));
+    for (;;) {
+        uint32_t next = *state;
+        size_t at;
+        char block[4];
+
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        for (int i = 0; i < 4; i++) {
+            block[i] = letters[random >> (40 + 6 * i) & 63];
+            next = (next ^ (unsigned char)block[i]) * prime;
+        }
+        for (at = next % SLOTS; seen[at].block[0] != 0; at = (at + 1) % SLOTS)
+            if (seen[at].state == next && memcmp(seen[at].block, block, 4) != 0) {
+                memcpy(twins[0], seen[at].block, 4);
+                memcpy(twins[1], block, 4);
+                *state = next;
+                return;
+            }
+        seen[at].state = next;
+        memcpy(seen[at].block, block, 4);
+    }
+}
+
+enum { STAGES = 16, CRAFTED = 1 << STAGES, CRAFTED_BYTES = 4 * STAGES };
+
+static char *crafted_text(const char *front, const char *before, const char *after,
+                          const char *back, uint32_t start, uint32_t prime)
+{
+    char twins[STAGES][2][4], name[CRAFTED_BYTES + 1] = "", *text = malloc(CRAFTED * 128),
+                                                   *to = text;
+
+    for (int i = 0; i < STAGES; i++)
+        find_twins(&start, prime, twins[i]);
+    for (int n = 0; n < CRAFTED; n++) {
+        for (int i = 0; i < STAGES; i++)
+            memcpy(name + 4 * i, twins[i][n >> i & 1], 4);
+        to += sprintf(to, "%s%s\"%s\"%s", n == 0 ? front : ",", before, name, after);
+    }
+    strcpy(to, back);
+    return text;
+}
+
+static void read_soon(const char *enable, char *text)
+{
+    struct plugin_host h;
+    const struct mr_schema *schema;
+    struct mr_value v;
+    clock_t began;
+
+    open_json(&h, "schemas.enable", enable, NULL, NULL);
+    began = clock();
+    if (plugin_host_to_connect(&h, text, strlen(text), &schema, &v) != 0)
+        fail_msg("%s", h.err.text);
+    assert_true(clock() - began < 3 * CLOCKS_PER_SEC); /* of the processor */
+    assert_true(v.len == CRAFTED);
+    plugin_host_close(&h);
+    free(text);
+}
+
+#define MAP_OF(type) \
+    "{\"schema\":{\"type\":\"map\",\"keys\":{\"type\":\"" type \
+    "\"},\"values\":{\"type\":\"boolean\"}},\"payload\":["
+
+/* Names and keys that are all in one place of a table whose hash their author knows; and bytes, of
+ * which each is a key by itself. */
+static void crafted_names_take_no_time(void **state)
+{
+    char *text = malloc(CRAFTED * 64), *to = text;
+
+    (void)state;
+    read_soon("false", crafted_text("{", "", ":1", "}", 2166136261u, 16777619u));
+    read_soon("true", crafted_text("{\"schema\":{\"type\":\"struct\",\"fields\":[",
+                                   "{\"type\":\"int8\",\"optional\":true,\"field\":", "}",
+                                   "]},\"payload\":{}}", 0x84222325, 0x1b3));
+    for (uint64_t i = 0; i < CRAFTED; i++) /* all 0 in the lower half after a multiplication */
+        to += sprintf(to, "%s[%lld,true]", i == 0 ? MAP_OF("int64") : ",",
+                      (long long)((i << 32 | i) * UINT64_C(0xf1de83e19937733d)));
+    strcpy(to, "]}");
+    read_soon("true", text);
+    to = text = malloc(CRAFTED * 64);
+    for (int i = 0; i < CRAFTED; i++)
+        to += sprintf(to, "%s[\"\",true]", i == 0 ? MAP_OF("bytes") : ",");
+    strcpy(to, "]}");
+    read_soon("true", text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +448,7 @@ int main(void)
         cmocka_unit_test(errors_say_where),
         cmocka_unit_test(what_nests_too_deep_is_not_written),
         cmocka_unit_test(hostile_names_take_no_time),
+        cmocka_unit_test(crafted_names_take_no_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
  * committed. Thread: the task's. */
 #include "host/task/sink/state_table.h"
 
+#include <millrace/hash.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -125,17 +127,6 @@ void state_table_free(struct state_table **tp)
 
 /* --- looking up ------------------------------------------------------------------------------- */
 
-/* FNV-1a, and a last mix: the low bits choose the bucket. */
-static uint64_t hash_of(struct state_span key)
-{
-    const unsigned char *p = key.data;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < key.len; i++)
-        hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
-    return hash ^ hash >> 32;
-}
-
 static struct entry *find(const struct state_table *t, struct state_span key, uint64_t hash)
 {
     struct entry *entry = t->buckets[hash & (t->bucket_count - 1)];
@@ -148,7 +139,7 @@ static struct entry *find(const struct state_table *t, struct state_span key, ui
 
 struct state_span state_table_get(const struct state_table *t, struct state_span key)
 {
-    const struct entry *entry = find(t, key, hash_of(key));
+    const struct entry *entry = find(t, key, mr_hash(mr_hash_seed(t), key.data, key.len));
 
     if (entry == NULL || !entry->present)
         return (struct state_span){NULL, 0};
@@ -338,7 +329,7 @@ static void forget_log(struct state_table *t)
 static int set(struct state_table *t, struct state_span key, struct state_span value, bool changes,
                struct mr_error *err)
 {
-    uint64_t hash = hash_of(key);
+    uint64_t hash = mr_hash(mr_hash_seed(t), key.data, key.len);
     struct entry *entry = find(t, key, hash);
     int rc;
 
