@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 
 #define BUCKETS 16384u
+#define FEW_PARAMS 16u /* compared one by one up to here */
 
 struct node {
     struct node *next;
@@ -87,18 +88,53 @@ static const struct mr_param *param_find(const struct mr_param *params, uint32_t
     return NULL;
 }
 
-static bool params_equal(const struct mr_schema *schema, const struct mr_schema_spec *spec)
+static bool params_equal_by_name(const struct mr_param *a, const struct mr_param *b, uint32_t count)
 {
-    for (uint32_t i = 0; i < spec->param_count; i++) {
-        const struct mr_param *param = &spec->params[i];
-        const struct mr_param *other = &schema->params[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct mr_param *other = param_find(b, count, a[i].name);
 
-        if (!texts_equal(other->name, param->name))
-            other = param_find(schema->params, schema->param_count, param->name);
-        if (other == NULL || !texts_equal(other->value, param->value))
+        if (other == NULL || !texts_equal(other->value, a[i].value))
             return false;
     }
     return true;
+}
+
+static int compare_params(const void *a, const void *b)
+{
+    const struct mr_param *x = a, *y = b;
+    int names = strcmp(x->name, y->name);
+
+    return names != 0 ? names : strcmp(x->value, y->value);
+}
+
+static bool params_equal_in_order(const struct mr_param *a, const struct mr_param *b,
+                                  uint32_t count)
+{
+    uint32_t i = 0;
+
+    while (i < count && compare_params(&a[i], &b[i]) == 0)
+        i++;
+    return i == count;
+}
+
+/* Their order does not count; many are put into one. */
+static bool params_equal(const struct mr_param *a, const struct mr_param *b, uint32_t count)
+{
+    struct mr_param *sorted;
+    bool equal;
+
+    if (params_equal_in_order(a, b, count))
+        return true;
+    sorted = count > FEW_PARAMS ? malloc(2 * (size_t)count * sizeof(*sorted)) : NULL;
+    if (sorted == NULL)
+        return params_equal_by_name(a, b, count);
+    memcpy(sorted, a, count * sizeof(*sorted));
+    memcpy(sorted + count, b, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), compare_params);
+    qsort(sorted + count, count, sizeof(*sorted), compare_params);
+    equal = params_equal_in_order(sorted, sorted + count, count);
+    free(sorted);
+    return equal;
 }
 
 static bool fields_equal(const struct mr_schema_field *a, const struct mr_schema_field *b,
@@ -119,7 +155,7 @@ static bool is_schema(const struct mr_schema *schema, const struct mr_schema_spe
            schema->field_count == spec->field_count && texts_equal(schema->name, spec->name) &&
            texts_equal(schema->doc, spec->doc) &&
            fields_equal(schema->fields, spec->fields, spec->field_count) &&
-           params_equal(schema, spec) &&
+           params_equal(spec->params, schema->params, spec->param_count) &&
            (!spec->has_default || values_equal(schema->default_value, spec->default_value));
 }
 

@@ -8,6 +8,8 @@
  * included, because users search for them. */
 #include "host/data/values.h"
 
+#include <millrace/hash.h>
+
 #include <inttypes.h>
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -91,27 +93,77 @@ static bool items_equal(const struct mr_value *a, const struct mr_value *b, uint
     return true;
 }
 
-static bool pair_is_in(const struct mr_pair *pair, const struct mr_pair *pairs, uint32_t count,
-                       uint32_t first)
-{
-    for (uint32_t n = 0; n < count; n++) {
-        const struct mr_pair *other = &pairs[(first + n) % count];
+/* A table of pairs by their keys, with open addressing; slots NULL: there was no memory for one, they
+ * are compared one by one. */
+struct pair_table {
+    const struct mr_pair *pairs;
+    uint32_t count;
+    size_t mask;
+    struct {
+        uint64_t hash;
+        uint32_t number; /* of the pair, from 1; 0: free */
+    } * slots;
+};
 
-        if (values_equal(pair->key, other->key))
-            return values_equal(pair->value, other->value);
-    }
-    return false;
+static size_t pair_slot(const struct pair_table *t, struct mr_value key, uint64_t hash)
+{
+    size_t at = (size_t)hash & t->mask;
+
+    while (t->slots[at].number != 0 &&
+           !(t->slots[at].hash == hash && values_equal(t->pairs[t->slots[at].number - 1].key, key)))
+        at = (at + 1) & t->mask;
+    return at;
 }
 
-/* Equal counts, and every pair of a in b: maps have distinct keys. */
+static void pair_table_fill(struct pair_table *t)
+{
+    for (t->mask = 3; t->mask < 2 * (size_t)t->count; t->mask = 2 * t->mask + 1)
+        continue;
+    t->slots = calloc(t->mask + 1, sizeof(*t->slots));
+    for (uint32_t i = 0; t->slots != NULL && i < t->count; i++) {
+        uint64_t hash = mr_hash_value(mr_hash_seed(t->slots), t->pairs[i].key);
+        size_t at = pair_slot(t, t->pairs[i].key, hash);
+
+        t->slots[at].hash = hash;
+        t->slots[at].number = i + 1;
+    }
+}
+
+static const struct mr_pair *pair_find(const struct pair_table *t, struct mr_value key)
+{
+    size_t i = 0;
+
+    if (t->slots != NULL) {
+        i = t->slots[pair_slot(t, key, mr_hash_value(mr_hash_seed(t->slots), key))].number;
+        return i == 0 ? NULL : &t->pairs[i - 1];
+    }
+    while (i < t->count && !values_equal(t->pairs[i].key, key))
+        i++;
+    return i < t->count ? &t->pairs[i] : NULL;
+}
+
+/* Of equal counts. Mostly they are in one order; else each pair of a is looked for in b: maps have
+ * distinct keys. */
 static bool maps_equal(struct mr_value a, struct mr_value b)
 {
     const struct mr_pair *pairs = mr_pairs(a);
+    struct pair_table in = {.pairs = mr_pairs(b), .count = b.len};
+    bool equal = true;
+    uint32_t i;
 
-    for (uint32_t i = 0; i < a.len; i++)
-        if (!pair_is_in(&pairs[i], mr_pairs(b), b.len, i))
+    for (i = 0; i < a.len && values_equal(pairs[i].key, in.pairs[i].key); i++)
+        if (!values_equal(pairs[i].value, in.pairs[i].value))
             return false;
-    return true;
+    if (i == a.len)
+        return true;
+    pair_table_fill(&in);
+    for (; i < a.len && equal; i++) {
+        const struct mr_pair *other = pair_find(&in, pairs[i].key);
+
+        equal = other != NULL && values_equal(pairs[i].value, other->value);
+    }
+    free(in.slots);
+    return equal;
 }
 
 static bool structs_equal(struct mr_value a, struct mr_value b)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct mr_schema *make(const struct mr_schema_spec *spec, struct mr_error *err)
 {
@@ -211,6 +212,29 @@ static void many_fields_are_checked_for_duplicates(void **state)
     assert_string_equal(err.text, "Cannot create field because of field name duplication f7");
 }
 
+static void many_parameters_are_compared_soon_in_any_order(void **state)
+{
+    enum { COUNT = 100000 };
+    static struct mr_param params[COUNT];
+    static char names[COUNT][8];
+    struct mr_schema_spec spec = {.kind = MR_KIND_INT32, .params = params, .param_count = COUNT};
+    const struct mr_schema *schema;
+    clock_t began = clock();
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof(names[i]), "p%d", i);
+        params[i] = (struct mr_param){names[i], names[i]};
+    }
+    schema = make(&spec, NULL);
+    for (int i = 0; i < COUNT; i++)
+        params[COUNT - 1 - i] = (struct mr_param){names[i], names[i]};
+    assert_ptr_equal(make(&spec, NULL), schema);
+    params[0].value = "another";
+    assert_ptr_not_equal(make(&spec, NULL), schema);
+    assert_true(clock() - began < 3 * CLOCKS_PER_SEC); /* of the processor */
+}
+
 enum { THREADS = 4, ROUNDS = 2000 };
 
 static void *make_many(void *arg)
@@ -281,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_plugin_compiled_against_a_shorter_spec_is_understood),
         cmocka_unit_test(broken_rules_are_named),
         cmocka_unit_test(many_fields_are_checked_for_duplicates),
+        cmocka_unit_test(many_parameters_are_compared_soon_in_any_order),
         cmocka_unit_test(threads_get_the_same_pointers),
         cmocka_unit_test(a_schema_for_each_record_is_stopped),
     };

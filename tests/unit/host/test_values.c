@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *text(struct mr_arena *arena, struct mr_value v)
 {
@@ -259,6 +260,43 @@ static void equality_is_by_kind_and_content(void **state)
     assert_false(values_equal(a, b));
 }
 
+/* A map of two maps as keys, so many deep, whose leaves are numbers from 1 on; backwards: each in
+ * the other order. */
+static struct mr_value nested_keys(struct mr_arena *arena, int depth, int leaf, bool backwards)
+{
+    struct mr_value map;
+
+    if (depth == 0)
+        return mr_int(leaf);
+    map = mr_map(arena, 2);
+    for (int i = 0; i < 2; i++)
+        mr_pairs(map)[backwards ? 1 - i : i] =
+            (struct mr_pair){nested_keys(arena, depth - 1, 2 * leaf + i, backwards), mr_bool(true)};
+    return map;
+}
+
+/* Whatever order their pairs are in. */
+static void large_maps_are_compared_soon(void **state)
+{
+    enum { PAIRS = 100000, DEPTH = 15 };
+    struct plugin_host *h = *state;
+    struct mr_arena *arena = plugin_host_arena(h);
+    struct mr_value a = mr_map(arena, PAIRS), b = mr_map(arena, PAIRS);
+    clock_t began = clock();
+
+    for (int i = 0; i < PAIRS; i++) {
+        mr_pairs(a)[i] = (struct mr_pair){mr_int(i), mr_null()};
+        mr_pairs(b)[PAIRS - 1 - i] = mr_pairs(a)[i];
+    }
+    assert_true(values_equal(a, b));
+    mr_pairs(b)[0].value = mr_int(1);
+    assert_false(values_equal(a, b));
+    a = nested_keys(arena, DEPTH, 1, false);
+    b = nested_keys(arena, DEPTH, 1, true);
+    assert_true(values_equal(a, b));
+    assert_true(clock() - began < 3 * CLOCKS_PER_SEC); /* of the processor */
+}
+
 static void a_copy_shares_nothing(void **state)
 {
     struct plugin_host *h = *state;
@@ -370,6 +408,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(dates_before_1582_are_julian, plugin_host_set_up,
                                         plugin_host_tear_down),
         cmocka_unit_test_setup_teardown(equality_is_by_kind_and_content, plugin_host_set_up,
+                                        plugin_host_tear_down),
+        cmocka_unit_test_setup_teardown(large_maps_are_compared_soon, plugin_host_set_up,
                                         plugin_host_tear_down),
         cmocka_unit_test_setup_teardown(a_copy_shares_nothing, plugin_host_set_up,
                                         plugin_host_tear_down),
