@@ -18,6 +18,13 @@ int64_t clock_ms(void)
     return read_ms(CLOCK_MONOTONIC);
 }
 
+int64_t clock_in_ms(int64_t ms)
+{
+    int64_t now_ms = clock_ms();
+
+    return ms < 0 ? now_ms : ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + ms;
+}
+
 int64_t clock_boot_ms(void)
 {
     return read_ms(CLOCK_BOOTTIME);

@@ -85,7 +85,7 @@ bool task_lease_act(struct task *task)
 
 bool task_lease_wait(struct task *task, int64_t ms)
 {
-    int64_t until_ms = clock_ms() + ms;
+    int64_t until_ms = clock_in_ms(ms);
     bool goes_on;
 
     while ((goes_on = task_lease_held(task) && !task_stopping(task)) && clock_ms() < until_ms)
@@ -95,7 +95,7 @@ bool task_lease_wait(struct task *task, int64_t ms)
 
 bool task_lease_sleep(struct task *task, int64_t ms)
 {
-    int64_t until_ms = clock_ms() + ms;
+    int64_t until_ms = clock_in_ms(ms);
 
     task_lease_rest(task);
     while (!task_stopping(task) && clock_ms() < until_ms)

@@ -20,8 +20,8 @@ struct counter_script {
     atomic_int started;
     atomic_int stopped;
     atomic_int interrupted;
-    atomic_int again_ms; /* wait at the end of the numbers; 0: give empty polls */
-    atomic_int fd;       /* wait for it instead; -1 none */
+    atomic_llong again_ms; /* wait at the end of the numbers; 0: give empty polls */
+    atomic_int fd;         /* wait for it instead; -1 none */
     atomic_int start_code;
     atomic_int many_topics; /* each record has its own */
     /* Each record has a source partition and an offset of its own: so long are their names. */

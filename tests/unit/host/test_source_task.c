@@ -350,6 +350,22 @@ static void a_wait_for_the_next_poll_ends_at_once_on_stop(void **state)
     assert_true(counter_script.interrupted <= 1); /* not at all when the stop was quicker */
 }
 
+static void a_wait_beyond_all_time_is_one(void **state)
+{
+    struct rig *rig = *state;
+
+    counter_script.limit = 0;
+    counter_script.again_ms = INT64_MAX;
+    rig_init(rig, 1, NULL);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, polls_are, 1);
+    usleep(50000);
+    assert_int_equal(counter_script.polls, 1);
+    mr_wake(counter_script.handle);
+    rig_wait_true(rig, polls_are, 2);
+    assert_true(rig_stop(rig) < 5000);
+}
+
 static void a_poll_that_blocks_in_read_is_interrupted(void **state)
 {
     struct rig *rig = *state;
@@ -750,6 +766,7 @@ int main(int argc, char **argv)
         T(a_task_that_is_not_ours_ends_in_silence),
         T(a_task_that_can_t_ask_whether_it_is_ours_has_failed),
         T(a_wait_for_the_next_poll_ends_at_once_on_stop),
+        T(a_wait_beyond_all_time_is_one),
         T(a_poll_that_blocks_in_read_is_interrupted),
         T(wake_ends_the_wait),
         T(a_readable_descriptor_ends_the_wait),

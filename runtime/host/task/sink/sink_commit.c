@@ -106,7 +106,7 @@ static size_t flush(struct sink_task *s, struct consumer_partition *parts, size_
         return up_to_here(s, parts, count);
     s->broken = rc != MR_ERR_RETRY;
     if (rc == MR_ERR_RETRY && err.retry_after_ms > 0)
-        s->commit_due_ms = clock_ms() + err.retry_after_ms;
+        s->commit_due_ms = clock_in_ms(err.retry_after_ms);
     log_warn("offsets are not committed: %s: %s", s->task->where, err.text);
     if (s->broken)
         sink_task_fail(s, &err, s->task->where);

@@ -75,7 +75,7 @@ static int on_seek(void *arg, const char *topic, int32_t partition, int64_t offs
 
 static void on_put_in(void *arg, int64_t ms)
 {
-    ((struct sink_task *)arg)->put_due_ms = clock_ms() + (ms < 0 ? 0 : ms);
+    ((struct sink_task *)arg)->put_due_ms = clock_in_ms(ms);
 }
 
 static void on_commit(void *arg)

@@ -225,7 +225,7 @@ static void ask_later(struct sink_task *s, const struct mr_error *err)
         log_warn("where %s stands is asked again in %lld ms: %s", s->task->plugin->name,
                  (long long)wait_ms, err->text);
     s->places.told = true;
-    s->places.ask_ms = clock_ms() + wait_ms;
+    s->places.ask_ms = clock_in_ms(wait_ms);
 }
 
 static void follow_soon(struct sink_task *s)

@@ -139,7 +139,7 @@ static void put_again_later(struct sink_task *s, struct batch *batch, const stru
         sink_task_batch_done(s, batch);
         return;
     }
-    s->put_again_ms = clock_ms() + wait;
+    s->put_again_ms = clock_in_ms(wait);
     if (first)
         log_warn("put is tried again in %lld ms: %s", (long long)wait, err->text);
 }

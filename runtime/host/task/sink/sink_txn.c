@@ -403,5 +403,5 @@ void sink_txn_reject(struct sink_emit *e, int64_t retry_ms)
     e->s->read_again = true;
     e->torn = e->torn || e->dirty;
     if (retry_ms > 0)
-        e->again_ms = clock_ms() + retry_ms;
+        e->again_ms = clock_in_ms(retry_ms);
 }

@@ -99,7 +99,7 @@ static void schedule(struct source_task *s, const struct batch *batch, int rc, i
     s->again_fd = -1;
     s->next_poll_ms = 0;
     if (batch->again && rc == MR_AGAIN) {
-        s->next_poll_ms = batch->again_ms < 0 ? INT64_MAX : now_ms + batch->again_ms;
+        s->next_poll_ms = batch->again_ms < 0 ? INT64_MAX : clock_in_ms(batch->again_ms);
         s->again_fd = batch->again_fd;
         s->empty_polls = 0;
     } else if (batch->pub.count > 0 || now_ms > began_ms) {
@@ -112,7 +112,7 @@ static void schedule(struct source_task *s, const struct batch *batch, int rc, i
     }
 }
 
-static void poll_retry(struct source_task *s, const struct mr_error *err, int64_t now_ms)
+static void poll_retry(struct source_task *s, const struct mr_error *err)
 {
     int64_t wait = err->retry_after_ms > 0 ? err->retry_after_ms : s->backoff_ms;
 
@@ -120,7 +120,7 @@ static void poll_retry(struct source_task *s, const struct mr_error *err, int64_
         log_warn("poll is tried again in %lld ms: %s", (long long)wait, err->text);
     s->backoff_ms = s->backoff_ms * 2 < RETRY_MAX_MS ? s->backoff_ms * 2 : RETRY_MAX_MS;
     s->again_fd = -1;
-    s->next_poll_ms = now_ms + wait;
+    s->next_poll_ms = clock_in_ms(wait);
 }
 
 static void convert_and_send(struct source_task *s, struct batch *batch)
@@ -164,7 +164,7 @@ static void poll_plugin(struct source_task *s, struct batch *batch)
         s->sender.end = batch->end;
     batch_pool_give(s->pool, batch);
     if (rc == MR_ERR_RETRY)
-        poll_retry(s, &err, now_ms);
+        poll_retry(s, &err);
     else if (rc < 0)
         task_fail(s->task, &err, s->task->where);
 }

@@ -43,7 +43,7 @@ int64_t tolerance_retry_in(const struct tolerance *t, int64_t since_ms, unsigned
                            int64_t now_ms)
 {
     int64_t delay = tries <= 30 ? (int64_t)FIRST_DELAY_MS << (tries - 1) : INT64_MAX;
-    int64_t left = t->retry_ms < 0 ? INT64_MAX : since_ms + t->retry_ms - now_ms;
+    int64_t left = t->retry_ms < 0 ? INT64_MAX : t->retry_ms - (now_ms - since_ms);
 
     if (left <= 0)
         return -1;
