@@ -42,5 +42,5 @@ for ((left = 600; left > 0; left--)); do
     kill -0 "$worker" || { cat "$dir/worker.log"; exit 1; }
     sleep 0.05
 done
-cd "$dir" && venv/bin/schemathesis run "http://127.0.0.1:$port/millrace/openapi.json" --checks not_a_server_error \
-    --max-examples "$examples" --no-color || exit 1
+(cd "$dir" && venv/bin/schemathesis run "http://127.0.0.1:$port/millrace/openapi.json" --checks not_a_server_error \
+    --max-examples "$examples" --no-color) || exit 1
