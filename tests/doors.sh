@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks the arrows between rooms over the include lines, "one library, one door", and that file names are unique.
+# Checks the arrows between rooms over the include lines, "one library, one door", that loggers are listed, and that file
+# names are unique.
 # The rules are the tables below; a line that breaks one is printed as file:line: what. Exit 1 when there is one.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -80,6 +81,12 @@ FNR == 1 {
         bad("a public header includes standard C only")
 }
 END { exit found }' || exit 1
+
+# Loggers can be seen and set at /admin/loggers.
+unlisted=$(grep -rhoP '^#define LOGGER \K".*"' runtime --include='*.c' | sort -u | while read -r name; do
+    grep -qF "{$name," runtime/model/logger_names.c || echo "$name"
+done)
+[ -z "$unlisted" ] || { echo "loggers that model/logger_names.c does not list:" $unlisted; exit 1; }
 
 twice=$(find runtime plugins tests -name '*.[ch]' | sed 's:.*/::' | sort | uniq -d)
 [ -z "$twice" ] || { echo "file names that stand twice in the tree:" $twice; exit 1; }

@@ -83,7 +83,7 @@ static void thirty_seconds_without_a_broker_lose_nothing(void **state)
                                                               "answers again, after ",
                                                               w->servers)));
     assert_int_equal(times_in(w->log, " does not answer: "), 1);
-    assert_int_equal(times_in(w->log, "WARN  host.task.source [source|0] producer: "), 1);
+    assert_int_equal(times_in(w->log, "WARN  host.task.send [source|0] producer: "), 1);
     assert_int_equal(times_in(w->log, "WARN  host.task.sink [sink|0] consumer: "), 1);
     wait_until(FLOW_MS, scratch_contains(w->log, "[source|0] producer: Kafka takes records again"));
     wait_until(FLOW_MS, scratch_contains(w->log, "[sink|0] consumer: records come again"));

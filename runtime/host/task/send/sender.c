@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 #define PRODUCER_CLASS "org.apache.kafka.clients.producer.KafkaProducer"
-#define LOGGER "host.task.source"
+#define LOGGER "host.task.send"
 #include "base/log.h"
 
 #define TROUBLE_AGAIN_MS 600000 /* trouble that lasts is told again */

@@ -16,7 +16,7 @@
 #include "host/task/send/sender_priv.h"
 #include "host/task/task_client.h"
 
-#define LOGGER "host.task.source"
+#define LOGGER "host.task.send"
 #include "base/log.h"
 
 #define SMALL_BATCH 16384 /* Java's default batch.size */

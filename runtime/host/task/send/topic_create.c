@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOGGER "host.task.source"
+#define LOGGER "host.task.send"
 #include "base/log.h"
 
 #define ASK_MS 1500       /* one request */
