@@ -3,8 +3,8 @@
  * which only they can judge, such as regular expressions, and connectors of offsets that a user
  * wants changed, in the format of link/check_format.h. It is also the process in which clients of a
  * connector look into the offsets topic that it has for itself. Run by
- * worker/supervisor/plugin_check.c while a connector's configuration is validated; it is killed
- * when it takes too long. One thread.
+ * worker/supervisor/plugin_check.c while a connector's configuration is validated or its offsets
+ * are read or changed; it is killed when it takes too long. One thread.
  *
  * Plugin code may print, crash or hang: each line is complete before it runs, and the end is
  * _exit. */

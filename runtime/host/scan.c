@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `millrace scan LIBRARY...`: a throwaway process that opens unknown libraries and prints what is
- * in them, in the format of link/scan_format.h. Run by worker/supervisor/catalog.c, which takes its
- * end, however it ends, as the answer. One thread.
+ * in them, in the format of link/scan_format.h. Run by worker/supervisor/catalog_scan.c, which takes
+ * its end, however it ends, as the answer. One thread.
  *
  * Opening a library runs its constructors, which may print, crash or hang: the answers go to a
  * private copy of standard output, each line is complete before the next library is touched, and

@@ -2,7 +2,7 @@
 /* One thread that drives all open requests by libcurl's multi interface. The loop hands requests
  * over under a lock and wakes it; answers go back by loop_post. What a peer sends is bounded, each
  * answer and all together, and not interpreted here. Used by rest/forward.c (requests of clients)
- * and herder/cluster/task_writer.c (task configurations for the leader).
+ * and in herder/cluster by task_writer.c and cluster_fence.c (what the leader is asked to do).
  *
  *   loop:    peer_send ─► inbox ─ wake ─►  thread: curl_multi ─► loop_post ─► done
  *   loop:    peer_give_up ─► drops ─ wake ─► thread: those of its requests that go there end

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What task.c, source_task.c and sink_task.c share, and nobody else sees. */
+/* A task from inside: what task.c and its neighbours share with the two loops and with what sends
+ * for them (source/, sink/, send/). The host sees task.h alone. */
 #ifndef HOST_TASK_PRIV_H
 #define HOST_TASK_PRIV_H
 

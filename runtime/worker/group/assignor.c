@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frame around the policies: names become numbers on the way in (round_table), lists again on
- * the way out, and what a leader remembers lives here. Called by member.c on the group thread once
- * a round, by the leader only. */
+ * the way out, and what a leader remembers lives here. Called by lead.c on the group thread, once
+ * a round that this worker leads. */
 #include "worker/group/assignor.h"
 
 #include "worker/group/assignor_private.h"

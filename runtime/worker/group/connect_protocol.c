@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The codec of member metadata and assignments, big-endian, in the plain types of Kafka's protocol.
- * Called by member.c for every join and sync, on the group thread; the bytes come from other
+ * Called by the files of the membership and lead.c, on the group thread; the bytes come from other
  * members by way of the broker, so each length is held against what is left. A list takes memory in
  * proportion to the bytes that came.
  *

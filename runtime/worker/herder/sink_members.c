@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See the header. This worker's own memory is ahead of what comes back from the other workers'
  * topic, and behind it where a task has been elsewhere: a successor is given both. Called by
- * herder.c; loop thread. */
+ * herder.c and host_desk.c; loop thread. */
 #include "worker/herder/sink_members.h"
 
 #include "base/text.h"

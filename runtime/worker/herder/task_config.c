@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completes task configurations before they are stored, so that a Java worker which takes a task
- * over finds what it expects. Called by the sources of configurations (standalone.c,
- * distributed.c). Pure. */
+ * over finds what it expects. Called by whoever stores them (standalone.c,
+ * cluster/task_writer.c). Pure. */
 #include "worker/herder/task_config.h"
 
 #include "worker/supervisor/catalog.h"

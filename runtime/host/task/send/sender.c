@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the ack window and the producer of a source task: records out, delivery reports in.
- * Thread: the task's.
+/* Between the ack window and the producer of a task, a source or a sink that emits: records out,
+ * delivery reports in. Thread: the task's.
  *
  *   batch ─► window ─send─► producer ─► Kafka
  *               ▲ settle                  │

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a source task has handed over and Kafka has not taken yet: the batches in the ack window and
- * the producer that they are sent from. Owner: the task's thread. */
+/* What a task has handed over, a source its records, a sink what it emits, and Kafka has not taken
+ * yet: the batches in the ack window and the producer that they are sent from. Owner: the task's
+ * thread. */
 #ifndef HOST_SENDER_H
 #define HOST_SENDER_H
 

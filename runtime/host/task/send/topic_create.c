@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks for a topic before the first record goes to it, and creates it by the rules of its group
- * (model/topic_groups). Called by sender.c, on the task's thread.
+ * (model/topic_groups). Called by sender.c, and made by source_task.c; on the task's thread.
  *
  * What is there, or was created meanwhile by somebody else, is not looked at again. Where Connect
  * fails the task it fails here, with the same text: rights that are missing, settings that the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sink_task.c, sink_commit.c and sink_consumer.c share, and nobody else sees. Owner: the
- * task's thread, but for what is said to be under task->serve_lock. */
+/* What the files of this folder share, and nobody else sees. Owner: the task's thread, but for what
+ * is said to be under task->serve_lock. */
 #ifndef HOST_SINK_TASK_PRIV_H
 #define HOST_SINK_TASK_PRIV_H
 

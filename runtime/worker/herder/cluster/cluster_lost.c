@@ -8,7 +8,7 @@
  *           └── none, or we lead no more: what is under way is called off
  *
  * Once a loss: what fails is not tried again, transaction.timeout.ms ends it. Called by
- * cluster_round.c; loop thread. */
+ * cluster_round.c, and distributed.c when a connector goes; loop thread. */
 #include "worker/herder/cluster/distributed_private.h"
 #include "worker/herder/cluster/fence_round.h"
 
