@@ -14,6 +14,7 @@
 #include <millrace/error.h>
 #include <millrace/filter.h>
 #include <millrace/hash.h>
+#include <millrace/java_names.h>
 #include <millrace/lookup.h>
 #include <millrace/pattern.h>
 #include <millrace/record.h>

@@ -2,7 +2,6 @@
 /* ByteArrayConverter, the plugin: bytes as they are, uncopied both ways. Stands in for
  * org.apache.kafka.connect.converters.ByteArrayConverter; on the task's thread. Also the module of
  * this folder, with the other converters beside it. */
-#include "class_name.h"
 #include "number_converter.h"
 #include "simple_header_converter.h"
 #include "string_converter.h"
@@ -33,11 +32,11 @@ static int from_connect(void *self, struct mr_arena *arena, const char *topic,
 {
     if (schema != NULL && schema->kind != MR_KIND_BYTES)
         return mr_fail(err, MR_ERR_DATA, "Invalid schema type for ByteArrayConverter: %s",
-                       class_type_name(schema->kind));
+                       mr_java_type(schema->kind));
     if (!mr_is_null(value) && value.kind != MR_KIND_BYTES)
         return mr_fail(err, MR_ERR_DATA,
                        "ByteArrayConverter is not compatible with objects of type class %s",
-                       class_name(value));
+                       mr_java_class(value));
     *data = mr_is_null(value) ? NULL : value.len == 0 && value.u.p == NULL ? "" : value.u.p;
     *len = value.len;
     return MR_OK;

@@ -9,8 +9,6 @@
  * slots: each plugin has functions of its own. */
 #include "number_converter.h"
 
-#include "class_name.h"
-
 /* What a trace shows below the message, as in Java; host/trace.h. */
 #define CAUSE "\nCaused by: org.apache.kafka.common.errors.SerializationException: "
 
@@ -97,7 +95,7 @@ static int write_number(const struct number *n, struct mr_arena *arena, struct m
     }
     if (value.kind != n->kind)
         return mr_fail(err, MR_ERR_DATA, "Failed to serialize to %s (was class %s): ", n->word,
-                       class_name(value));
+                       mr_java_class(value));
     out = (unsigned char *)mr_alloc(arena, n->size);
     bits = bits_of(value);
     for (size_t i = n->size; i > 0; i--, bits >>= 8)
@@ -138,11 +136,11 @@ static int check_boolean(const struct mr_schema *schema, struct mr_value value,
 {
     if (schema != NULL && schema->kind != MR_KIND_BOOL)
         return mr_fail(err, MR_ERR_DATA, "Invalid schema type for BooleanConverter: %s",
-                       class_type_name(schema->kind));
+                       mr_java_type(schema->kind));
     if (!mr_is_null(value) && value.kind != MR_KIND_BOOL)
         return mr_fail(err, MR_ERR_DATA,
                        "BooleanConverter is not compatible with objects of type class %s",
-                       class_name(value));
+                       mr_java_class(value));
     return MR_OK;
 }
 

@@ -24,9 +24,9 @@ static int wrong_class(struct way_out *w, const struct mr_schema *schema, struct
 {
     if (schema->kind == MR_KIND_BYTES)
         return mr_fail(w->err, MR_ERR_DATA, "Invalid type for bytes type: class %s",
-                       json_class_name(v));
-    return mr_fail(w->err, MR_ERR_DATA, "Invalid type for %s: class %s",
-                   json_type_name(schema->kind), json_class_name(v));
+                       mr_java_class(v));
+    return mr_fail(w->err, MR_ERR_DATA, "Invalid type for %s: class %s", mr_java_type(schema->kind),
+                   mr_java_class(v));
 }
 
 /* --- logical types ---------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static int wrong_logical(struct way_out *w, const char *type, const char *expect
                          struct mr_value v)
 {
     return mr_fail(w->err, MR_ERR_DATA, "Invalid type for %s, expected %s but was class %s", type,
-                   expected, json_class_name(v));
+                   expected, mr_java_class(v));
 }
 
 static int write_decimal(struct way_out *w, const struct mr_schema *schema, struct mr_value v)
@@ -328,7 +328,7 @@ static int write_value(struct way_out *w, const struct mr_schema *schema, struct
     if (schema == NULL && v.kind >= MR_KIND_DECIMAL)
         return mr_fail(w->err, MR_ERR_DATA,
                        "Java class class %s does not have corresponding schema type.",
-                       json_class_name(v));
+                       mr_java_class(v));
     if (v.kind >= MR_KIND_LIST && v.kind <= MR_KIND_STRUCT)
         return write_inner(w, schema, v);
     return writers[v.kind](w, schema, v);

@@ -141,8 +141,6 @@ int json_schema_write(struct json_converter *c, struct mr_arena *arena, struct j
                       const struct mr_schema *schema, const char *field, struct mr_error *err);
 
 /* Connect's names of things in its texts. */
-const char *json_type_name(uint8_t kind);       /* "INT8" … */
-const char *json_class_name(struct mr_value v); /* "java.lang.Byte" … */
 /* Parameter `scale` of a Decimal schema; MR_ERR_DATA with Java's text. */
 int json_decimal_scale(const struct mr_schema *schema, int32_t *scale, struct mr_error *err);
 

@@ -11,57 +11,15 @@
 
 static const struct {
     const char *json;
-    const char *type;
     uint8_t kind;
 } types[] = {
-    {"boolean", "BOOLEAN", MR_KIND_BOOL},
-    {"int8", "INT8", MR_KIND_INT8},
-    {"int16", "INT16", MR_KIND_INT16},
-    {"int32", "INT32", MR_KIND_INT32},
-    {"int64", "INT64", MR_KIND_INT64},
-    {"float", "FLOAT32", MR_KIND_FLOAT32},
-    {"double", "FLOAT64", MR_KIND_FLOAT64},
-    {"string", "STRING", MR_KIND_STRING},
-    {"bytes", "BYTES", MR_KIND_BYTES},
-    {"array", "ARRAY", MR_KIND_LIST},
-    {"map", "MAP", MR_KIND_MAP},
-    {"struct", "STRUCT", MR_KIND_STRUCT},
+    {"boolean", MR_KIND_BOOL},   {"int8", MR_KIND_INT8},     {"int16", MR_KIND_INT16},
+    {"int32", MR_KIND_INT32},    {"int64", MR_KIND_INT64},   {"float", MR_KIND_FLOAT32},
+    {"double", MR_KIND_FLOAT64}, {"string", MR_KIND_STRING}, {"bytes", MR_KIND_BYTES},
+    {"array", MR_KIND_LIST},     {"map", MR_KIND_MAP},       {"struct", MR_KIND_STRUCT},
 };
 
 #define TYPES (sizeof(types) / sizeof(types[0]))
-
-const char *json_type_name(uint8_t kind)
-{
-    for (size_t i = 0; i < TYPES; i++)
-        if (types[i].kind == kind)
-            return types[i].type;
-    return "?";
-}
-
-const char *json_class_name(struct mr_value v)
-{
-    static const char *const names[] = {
-        [MR_KIND_NULL] = "null",
-        [MR_KIND_BOOL] = "java.lang.Boolean",
-        [MR_KIND_INT8] = "java.lang.Byte",
-        [MR_KIND_INT16] = "java.lang.Short",
-        [MR_KIND_INT32] = "java.lang.Integer",
-        [MR_KIND_INT64] = "java.lang.Long",
-        [MR_KIND_FLOAT32] = "java.lang.Float",
-        [MR_KIND_FLOAT64] = "java.lang.Double",
-        [MR_KIND_STRING] = "java.lang.String",
-        [MR_KIND_BYTES] = "[B",
-        [MR_KIND_LIST] = "java.util.ArrayList",
-        [MR_KIND_MAP] = "java.util.HashMap",
-        [MR_KIND_STRUCT] = "org.apache.kafka.connect.data.Struct",
-        [MR_KIND_DECIMAL] = "java.math.BigDecimal",
-        [MR_KIND_DATE] = "java.util.Date",
-        [MR_KIND_TIME] = "java.util.Date",
-        [MR_KIND_TIMESTAMP] = "java.util.Date",
-    };
-
-    return v.kind < sizeof(names) / sizeof(names[0]) ? names[v.kind] : "?";
-}
 
 int json_decimal_scale(const struct mr_schema *schema, int32_t *scale, struct mr_error *err)
 {
@@ -268,7 +226,7 @@ static int read_default(struct json_converter *c, struct mr_arena *arena, struct
                    : mr_fail(err, MR_ERR_DATA,
                              "Invalid default value: Invalid value: null used for required value, "
                              "schema type: %s",
-                             json_type_name(spec->kind));
+                             mr_java_type(spec->kind));
     /* In Java the value's schema is the unfinished one, which equals no other. */
     if (spec->kind == MR_KIND_STRUCT)
         return mr_fail(err, MR_ERR_DATA, "Invalid default value: Struct schemas do not match.");

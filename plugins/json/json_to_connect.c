@@ -471,7 +471,7 @@ static int refuse_nulls(struct way_in *w, const struct mr_schema *schema, struct
                    ? MR_OK
                    : mr_fail(w->err, MR_ERR_DATA,
                              "Invalid value: null used for required %s, schema type: %s", place,
-                             json_type_name(schema->kind));
+                             mr_java_type(schema->kind));
     if (v.kind == MR_KIND_LIST) {
         snprintf(inner, sizeof(inner), "element of array %.230s", place);
         for (uint32_t i = 0; i < v.len && rc == MR_OK; i++)
@@ -577,7 +577,7 @@ static int convert(struct way_in *w, const struct mr_schema *schema, struct mr_v
         *out = mr_null();
     else
         return mr_fail(w->err, MR_ERR_DATA, "Invalid null value for required %s field",
-                       json_type_name(schema->kind));
+                       mr_java_type(schema->kind));
     return MR_OK;
 }
 

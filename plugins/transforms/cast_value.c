@@ -33,7 +33,7 @@ static int spec_type(const char *p, size_t len, uint8_t *kind, struct mr_error *
         upper[i] = p[i] >= 'a' && p[i] <= 'z' ? (char)(p[i] - 'a' + 'A') : p[i];
     upper[n] = '\0';
     for (uint8_t i = MR_KIND_BOOL; i <= MR_KIND_STRUCT && n == len; i++) {
-        if (strcmp(requirement_type(i), upper) != 0)
+        if (strcmp(mr_java_type(i), upper) != 0)
             continue;
         *kind = i;
         if (i <= MR_KIND_STRING)
@@ -75,7 +75,7 @@ int cast_spec_parse(const char *item, struct cast_spec *out, size_t *parts, stru
 static int unexpected(struct mr_value v, struct mr_error *err)
 {
     return mr_fail(err, MR_ERR_DATA, "Unexpected type in Cast transformation: class %s",
-                   requirement_class(v));
+                   mr_java_class(v));
 }
 
 static int out_of_range(struct mr_value v, struct mr_error *err)
@@ -205,13 +205,13 @@ static int check_input(const struct mr_schema *schema, struct mr_value v, struct
         return mr_fail(err, MR_ERR_DATA,
                        "Cast transformation was passed a value of type class %s which is not "
                        "supported by Connect's data API",
-                       requirement_class(v));
+                       mr_java_class(v));
     if (type <= MR_KIND_BYTES)
         return MR_OK;
     return mr_fail(err, MR_ERR_DATA,
                    "Cast transformation does not support casting from %s; supported types are "
                    "[INT8, INT16, INT32, INT64, FLOAT32, FLOAT64, BOOLEAN, STRING, BYTES]",
-                   requirement_type(type));
+                   mr_java_type(type));
 }
 
 int cast_value(struct mr_arena *arena, const struct mr_schema *schema, uint8_t kind,

@@ -142,7 +142,7 @@ static int add_field(struct build *b, const struct mr_schema *of, size_t i,
         return mr_fail(err, MR_ERR_DATA,
                        "Flatten transformation does not support %s for record with schemas (for "
                        "field %.*s).",
-                       requirement_type(of->kind), (int)inside->prefix.len,
+                       mr_java_type(of->kind), (int)inside->prefix.len,
                        (const char *)inside->prefix.u.p);
     if (inside->depth > MAX_DEPTH || enter > 2 * MAX_FIELDS)
         return mr_fail(err, MR_ERR_DATA,
@@ -308,7 +308,7 @@ static int key_text(struct mr_value key, struct mr_error *err)
     if (key.kind == MR_KIND_STRING)
         return MR_OK;
     return mr_fail(err, MR_ERR_DATA, "class %s cannot be cast to class java.lang.String",
-                   requirement_class(key));
+                   mr_java_class(key));
 }
 
 static int count_leaves(struct mr_value map, int depth, size_t *count, struct mr_error *err)
@@ -336,12 +336,12 @@ static int check_member(struct mr_value v, struct mr_value name, struct mr_error
         return mr_fail(err, MR_ERR_DATA,
                        "Flatten transformation does not support class %s for record without "
                        "schemas (for field %.*s).",
-                       requirement_class(v), (int)name.len, (const char *)name.u.p);
+                       mr_java_class(v), (int)name.len, (const char *)name.u.p);
     if (v.kind > MR_KIND_STRUCT)
         return mr_fail(err, MR_ERR_DATA,
                        "Flatten transformation was passed a value of type class %s which is not "
                        "supported by Connect's data API",
-                       requirement_class(v));
+                       mr_java_class(v));
     return MR_OK;
 }
 

@@ -64,8 +64,7 @@ static int mask_with_nothing(struct mr_value *v, struct mr_error *err)
     switch (v->kind) {
     case MR_KIND_BYTES:
     case MR_KIND_STRUCT:
-        return mr_fail(err, MR_ERR_DATA, "Cannot mask value of type: class %s",
-                       requirement_class(*v));
+        return mr_fail(err, MR_ERR_DATA, "Cannot mask value of type: class %s", mr_java_class(*v));
     case MR_KIND_FLOAT32:
         *v = mr_float(0);
         return MR_OK;
@@ -132,7 +131,7 @@ static int mask_with_text(struct mask_field *m, struct mr_arena *arena, struct m
     if (kind != MR_KIND_DECIMAL && (kind < MR_KIND_INT8 || kind > MR_KIND_FLOAT64))
         return mr_fail(err, MR_ERR_DATA,
                        "Cannot mask value of type class %s with custom replacement.",
-                       requirement_class(*v));
+                       mr_java_class(*v));
     if (kind <= MR_KIND_FLOAT64 && m->known[kind]) {
         *v = m->made[kind];
         return MR_OK;

@@ -262,7 +262,7 @@ static int check_keys(struct mr_value map, struct mr_error *err)
     for (uint32_t i = 0; i < map.len; i++)
         if (mr_pairs(map)[i].key.kind != MR_KIND_STRING)
             return mr_fail(err, MR_ERR_DATA, "class %s cannot be cast to class java.lang.String",
-                           requirement_class(mr_pairs(map)[i].key));
+                           mr_java_class(mr_pairs(map)[i].key));
     return MR_OK;
 }
 

@@ -16,7 +16,4 @@ int requirement_struct(const struct mr_schema *schema, struct mr_value v, const 
 /* Is it a STRUCT schema? "Cannot list fields …", as Schema.fields() says. */
 int requirement_fields(const struct mr_schema *schema, struct mr_error *err);
 
-const char *requirement_class(struct mr_value v); /* "java.lang.Long" …; "null" */
-const char *requirement_type(uint8_t kind);       /* "INT8" … of a schema's kind */
-
 #endif

@@ -179,7 +179,7 @@ static int unknown(struct mr_value v, struct mr_error *err)
 {
     return mr_fail(err, MR_ERR_DATA,
                    "TimestampConverter does not support class %s objects as timestamps",
-                   requirement_class(v));
+                   mr_java_class(v));
 }
 
 static int read_text(const struct timestamp_converter *t, struct mr_value v, int64_t *ms,
@@ -269,7 +269,7 @@ static int check_schema(const struct mr_schema *schema, struct mr_error *err)
     return mr_fail(err, MR_ERR_DATA,
                    "Schema Schema{%s%s%s} does not correspond to a known timestamp type format",
                    schema->name != NULL ? schema->name : "", schema->name != NULL ? ":" : "",
-                   requirement_type(schema->kind));
+                   mr_java_type(schema->kind));
 }
 
 /* One value; schema and what as schema_step_fn has them. */

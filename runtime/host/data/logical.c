@@ -18,7 +18,7 @@ static int no_conversion(const struct mr_schema *schema, struct mr_value v, stru
 {
     return mr_fail(err, MR_ERR_DATA,
                    "a value of class %s is none for a schema of type %s with the name %.200s",
-                   values_class_name(v), values_type_name(schema->kind),
+                   mr_java_class(v), mr_java_type(schema->kind),
                    schema->name == NULL ? "null" : schema->name);
 }
 

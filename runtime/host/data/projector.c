@@ -71,7 +71,7 @@ static int check_compatible(struct projection *p, const struct mr_schema *from,
         (!is_numeric(from->kind) || !is_numeric(to->kind) || from->kind > to->kind))
         return mr_fail(p->err, MR_ERR_DATA,
                        "Schema type mismatch. source type: %s and target type: %s",
-                       values_type_name(from->kind), values_type_name(to->kind));
+                       mr_java_type(from->kind), mr_java_type(to->kind));
     if (!same_text(from->name, to->name))
         return mr_fail(p->err, MR_ERR_DATA,
                        "Schema name mismatch. source name: %.200s and target name: %.200s",
@@ -92,7 +92,7 @@ static int project(struct projection *p, const struct mr_schema *from, struct mr
 static int fail_value(struct projection *p, const struct mr_schema *to, struct mr_value v)
 {
     return mr_fail(p->err, MR_ERR_DATA, "a value of class %s is none of a schema of type %s",
-                   values_class_name(v), values_type_name(to->kind));
+                   mr_java_class(v), mr_java_type(to->kind));
 }
 
 /* Numbers widen; what is no number stays what it is, as in Java. */

@@ -226,7 +226,7 @@ static int check_fields(const struct mr_schema_spec *spec, struct mr_error *err)
         return MR_OK;
     if (spec->kind != MR_KIND_STRUCT)
         return mr_fail(err, MR_ERR_DATA, "Cannot create fields on type %s",
-                       values_type_name(spec->kind));
+                       mr_java_type(spec->kind));
     if (spec->fields == NULL)
         return mr_fail(err, MR_ERR_DATA, "a schema of %u fields gives none of them",
                        spec->field_count);
@@ -250,7 +250,7 @@ static int check_members(const struct mr_schema_spec *spec, struct mr_error *err
         return mr_fail(err, MR_ERR_DATA, "valueSchema cannot be null.");
     if ((!map && spec->key != NULL) || (!list && !map && spec->value != NULL))
         return mr_fail(err, MR_ERR_DATA, "a schema of type %s has no key or value schema",
-                       values_type_name(spec->kind));
+                       mr_java_type(spec->kind));
     return MR_OK;
 }
 

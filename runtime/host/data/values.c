@@ -12,45 +12,6 @@
 
 #include <inttypes.h>
 
-/* --- names ------------------------------------------------------------------------------------ */
-
-struct kind_names {
-    const char *type; /* as a schema's type; NULL: no schema has it */
-    const char *class_name;
-};
-
-static const struct kind_names names[] = {
-    [MR_KIND_NULL] = {NULL, "null"},
-    [MR_KIND_BOOL] = {"BOOLEAN", "java.lang.Boolean"},
-    [MR_KIND_INT8] = {"INT8", "java.lang.Byte"},
-    [MR_KIND_INT16] = {"INT16", "java.lang.Short"},
-    [MR_KIND_INT32] = {"INT32", "java.lang.Integer"},
-    [MR_KIND_INT64] = {"INT64", "java.lang.Long"},
-    [MR_KIND_FLOAT32] = {"FLOAT32", "java.lang.Float"},
-    [MR_KIND_FLOAT64] = {"FLOAT64", "java.lang.Double"},
-    [MR_KIND_STRING] = {"STRING", "java.lang.String"},
-    [MR_KIND_BYTES] = {"BYTES", "[B"},
-    [MR_KIND_LIST] = {"ARRAY", "java.util.ArrayList"},
-    [MR_KIND_MAP] = {"MAP", "java.util.LinkedHashMap"},
-    [MR_KIND_STRUCT] = {"STRUCT", "org.apache.kafka.connect.data.Struct"},
-    [MR_KIND_DECIMAL] = {NULL, "java.math.BigDecimal"},
-    [MR_KIND_DATE] = {NULL, "java.util.Date"},
-    [MR_KIND_TIME] = {NULL, "java.util.Date"},
-    [MR_KIND_TIMESTAMP] = {NULL, "java.util.Date"},
-};
-
-#define KINDS (sizeof(names) / sizeof(names[0]))
-
-const char *values_type_name(uint8_t schema_kind)
-{
-    return schema_kind < KINDS && names[schema_kind].type != NULL ? names[schema_kind].type : "?";
-}
-
-const char *values_class_name(struct mr_value v)
-{
-    return v.kind < KINDS ? names[v.kind].class_name : "?";
-}
-
 const char *values_schema_text(const struct mr_schema *schema, char out[VALUES_SCHEMA_TEXT])
 {
     if (schema == NULL)
@@ -58,7 +19,7 @@ const char *values_schema_text(const struct mr_schema *schema, char out[VALUES_S
     else
         snprintf(out, VALUES_SCHEMA_TEXT, "Schema{%.200s%s%s}",
                  schema->name == NULL ? "" : schema->name, schema->name == NULL ? "" : ":",
-                 values_type_name(schema->kind));
+                 mr_java_type(schema->kind));
     return out;
 }
 
@@ -280,7 +241,7 @@ static int check_range(struct mr_value v, int64_t min, int64_t max, struct mr_er
         return MR_OK;
     return mr_fail(err, MR_ERR_DATA,
                    "a value of class %s holds %" PRId64 ", which is outside its range",
-                   values_class_name(v), v.u.i);
+                   mr_java_class(v), v.u.i);
 }
 
 static int check_integral(struct mr_value v, struct mr_error *err)
@@ -343,7 +304,7 @@ static int check(struct mr_value v, int depth, struct mr_error *err)
 {
     int rc = MR_OK;
 
-    if (v.kind >= KINDS || v.flags != 0 || v.reserved != 0)
+    if (v.kind > MR_KIND_TIMESTAMP || v.flags != 0 || v.reserved != 0)
         return mr_fail(err, MR_ERR_DATA, "a value has the unknown kind %u (flags %u)", v.kind,
                        v.flags);
     if (is_integral(v.kind))
@@ -357,7 +318,7 @@ static int check(struct mr_value v, int depth, struct mr_error *err)
     else if (v.len > 0 && v.u.p == NULL)
         rc = mr_fail(err, MR_ERR_DATA,
                      "a value of class %s has a length of %" PRIu32 " and no content",
-                     values_class_name(v), v.len);
+                     mr_java_class(v), v.len);
     if (rc != MR_OK || v.kind < MR_KIND_LIST)
         return rc;
     return check_inner(v, depth, err);
@@ -402,7 +363,7 @@ static int fail_null(const struct mr_schema *schema, const struct place *place,
 
     place_text(place, where, sizeof(where));
     return mr_fail(err, MR_ERR_DATA, "Invalid value: null used for required %s, schema type: %s",
-                   where, values_type_name(schema->kind));
+                   where, mr_java_type(schema->kind));
 }
 
 static int fail_class(const struct mr_schema *schema, struct mr_value v, const struct place *place,
@@ -415,7 +376,7 @@ static int fail_class(const struct mr_schema *schema, struct mr_value v, const s
     return mr_fail(err, MR_ERR_DATA,
                    "Invalid Java object for schema%s%.200s%s with type %s: class %s for %s",
                    named ? " \"" : "", named ? schema->name : "", named ? "\"" : "",
-                   values_type_name(schema->kind), values_class_name(v), where);
+                   mr_java_type(schema->kind), mr_java_class(v), where);
 }
 
 /* All three kinds of time are java.util.Date, so each fits where another is asked for. */
@@ -486,7 +447,7 @@ static int validate(const struct mr_schema *schema, struct mr_value v, const str
     if (schema->kind >= MR_KIND_LIST && schema->logical != schema->kind)
         return mr_fail(err, MR_ERR_DATA,
                        "class %s cannot be cast to the class of a schema of type %s",
-                       values_class_name(v), values_type_name(schema->kind));
+                       mr_java_class(v), mr_java_type(schema->kind));
     switch (v.kind) {
     case MR_KIND_STRUCT:
         return validate_struct(schema, v, err);

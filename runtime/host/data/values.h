@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <millrace/java_names.h>
 #include <millrace/record.h>
 
 #define VALUES_MAX_DEPTH 1000
@@ -50,10 +51,8 @@ int values_validate(const struct mr_schema *schema, struct mr_value v, struct mr
 int values_validate_field(const char *field, const struct mr_schema *schema, struct mr_value v,
                           struct mr_error *err);
 
-const char *values_type_name(uint8_t schema_kind); /* "INT8" … "STRUCT", "ARRAY": Schema.Type */
 /* "Schema{name:TYPE}" or "Schema{TYPE}", as Java prints one; a long name is cut. Gives out. */
 #define VALUES_SCHEMA_TEXT 240
 const char *values_schema_text(const struct mr_schema *schema, char out[VALUES_SCHEMA_TEXT]);
-const char *values_class_name(struct mr_value v); /* "java.lang.Byte" …, as in Java's texts */
 
 #endif

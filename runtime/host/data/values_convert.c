@@ -33,7 +33,7 @@ static int fail_to(const struct conversion *c, struct mr_value v, const char *wh
     const char *text = values_text(c->arena, v, &len);
 
     return mr_fail(c->err, MR_ERR_DATA, "Unable to convert %.*s (class %s) to %s",
-                   len > 400 ? 400 : (int)len, text, values_class_name(v), what);
+                   len > 400 ? 400 : (int)len, text, mr_java_class(v), what);
 }
 
 /* Connect names the schema that it wants, or the one that the value has. */
@@ -54,7 +54,7 @@ static int fail_null(const struct conversion *c)
 static int fail_null_text(const struct conversion *c)
 {
     return mr_fail(c->err, MR_ERR_DATA, "Unable to convert the text null to a value of type %s",
-                   values_type_name(c->to->kind));
+                   mr_java_type(c->to->kind));
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */

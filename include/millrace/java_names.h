@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Java's names of kinds, for Connect's texts. */
-#ifndef BASIC_CLASS_NAME_H
-#define BASIC_CLASS_NAME_H
+/* Java's names of kinds, for texts that users know from Kafka Connect and search for.
+ * Spec: Java's class names; org.apache.kafka.connect.data.Schema.Type. */
+#ifndef MILLRACE_JAVA_NAMES_H
+#define MILLRACE_JAVA_NAMES_H
 
 #include <millrace/value.h>
 
-static inline const char *class_name(struct mr_value v)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The class of a value: "java.lang.Byte", … "null"; "?" for a kind that is none. */
+static inline const char *mr_java_class(struct mr_value v)
 {
     static const char *const names[] = {
         "null",
@@ -30,8 +36,8 @@ static inline const char *class_name(struct mr_value v)
     return v.kind < sizeof(names) / sizeof(names[0]) ? names[v.kind] : "?";
 }
 
-/* Schema.Type of a schema's kind. */
-static inline const char *class_type_name(uint8_t kind)
+/* The type of a schema of this kind: "INT8", …; "?" for what no schema has. */
+static inline const char *mr_java_type(uint8_t kind)
 {
     static const char *const names[] = {"?",     "BOOLEAN", "INT8",    "INT16",  "INT32",
                                         "INT64", "FLOAT32", "FLOAT64", "STRING", "BYTES",
@@ -39,5 +45,9 @@ static inline const char *class_type_name(uint8_t kind)
 
     return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "?";
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
