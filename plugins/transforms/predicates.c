@@ -2,6 +2,7 @@
 /* The predicates, which say whether a transform is for a record: HasHeaderKey, RecordIsTombstone,
  * TopicNameMatches. On the task's thread. */
 #include "half.h"
+#include "pattern_key.h"
 #include "transforms.h"
 
 #include <millrace/pattern.h>
@@ -79,37 +80,12 @@ static const struct mr_config_key topic_keys[] = {
 
 static const char *const topic_aliases[] = {"TopicNameMatches", NULL};
 
-static struct mr_pattern *topic_pattern(const struct mr_task *task, const char *shown,
-                                        struct mr_error *err)
-{
-    const char *regex = mr_config_str(task, "pattern");
-    struct mr_error own = {0};
-    struct mr_pattern *pattern = NULL;
-
-    if (regex != NULL)
-        pattern = mr_pattern_make(task->host, regex, &own);
-    if (pattern == NULL)
-        mr_fail(err, own.code == MR_ERR_NOMEM ? MR_ERR_NOMEM : MR_ERR_CONFIG,
-                "Invalid value %.300s for configuration %s: Invalid regex: %.600s",
-                regex != NULL ? regex : "null", shown, regex != NULL ? own.text : "there is none");
-    return pattern;
-}
-
-static int topic_check(const struct mr_task *config, const char *key, const char *shown,
-                       struct mr_error *err)
-{
-    struct mr_pattern *pattern = topic_pattern(config, shown, err);
-
-    mr_pattern_free(pattern);
-    return pattern == NULL ? MR_ERR_CONFIG : MR_OK;
-}
-
 static int topic_start(void *self, struct mr_task *task, struct mr_error *err)
 {
     struct topic_name_matches *t = (struct topic_name_matches *)self;
 
-    t->pattern = topic_pattern(task, "pattern", err);
-    return t->pattern == NULL ? MR_ERR_CONFIG : MR_OK;
+    t->pattern = pattern_key_make(task, "pattern", "pattern", err);
+    return t->pattern == NULL ? err->code : MR_OK;
 }
 
 static void topic_stop(void *self)
@@ -128,4 +104,4 @@ const struct mr_predicate topic_name_matches_plugin = MR_DESCRIPTOR(
     mr_predicate, MR_PLUGIN_PREDICATE, PREDICATE_CLASS("TopicNameMatches"), HALF_RELEASE,
     .aliases = topic_aliases, .keys = topic_keys, .doc = "Records whose topic matches",
     .state_size = sizeof(struct topic_name_matches), .start = topic_start, .test = topic_test,
-    .stop = topic_stop, .check = topic_check);
+    .stop = topic_stop, .check = pattern_key_check);

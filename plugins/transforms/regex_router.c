@@ -3,6 +3,7 @@
  * made by a second search from the front, which may find less than the whole. On the task's
  * thread. */
 #include "half.h"
+#include "pattern_key.h"
 #include "replacement.h"
 #include "transforms.h"
 
@@ -28,33 +29,10 @@ static const struct mr_config_key keys[] = {
 
 static const char *const aliases[] = {"RegexRouter", NULL};
 
-static struct mr_pattern *make(const struct mr_task *task, const char *shown, struct mr_error *err)
-{
-    const char *regex = mr_config_str(task, "regex");
-    struct mr_error own = {0};
-    struct mr_pattern *pattern = NULL;
-
-    if (regex != NULL)
-        pattern = mr_pattern_make(task->host, regex, &own);
-    if (pattern == NULL)
-        mr_fail(err, own.code == MR_ERR_NOMEM ? MR_ERR_NOMEM : MR_ERR_CONFIG,
-                "Invalid value %.300s for configuration %s: Invalid regex: %.600s",
-                regex != NULL ? regex : "null", shown, regex != NULL ? own.text : "there is none");
-    return pattern;
-}
-
 static int check(const struct mr_task *config, const char *key, const char *shown,
                  struct mr_error *err)
 {
-    struct mr_pattern *pattern;
-
-    if (strcmp(key, "regex") != 0)
-        return MR_OK;
-    pattern = make(config, shown, err);
-    if (pattern == NULL)
-        return MR_ERR_CONFIG;
-    mr_pattern_free(pattern);
-    return MR_OK;
+    return strcmp(key, "regex") == 0 ? pattern_key_check(config, key, shown, err) : MR_OK;
 }
 
 static int start(void *self, struct mr_task *task, struct mr_error *err)
@@ -64,9 +42,9 @@ static int start(void *self, struct mr_task *task, struct mr_error *err)
     r->replacement = mr_config_str(task, "replacement");
     if (r->replacement == NULL)
         r->replacement = "";
-    r->pattern = make(task, "regex", err);
+    r->pattern = pattern_key_make(task, "regex", "regex", err);
     if (r->pattern == NULL)
-        return MR_ERR_CONFIG;
+        return err->code;
     r->spans = (struct mr_span *)calloc(r->pattern->groups + 1, sizeof(*r->spans));
     return r->spans == NULL ? mr_fail(err, MR_ERR_NOMEM, "out of memory for groups") : MR_OK;
 }
