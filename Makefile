@@ -52,7 +52,7 @@ LIBS = $(shell pkg-config --libs $(PKGS)) -ldl -lpthread -lm
 TEST_LIBS = $(shell pkg-config --libs $(TEST_PKGS))
 
 RUNTIME_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Iruntime -include runtime/base/ban.h \
-                -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+                -DMILLRACE_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(if $(CRASHING),-DMILLRACE_CRASH_POINTS)
 PLUGIN_FLAGS = $(STD) $(SANFLAGS) -Iinclude -Wno-unused-parameter
 # What a plugin needs of a library, beside libc.
 PLUGIN_CFLAGS_postgres = $(shell pkg-config --cflags libpq)
@@ -93,6 +93,8 @@ BENCH_PLUGINS := $(patsubst tests/bench/plugins/%.c,$(BUILD)/tests/bench/%.so,$(
 INTEGRATION := $(patsubst %.c,%,$(wildcard tests/integration/test_*.c))
 SUPPORT := $(filter-out tests/support/fuzz_main.c tests/support/tsan_threads.c,$(wildcard tests/support/*.c))
 TSAN := $(if $(filter thread,$(SAN)),$(BUILD)/tests/support/tsan_threads.o)
+# VARIANT=crashing: a binary that can be made to die at each of its crash points.
+CRASHING := $(if $(filter crashing,$(VARIANT)),$(BUILD)/tests/support/crash_trigger.o)
 
 HEADERS := $(shell find include runtime plugins tests -name '*.h' 2>/dev/null | sort)
 ALL_C := $(shell find runtime plugins tests examples -name '*.c' 2>/dev/null | sort)
@@ -104,7 +106,7 @@ all: $(BUILD)/millrace plugins
 
 plugins: $(PLUGIN_FILES)
 
-$(BUILD)/millrace: $(BUILD)/runtime/main.o $(TSAN) $(call archives,$(ROOMS))
+$(BUILD)/millrace: $(BUILD)/runtime/main.o $(TSAN) $(CRASHING) $(call archives,$(ROOMS))
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) $(LDFLAGS)
 
@@ -274,7 +276,8 @@ $(BUILD)/tests/integration/test_chaos_tools: $(call chaos_objects,rig ledger lin
 FAULTS = atomic flows group ledger mix naive numbers proxy rig route segments
 $(BUILD)/tests/integration/test_exactly_once_faults: $(call chaos_objects,$(FAULTS)) $(call archives,$(BELOW_wire)) | $(BUILD)/tests/support/preload/route_shim.so
 
-# Scenarios of faults, in one program; a library that is preloaded into workers; a build whose link has another version.
+# Scenarios of faults, in one program; a library that is preloaded into workers; a build whose link has another version; one
+# that can be made to die at its crash points.
 $(BUILD)/tests/chaos/chaos: $(patsubst %,$(BUILD)/%.o,$(CHAOS)) $(call to_objects,$(SUPPORT)) $(TSAN) $(call archives,$(BELOW_wire))
 	@echo "  TEST  $@"
 	$(Q)$(LINK_TEST)
@@ -285,6 +288,7 @@ $(BUILD)/tests/support/preload/%.so: tests/support/preload/%.c
 CHAOS_BUILT = $(BUILD)/tests/chaos/chaos $(BUILD)/tests/bench/raw_produce $(BUILD)/tests/support/preload/clock_shim.so $(BUILD)/tests/support/preload/route_shim.so
 chaos-build: $(CHAOS_BUILT) | all test-plugins
 	$(Q)$(MAKE) VARIANT=older CPPFLAGS='$(CPPFLAGS) -DINHERIT_LINK_VERSION=0' all
+	$(Q)$(MAKE) VARIANT=crashing build/crashing/millrace
 
 $(BENCH) $(COMPAT): %: %.o
 	@echo "  LD    $@"

@@ -3,6 +3,8 @@
  * start-up. */
 #include "base/file.h"
 
+#include "base/crash_point.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -95,12 +97,15 @@ int file_write_atomic(const char *path, const void *data, size_t len, struct mr_
     fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_errno(err, "cannot create %s", temp);
+    CRASH_POINT(FILE_WRITE);
     if (write_all(fd, data, len) != 0)
         rc = err_errno(err, "cannot write %s", temp);
     if (close(fd) != 0 && rc == 0)
         rc = err_errno(err, "cannot write %s", temp);
+    CRASH_POINT(FILE_WRITTEN);
     if (rc == 0 && rename(temp, path) != 0)
         rc = err_errno(err, "cannot rename %s to %s", temp, path);
+    CRASH_POINT(FILE_RENAMED);
     if (rc != 0) {
         unlink(temp);
         return rc;

@@ -159,9 +159,10 @@ void chaos_figure(const char *what, int64_t measured_ms, int64_t promised_ms);
 /* --- scenarios --- */
 extern const struct CMUnitTest chaos_deaths[], chaos_freezes[], chaos_brokers[], chaos_network[],
     chaos_clocks[], chaos_scaling[], chaos_topics[], chaos_storms[], chaos_exactly_once[],
-    chaos_replicas[], chaos_wire[];
+    chaos_replicas[], chaos_wire[], chaos_crash_points[];
 extern const size_t chaos_deaths_count, chaos_freezes_count, chaos_brokers_count,
     chaos_network_count, chaos_clocks_count, chaos_scaling_count, chaos_topics_count,
-    chaos_storms_count, chaos_exactly_once_count, chaos_replicas_count, chaos_wire_count;
+    chaos_storms_count, chaos_exactly_once_count, chaos_replicas_count, chaos_wire_count,
+    chaos_crash_points_count;
 
 #endif

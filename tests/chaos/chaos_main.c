@@ -11,7 +11,8 @@ static int run_all(void)
 {
     return RUN(chaos_deaths) + RUN(chaos_freezes) + RUN(chaos_brokers) + RUN(chaos_network) +
            RUN(chaos_clocks) + RUN(chaos_scaling) + RUN(chaos_topics) + RUN(chaos_storms) +
-           RUN(chaos_exactly_once) + RUN(chaos_replicas) + RUN(chaos_wire);
+           RUN(chaos_exactly_once) + RUN(chaos_replicas) + RUN(chaos_wire) +
+           RUN(chaos_crash_points);
 }
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@
 #include "worker/store/fenced_writer.h"
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/queue.h"
 #include "kafka/producer.h"
 
@@ -160,6 +161,7 @@ static int send_all(struct fenced_writer *w, const struct job *job, struct mr_er
                                       .value = job->writes[i].value,
                                       .value_len = job->writes[i].value_len};
 
+        CRASH_POINT(LEADER_SEND);
         while ((rc = producer_send(w->producer, &rec, err)) == MR_ERR_FULL &&
                (rc = out_of_time(w, job->deadline_ms, err)) == 0)
             producer_reports(w->producer, SLICE_MS, on_report, w);
@@ -173,11 +175,14 @@ static int send_all(struct fenced_writer *w, const struct job *job, struct mr_er
 
 static int write_set(struct fenced_writer *w, const struct job *job, struct mr_error *err)
 {
-    int rc = producer_txn_begin(w->producer, err);
+    int rc;
 
+    CRASH_POINT(LEADER_BEGIN);
+    rc = producer_txn_begin(w->producer, err);
     if (rc != 0)
         return rc;
     rc = send_all(w, job, err);
+    CRASH_POINT(LEADER_SENT);
     if (rc == 0)
         return insist(w, producer_txn_commit, job->deadline_ms, err);
     if (is_write_s(rc)) {
@@ -212,6 +217,7 @@ static void carry_out(struct fenced_writer *w, struct job *job)
     do
         rc = write_set(w, job, &job->err);
     while (goes_again(w, job, rc));
+    CRASH_POINT(LEADER_ENDED);
     if (rc == MR_ERR_NOT_FOUND)
         job->err.code = MR_ERR_TIMEOUT;
     if (rc == MR_ERR_CLOSED && !atomic_load(&w->ending))

@@ -18,6 +18,7 @@
  * who creates the connector again goes on where it was. */
 #include "worker/store/local_store.h"
 
+#include "base/crash_point.h"
 #include "base/file.h"
 #include "base/queue.h"
 #include "base/text.h"
@@ -401,6 +402,7 @@ static int commit(struct local_store *store, struct mr_error *err)
 {
     int rc = json_array_size(store->undo) > 0 ? write_file(store, err) : 0;
 
+    CRASH_POINT(FILE_STORED);
     if (rc != 0)
         undo(store, 0);
     json_array_clear(store->undo);

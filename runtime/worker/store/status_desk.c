@@ -14,6 +14,7 @@
  * number of keys. */
 #include "worker/store/status_desk.h"
 
+#include "base/crash_point.h"
 #include "base/map.h"
 #include "base/utf8.h"
 
@@ -129,6 +130,7 @@ static void send_slip(struct status_desk *desk, struct status_slip *slip)
     status_record_deinit(&slip->sent);
     slip->sent = slip->rec;
     slip->rec = (struct status_record){0};
+    CRASH_POINT(STATUS);
     desk->send(desk->arg, slip, &slip->sent);
 }
 
@@ -234,6 +236,7 @@ static void count_lost(struct status_desk *desk, const struct mr_error *err)
 void status_desk_sent(struct status_desk *desk, struct status_slip *slip,
                       const struct mr_error *err)
 {
+    CRASH_POINT(STATUS_WRITTEN);
     if (err != NULL && desk->flushing)
         count_lost(desk, err);
     if (slip == NULL)

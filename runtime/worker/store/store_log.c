@@ -17,6 +17,7 @@
 #include "worker/store/store_private.h"
 
 #define LOGGER "worker.store"
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "base/map.h"
 
@@ -86,6 +87,7 @@ static void on_confirmed(void *arg, int code, const char *text)
 {
     struct store_job *job = arg;
 
+    CRASH_POINT(RECORD_WRITTEN);
     job->unconfirmed--;
     if (code != 0)
         mr_fail(&job->err, code, "%s", text != NULL ? text : "not delivered");
@@ -96,15 +98,17 @@ static void on_confirmed(void *arg, int code, const char *text)
 static int append(struct store_job *job, const char *key, size_t key_len, const char *value,
                   size_t value_len, struct mr_error *err)
 {
-    int rc = topic_log_append(job->log->log,
-                              &(struct topic_log_append){.key = key,
-                                                         .key_len = key_len,
-                                                         .value = value,
-                                                         .value_len = value_len,
-                                                         .done = on_confirmed,
-                                                         .arg = job},
-                              err);
+    int rc;
 
+    CRASH_POINT(RECORD);
+    rc = topic_log_append(job->log->log,
+                          &(struct topic_log_append){.key = key,
+                                                     .key_len = key_len,
+                                                     .value = value,
+                                                     .value_len = value_len,
+                                                     .done = on_confirmed,
+                                                     .arg = job},
+                          err);
     if (rc == 0)
         job->unconfirmed++;
     return rc;
@@ -282,6 +286,8 @@ static void begin_step(struct store_job *job)
 static void end_step(struct store_job *job)
 {
     job->step++;
+    if (job->step < job->req->step_count)
+        CRASH_POINT(STEP_DONE);
     begin_step(job);
 }
 

@@ -8,6 +8,8 @@
  * Spec: org.apache.kafka.connect.runtime.SourceTaskOffsetCommitter, storage.OffsetStorageWriter. */
 #include "host/task/send/offset_writer.h"
 
+#include "base/crash_point.h"
+
 #include <stdlib.h>
 
 #define LOGGER "host.task.offset_writer"
@@ -124,6 +126,7 @@ static void pump(struct offset_writer *w, int64_t now_ms)
     w->late = false;
     w->sent_ms = now_ms;
     entries = entries_of(w);
+    CRASH_POINT(OFFSETS);
     w->id = entries == NULL ? -1 : w->put(w->arg, entries);
     if (w->id >= 0)
         return;
@@ -174,6 +177,7 @@ bool offset_writer_answer(struct offset_writer *w, int64_t id, const char *error
         put_back(w);
         return false;
     }
+    CRASH_POINT(OFFSETS_STORED);
     w->putting = false;
     w->taken_count = 0;
     if (w->left == 0)

@@ -15,6 +15,7 @@
  * is sent again in order (sender_again.c); until delivery.timeout.ms has passed. In a transaction
  * what comes back breaks it. */
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "host/task/send/sender_priv.h"
 #include "host/task/task_client.h"
 #include "host/task/send/txn.h"
@@ -167,8 +168,10 @@ void sender_on_report(void *arg, void *opaque, int code, const char *text)
     struct record *rec = opaque;
 
     if (code == MR_OK) {
+        CRASH_POINT(DELIVERED);
         task_topics_use(s->task, rec->pub.topic);
         ack_window_settle(rec);
+        CRASH_POINT(SETTLED);
         if (s->away.since_ms != 0 && s->away.again_ms == 0)
             end_away(s, rec->pub.topic);
     } else if (code == MR_ERR_NOT_FOUND) {
@@ -276,7 +279,9 @@ int sender_send_record(struct sender *s, struct record *rec, struct mr_error *er
         rc = txn_begin(s->txn, rec->pub.topic, err);
     if (rc != MR_OK)
         return rc;
+    CRASH_POINT(SEND);
     rc = producer_send(s->producer, &out, err);
+    CRASH_POINT(SENT);
     if (rc == MR_ERR_NOT_FOUND)
         return MR_AGAIN;
     return rc == MR_ERR_FULL && producer_in_flight(s->producer) == 0 ? above_memory(s, rec, err)

@@ -14,6 +14,7 @@
 #include "host/task/send/txn.h"
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/text.h"
 #include "host/task/send/offset_writer.h"
 #include "host/task/task_client.h"
@@ -216,8 +217,10 @@ int txn_begin(struct txn *t, const char *topic, struct mr_error *err)
                        topic);
     if (t->open)
         return 0;
+    CRASH_POINT(TXN_BEGIN);
     rc = producer_txn_begin(t->sender->producer, err);
     t->open = rc == 0;
+    CRASH_POINT(TXN_BEGUN);
     return rc;
 }
 
@@ -269,11 +272,13 @@ static int end_transaction(struct txn *t, struct mr_error *err)
 {
     int rc;
 
+    CRASH_POINT(TXN_END);
     while ((rc = producer_txn_commit(t->sender->producer, END_MS, err)) == MR_AGAIN) {
         rc = out_of_time(t, err);
         if (rc != 0)
             return rc;
     }
+    CRASH_POINT(TXN_ENDED);
     t->open = rc == MR_ERR_STATE;
     return rc;
 }
@@ -282,6 +287,7 @@ int txn_commit(struct txn *t, struct mr_error *err)
 {
     int rc = drain_records(t, err);
 
+    CRASH_POINT(TXN_FULL);
     if (rc == 0)
         rc = t->add_offsets(t, t->arg, err);
     if (rc == 0 && t->open)
@@ -323,10 +329,12 @@ bool txn_abort(struct txn *t)
 
     if (!t->open)
         return true;
+    CRASH_POINT(TXN_ABORT);
     while (rc == MR_AGAIN && clock_ms() < until_ms && task_lease_held(t->task)) {
         rc = producer_txn_abort(t->sender->producer, SLICE_MS, &err);
         producer_reports(t->sender->producer, 0, ignore, NULL);
     }
+    CRASH_POINT(TXN_ABORTED);
     t->open = false;
     if (rc != 0 && rc != MR_ERR_CLOSED)
         log_warn(

@@ -6,6 +6,7 @@
  *     ▲                                                                        │
  *     └── after 0, 1, 5, 30, 30 … s ◄── its transaction broke ◄────────────────┘ */
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "host/task/task_client.h"
 #include "host/task/send/txn.h"
 
@@ -33,8 +34,10 @@ bool txn_claim(const struct txn_claim *claim)
         rc = mr_fail(&err, MR_ERR_FATAL, "%s", answer->error);
     else if ((answer != NULL || !claim->fence) && task_lease_act(task))
         rc = claim->open(claim->arg, &err);
+    CRASH_POINT(TXN_FENCED);
     if (rc == MR_OK)
         rc = txn_init(claim->txn, &err);
+    CRASH_POINT(TXN_CLAIMED);
     task_lease_rest(task);
     task_answer_free(answer);
     if (rc != MR_OK && rc != MR_ERR_CLOSED)

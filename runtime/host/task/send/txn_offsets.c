@@ -2,6 +2,7 @@
 /* The offsets of a source in its transactions: records of the same producer. Which ones: those of
  * the ack window's settled prefix, which at a boundary is everything; records that were dropped are
  * among them. Called by txn.c at each boundary; the task's thread. */
+#include "base/crash_point.h"
 #include "host/task/send/offset_writer.h"
 #include "host/task/send/txn.h"
 
@@ -146,10 +147,13 @@ int txn_offsets_send(struct txn *t, void *arg, struct mr_error *err)
     while (rc == 0 &&
            (count = ack_window_take(t->sender->window, t->portion, OFFSET_WRITER_PORTION)) > 0) {
         rc = txn_begin(t, t->topic, err);
+        CRASH_POINT(TXN_OFFSETS);
         if (rc == 0)
             rc = send_portion(t, count, err);
+        CRASH_POINT(TXN_OFFSETS_SENT);
         if (rc == 0)
             rc = drain_offsets(t, err);
+        CRASH_POINT(TXN_OFFSETS_DELIVERED);
     }
     return rc;
 }

@@ -5,6 +5,7 @@
  * Invariant (promise 1): a committed offset never exceeds what put accepted and a flush after it
  * made durable. */
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "host/task/sink/sink_emit.h"
 #include "host/task/sink/sink_task_priv.h"
 
@@ -143,6 +144,7 @@ void sink_commit_take_result(struct sink_task *s)
     if (rc == 0)
         rc = mr_fail(&err, MR_ERR_TIMEOUT, "no answer within %lld ms",
                      (long long)s->times.flush_timeout_ms);
+    CRASH_POINT(COMMITTED);
     if (rc > 0)
         ledger_committed(s->ledger, s->sent, s->sent_count);
     else
@@ -171,6 +173,7 @@ void sink_commit_begin(struct sink_task *s)
         count = flush(s, s->sent, count, true);
     if (count == 0 || !task_lease_held(s->task))
         return;
+    CRASH_POINT(COMMIT);
     if (consumer_commit(s->consumer, s->sent, count, false, 0, &err) != MR_OK)
         commit_failed(&err);
     else

@@ -12,6 +12,7 @@
  * Invariant (promise 1): a record is accepted when put took it, or when its dead letter is
  * delivered. Records of partitions that went are dropped from a batch in hand. */
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "host/task/sink/sink_emit.h"
 #include "host/task/sink/sink_task_priv.h"
 #include "kafka/consumer.h"
@@ -296,7 +297,9 @@ bool sink_task_put(struct sink_task *s, struct batch *batch)
 
     s->cut = false;
     sink_consumer_offer(s);
+    CRASH_POINT(PUT);
     rc = put_all(s, batch, &err);
+    CRASH_POINT(PUT_TAKEN);
     lent = sink_consumer_end_offer(s);
     if (rc >= 0)
         ledger_accept(s->ledger);

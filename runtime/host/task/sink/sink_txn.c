@@ -14,6 +14,7 @@
 #include "host/task/sink/sink_state.h"
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/text.h"
 #include "host/task/task_client.h"
 #include "kafka/consumer.h"
@@ -138,9 +139,11 @@ static int add_offsets(struct txn *t, void *arg, struct mr_error *err)
     if (count == 0)
         return 0;
     rc = txn_begin(t, NULL, err);
+    CRASH_POINT(TXN_GROUP);
     while (rc == 0 && (rc = producer_txn_offsets(producer, s->consumer, s->parts, count, SLICE_MS,
                                                  err)) == MR_AGAIN)
         rc = txn_wait(t, err);
+    CRASH_POINT(TXN_GROUP_ADDED);
     return rc;
 }
 
@@ -236,6 +239,7 @@ static int commit(struct sink_emit *e, struct mr_error *err)
 {
     int rc = sink_state_send(e->state, err);
 
+    CRASH_POINT(STATE_SENT);
     if (rc == 0)
         rc = sink_emit_hand_over(e, true, err);
     if (rc == 0)

@@ -13,6 +13,7 @@
  *
  * Spec: SourceTaskOffsetCommitter, OffsetStorageWriter, ExactlyOnceWorkerSourceTask, KIP-618. */
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "host/task/source/source_task_priv.h"
 
 #define LOGGER "host.task.source"
@@ -184,6 +185,7 @@ static void committed(struct source_task *s)
     while ((entries = txn_offsets_next_copy(&s->txn)) != NULL)
         offset_copies_add(&s->copies, entries);
     tell_committed(s);
+    CRASH_POINT(TXN_TOLD);
 }
 
 void source_commit_end(struct source_task *s, bool aborts)

@@ -18,6 +18,7 @@
 #include "worker/herder/cluster/distributed_private.h"
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "model/conn_config.h"
@@ -153,6 +154,7 @@ static void on_recorded(void *arg, const struct mr_error *err)
 {
     struct dist_conn *conn = note_take(arg);
 
+    CRASH_POINT(ROUND_NOTED);
     if (conn != NULL)
         end_round(conn, err);
 }
@@ -162,6 +164,7 @@ static void record(struct dist_conn *conn)
     struct distributed *d = conn->d;
     const struct config_conn *config = config_state_conn(distributed_config(d), conn->name);
 
+    CRASH_POINT(ROUND_FENCED);
     cluster_store_put_task_count(d->store, conn->name, config_state_tasks(config), on_recorded,
                                  note_new(conn));
 }
