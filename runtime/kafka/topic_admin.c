@@ -362,6 +362,22 @@ static int counted(struct topic_admin *admin, const struct rd_kafka_metadata *me
     return 0;
 }
 
+static int replicated(struct topic_admin *admin, const struct rd_kafka_metadata *metadata,
+                      int *count, struct mr_error *err)
+{
+    int partitions = 0, fewest;
+    int rc = counted(admin, metadata, &partitions, err);
+
+    if (rc != 0)
+        return rc;
+    fewest = metadata->topics[0].partitions[0].replica_cnt;
+    for (int i = 1; i < partitions; i++)
+        if (metadata->topics[0].partitions[i].replica_cnt < fewest)
+            fewest = metadata->topics[0].partitions[i].replica_cnt;
+    *count = fewest;
+    return 0;
+}
+
 static int found(struct topic_admin *admin, const struct rd_kafka_metadata *metadata, int *count,
                  struct mr_error *err)
 {
@@ -409,6 +425,12 @@ int topic_admin_partitions(struct topic_admin *admin, const char *topic, int64_t
                            int *count, struct mr_error *err)
 {
     return ask_metadata(admin, topic, timeout_ms, counted, count, err);
+}
+
+int topic_admin_replicas(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
+                         int *count, struct mr_error *err)
+{
+    return ask_metadata(admin, topic, timeout_ms, replicated, count, err);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */

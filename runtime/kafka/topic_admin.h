@@ -51,6 +51,10 @@ int topic_admin_exists(struct topic_admin *admin, const char *topic, int64_t tim
 int topic_admin_partitions(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
                            int *count, struct mr_error *err);
 
+/* How many replicas its partitions have, of those with the fewest. As topic_admin_partitions. */
+int topic_admin_replicas(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
+                         int *count, struct mr_error *err);
+
 /* Where partitions 0 … count-1 end now, open transactions included. ends: count long. As
  * topic_admin_partitions. */
 int topic_admin_ends(struct topic_admin *admin, const char *topic, int count, int64_t timeout_ms,

@@ -440,6 +440,13 @@ void cluster_store_remove_topic(struct cluster_store *store, const char *conn, c
     status_desk_put(store->desk, &rec, false);
 }
 
+void cluster_store_look_at_topic(struct cluster_store *store, const char *topic)
+{
+    loop_assert_owner(store->loop);
+    if (store->thread != NULL)
+        store_thread_look(store->thread, topic);
+}
+
 /* --- words ------------------------------------------------------------------------------------ */
 
 static void answer_said(struct store_request *req)

@@ -117,6 +117,9 @@ void cluster_store_remove_status(struct cluster_store *store, const char *conn, 
 void cluster_store_put_topic(struct cluster_store *store, const char *conn, const char *topic,
                              int task);
 void cluster_store_remove_topic(struct cluster_store *store, const char *conn, const char *topic);
+/* Transactions write to it: once, the log says by which settings it is too weak for what they
+ * promise. */
+void cluster_store_look_at_topic(struct cluster_store *store, const char *topic);
 
 /* --- words among workers of Millrace ---------------------------------------------------------- */
 

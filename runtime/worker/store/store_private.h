@@ -105,8 +105,9 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
                                       const struct store_thread_events *events, void *arg,
                                       struct mr_error *err);
 void store_thread_ask(struct store_thread *thread, struct store_request *req);
-void store_thread_claim(struct store_thread *thread, bool anew);       /* as cluster_store_claim */
-void store_thread_lease(struct store_thread *thread, int64_t hard_ms); /* as cluster_store_lease */
+void store_thread_claim(struct store_thread *thread, bool anew);        /* as cluster_store_claim */
+void store_thread_lease(struct store_thread *thread, int64_t hard_ms);  /* as cluster_store_lease */
+void store_thread_look(struct store_thread *thread, const char *topic); /* ..._look_at_topic */
 /* Wait until deadline_ms for what is under way to be confirmed, then end the thread. No event runs
  * after this. Requests that were not answered are the loop's again, as they are. */
 void store_thread_end(struct store_thread **thread, int64_t deadline_ms);

@@ -16,9 +16,10 @@
 
 #define LOGGER "worker.store"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/thread.h"
-
 #include "base/utf8.h"
+#include "kafka/topic_weak.h"
 
 #include <errno.h>
 
@@ -31,6 +32,8 @@
 #define WORDS_MS 3000
 #define WORDS_AGAIN_MS 10000 /* after it could not be opened, or was lost */
 #define WORDS_DENIED_AGAIN_MS 60000
+#define WEAK_MS 500 /* one question about what a topic can keep */
+#define WEAK_MAX 1000
 
 /* Outlives the thread until all that it posted has run. */
 struct tie {
@@ -57,7 +60,8 @@ struct store_thread {
     bool words_told; /* that they can't be used */
     struct mr_error words_failure;
     struct loop_timer words_timer;
-    bool failed; /* the start */
+    struct map *looked; /* names of topics whose settings were looked at */
+    bool failed;        /* the start */
     struct mr_error failure;
     atomic_llong lease_ms;
     struct loop_timer lease_timer;
@@ -420,6 +424,54 @@ static int open_all(struct store_thread *thread, struct mr_error *err)
     return rc;
 }
 
+/* --- promises that a topic can't keep --------------------------------------------------------- */
+
+/* What transactions are about, once each. Nothing depends on it. */
+static void look_at(struct store_thread *thread, const char *topic)
+{
+    char weak[160];
+
+    if (atomic_load(&thread->ending) || map_count(thread->looked) == WEAK_MAX ||
+        map_set(thread->looked, topic, thread) != NULL)
+        return;
+    topic_weak_describe(thread->admin, topic, WEAK_MS, weak, sizeof(weak));
+    if (weak[0] != '\0')
+        log_warn("exactly-once holds for topic %s as long as brokers lose nothing: it has %s, so "
+                 "that what they have confirmed may go with one of them",
+                 topic, weak);
+}
+
+static void look_at_all(struct store_thread *thread)
+{
+    for (int i = 0; i < INTERNAL_TOPICS && thread->topics.topics[TOPIC_CONFIG].fenced; i++)
+        look_at(thread, thread->topics.topics[i].name);
+}
+
+/* The brokers' own are made by the first transaction. */
+static void look_at_used(struct store_thread *thread, const char *topic)
+{
+    static const char *const brokers_own[] = {"__transaction_state", "__consumer_offsets"};
+
+    look_at(thread, topic);
+    for (size_t i = 0; i < sizeof(brokers_own) / sizeof(brokers_own[0]); i++)
+        look_at(thread, brokers_own[i]);
+}
+
+struct look {
+    struct store_thread *thread;
+    char topic[];
+};
+
+static void on_look(void *arg)
+{
+    struct look *look = arg;
+
+    look_at_used(look->thread, look->topic);
+    free(look);
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
 /* The loop's first round: what is asked meanwhile waits behind it. */
 static void on_open(void *arg)
 {
@@ -427,8 +479,10 @@ static void on_open(void *arg)
 
     thread->failed = open_all(thread, &thread->failure) != 0;
     post(thread, &(struct posted){.kind = POSTED_READY, .err = thread->failure});
-    if (!thread->failed)
-        open_words(thread);
+    if (thread->failed)
+        return;
+    open_words(thread);
+    look_at_all(thread);
 }
 
 static void *run(void *arg)
@@ -490,6 +544,7 @@ static void free_parts(struct store_thread *thread)
 {
     topic_admin_free(&thread->admin);
     offset_table_free(&thread->offsets);
+    map_free(&thread->looked, NULL);
     for (int i = 0; i < ALL_TOPICS; i++)
         if (thread->batches[i] != NULL)
             store_batch_free(thread->batches[i]);
@@ -523,6 +578,7 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
     thread->tie = tie_new(thread);
     sem_init(&thread->permits, 0, PERMITS);
     thread->offsets = offset_table_new(OFFSETS_MAX);
+    thread->looked = map_new();
     thread->topics = *topics;
     thread->own = loop_new(err);
     if (thread->own != NULL)
@@ -544,6 +600,17 @@ void store_thread_ask(struct store_thread *thread, struct store_request *req)
 {
     req->thread = thread;
     mr_assert(loop_post(thread->own, on_ask, req) == 0);
+}
+
+void store_thread_look(struct store_thread *thread, const char *topic)
+{
+    size_t size = strlen(topic) + 1;
+    struct look *look = malloc(sizeof(*look) + size);
+
+    mr_assert(look != NULL);
+    look->thread = thread;
+    memcpy(look->topic, topic, size);
+    mr_assert(loop_post(thread->own, on_look, look) == 0);
 }
 
 static void on_claim(void *arg)

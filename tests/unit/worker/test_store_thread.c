@@ -5,6 +5,7 @@
 #include "worker/store/store_private.h"
 
 #include "base/log.h"
+#include "kafka/topic_weak.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,8 @@ static struct {
     atomic_bool hangs, stuck;
     atomic_int cuts;
     atomic_bool told, told_of_acls;
+    bool fenced; /* writes under exactly-once */
+    atomic_int looks, weak;
 } rig;
 
 /* --- topics ----------------------------------------------------------------------------------- */
@@ -44,6 +47,13 @@ void topic_admin_free(struct topic_admin **admin)
 void topic_admin_cancel(struct topic_admin *admin)
 {
     atomic_store(&rig.hangs, false);
+}
+
+void topic_weak_describe(struct topic_admin *admin, const char *topic, int64_t timeout_ms,
+                         char *out, size_t size)
+{
+    snprintf(out, size, "%s", strcmp(topic, "strong") == 0 ? "" : "replication factor 1");
+    atomic_fetch_add(&rig.looks, 1);
 }
 
 void internal_topics_deinit(struct internal_topics *topics)
@@ -149,6 +159,11 @@ static bool is_told(void)
     return atomic_load(&rig.told);
 }
 
+static bool all_looked_at(void)
+{
+    return atomic_load(&rig.looks) == 5;
+}
+
 static bool (*wanted)(void);
 
 static void look(void *arg)
@@ -179,6 +194,7 @@ static struct store_thread *begin(void)
         topics.topics[i].kind = (enum internal_topic_kind)i;
         topics.topics[i].name = "topic";
         topics.topics[i].optional = i == TOPIC_WORDS;
+        topics.topics[i].fenced = i == TOPIC_CONFIG && rig.fenced;
     }
     thread = store_thread_new(rig.loop, &topics, &events, NULL, &err);
     assert_non_null(thread);
@@ -257,12 +273,54 @@ static void a_topic_that_may_not_be_read_ends_the_start(void **state)
     assert_false(atomic_load(&rig.stuck)); /* nor are the words looked for */
 }
 
+static void on_weak(const char *line, size_t len)
+{
+    static const char text[] = "it has replication factor 1, so that";
+
+    if (memmem(line, len, text, sizeof(text) - 1) != NULL)
+        atomic_fetch_add(&rig.weak, 1);
+}
+
+/* The internal ones, which have one name here; what is asked for, and then the brokers' own. */
+static void what_transactions_are_about_is_looked_at_once_each(void **state)
+{
+    struct store_thread *thread;
+
+    rig.fenced = true;
+    log_set_level(LOG_WARN);
+    log_witness(on_weak);
+    thread = begin();
+    store_thread_look(thread, "strong");
+    store_thread_look(thread, "strong");
+    store_thread_look(thread, "topic");
+    store_thread_look(thread, "weak");
+    run_until(all_looked_at);
+    store_thread_end(&thread, clock_ms());
+    assert_true(all_looked_at());
+    assert_int_equal(atomic_load(&rig.weak), 4);
+}
+
+static void without_transactions_nothing_is_looked_at_by_itself(void **state)
+{
+    struct store_thread *thread;
+
+    atomic_store(&rig.hangs, true);
+    thread = begin();
+    run_until(is_stuck);
+    store_thread_end(&thread, clock_ms());
+    assert_int_equal(atomic_load(&rig.looks), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_lease_ends_while_the_thread_waits_for_a_broker, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_topic_that_may_not_be_read_ends_the_start, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_transactions_are_about_is_looked_at_once_each, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(without_transactions_nothing_is_looked_at_by_itself, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(rights_are_asked_for_where_they_are_the_cause, set_up,
                                         tear_down),

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kafka/client_conf.h"
+#include "model/offsets_topic.h"
 #include "worker/herder/cluster/distributed_private.h"
 #include "worker/herder/cluster/fence_round.h"
 #include "worker/supervisor/plugin_pick.h"
@@ -326,14 +327,27 @@ static void on_told(struct conn_source *source, const char *conn, int task, enum
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+static bool in_transactions(const struct distributed *d, const struct config_conn *config)
+{
+    const struct catalog_plugin *plugin = distributed_plugin(d, config);
+
+    return plugin != NULL &&
+           (plugin->emits || (plugin->kind == MR_PLUGIN_SOURCE &&
+                              offsets_topic_transactions(&d->parts.config->props)));
+}
+
 /* The topic says what is used, on every worker: a host here tells of it once, and again after it
  * was taken off the list. */
 static void on_topic_used(struct conn_source *source, const char *conn, int task, const char *topic)
 {
     struct distributed *d = distributed_of(source);
+    const struct config_conn *config = config_state_conn(distributed_config(d), conn);
 
-    if (config_state_conn(distributed_config(d), conn) != NULL &&
-        !status_state_uses(cluster_store_status(d->store), conn, topic))
+    if (config == NULL)
+        return;
+    if (in_transactions(d, config))
+        cluster_store_look_at_topic(d->store, topic);
+    if (!status_state_uses(cluster_store_status(d->store), conn, topic))
         cluster_store_put_topic(d->store, conn, topic, task);
 }
 
