@@ -115,12 +115,35 @@ static int code_of(struct producer *p, const rd_kafka_error_t *error)
                : MR_ERR_FATAL;
 }
 
-/* librdkafka 2.0.2 misnames the broker's setting, and does not name ours. */
-static const char *words_of(const rd_kafka_error_t *error)
+static void describe_right(struct producer *p, const char *said, char *out, size_t size)
 {
-    return rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT
-               ? "transaction.timeout.ms must not exceed transaction.max.timeout.ms of the broker"
-               : rd_kafka_error_string(error);
+    char id[250] = "";
+    size_t len = sizeof(id);
+
+    rd_kafka_conf_get(rd_kafka_conf(p->rk), "transactional.id", id, &len);
+    snprintf(out, size,
+             "%s; the client's principal needs the ACLs Write and Describe on the transactional id "
+             "%s",
+             said, id);
+}
+
+/* librdkafka 2.0.2 misnames the broker's setting, and does not name ours. */
+static void describe(struct producer *p, const rd_kafka_error_t *error, char *out, size_t size)
+{
+    const char *said = rd_kafka_error_string(error);
+
+    switch (rd_kafka_error_code(error)) {
+    case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
+        snprintf(out, size,
+                 "transaction.timeout.ms must not exceed transaction.max.timeout.ms of "
+                 "the broker");
+        break;
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        describe_right(p, said, out, size);
+        break;
+    default:
+        kafka_error_text(said, out, size);
+    }
 }
 
 int producer_txn_result(struct producer *p, const char *what, rd_kafka_error_t *error,
@@ -132,7 +155,7 @@ int producer_txn_result(struct producer *p, const char *what, rd_kafka_error_t *
     if (error == NULL)
         return 0;
     rc = code_of(p, error);
-    kafka_error_text(words_of(error), text, sizeof(text));
+    describe(p, error, text, sizeof(text));
     if (rc == MR_ERR_CLOSED)
         mr_fail(err, rc,
                 "%s: another producer with the same transactional id has taken over, or the "

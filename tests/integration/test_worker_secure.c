@@ -132,12 +132,17 @@ struct flows {
     int sent; /* lines into each file */
 };
 
-static void create(const struct worker_run *w, const struct flows *f, int i)
+static void create_source(const struct worker_run *w, const struct flows *f, int i)
 {
     worker_run_put(w, scratch_text("source%d", i),
                    scratch_text("\"connector.class\": \"FileStreamSource\", \"tasks.max\": "
                                 "\"1\", \"file\": \"%s\", \"topic\": \"%s\"",
                                 f->in[i], f->topic));
+}
+
+static void create(const struct worker_run *w, const struct flows *f, int i)
+{
+    create_source(w, f, i);
     worker_run_put(w, scratch_text("sink%d", i),
                    scratch_text("\"connector.class\": \"FileStreamSink\", \"tasks.max\": "
                                 "\"1\", \"file\": \"%s\", \"topics\": \"%s\"",
@@ -355,6 +360,72 @@ static void a_task_without_its_rights_fails_and_names_them(const struct secure_k
         await_failed(w, cases[i].conn, (const char *const[]){cases[i].word, NULL});
 }
 
+/* --- exactly once ------------------------------------------------------------------------------ */
+
+/* Users who may all but: 0 nothing is missing, 1 the leader's id, 2 the ids of tasks. */
+#define EXACTLY 3
+
+/* This librdkafka knows no rights on transactional ids. */
+static void allow_ids(const struct secure_kafka *s, const char *users, const char *id)
+{
+    char *output;
+    const char *command =
+        scratch_text("c=org.apache.kafka.tools.AclCommand; "
+                     "[ \"${KAFKA_VERSION:-4}\" != 3.9.1 ] || c=kafka.admin.AclCommand; "
+                     "KAFKA_RUN='%s' tests/kafka/kafka.sh tool $c --bootstrap-server %s --add %s "
+                     "--operation Write --operation Describe --transactional-id %s",
+                     kafka_run_folder_of(s->kafka), s->open, users, id);
+
+    if (process_shell(command, STATE_MS, &output) != 0)
+        fail_msg("%s: %s", command, output);
+}
+
+static void allow_exactly_once(const struct secure_kafka *s, const char *group, const char *topic)
+{
+    struct acl acls[32];
+
+    for (int i = 0; i < EXACTLY; i++)
+        acl_allow(s->open, scratch_text("User:e%d", i), acls, needed(acls, group, topic));
+    allow_ids(s, "--allow-principal User:e0 --allow-principal User:e2",
+              scratch_text("connect-cluster-%s", group));
+    allow_ids(s, "--allow-principal User:e0 --allow-principal User:e1",
+              scratch_text("%s-source0-0", group));
+}
+
+static struct worker_run *start_exactly_once(const struct secure_kafka *s, const char *group, int i)
+{
+    return start(s, group, scratch_text("e%d", i),
+                 scratch_text("exactly.once.source.support=enabled\n%s",
+                              by_password(s, scratch_text("e%d", i))),
+                 false);
+}
+
+static void exactly_once_works_and_names_what_is_missing(const struct secure_kafka *s,
+                                                         const struct flows *all)
+{
+    const char *group = scratch_name("eos");
+    struct flows f = {.group = group, .topic = all->topic};
+    int64_t before = topic_count(s->open, f.topic);
+    struct worker_run *w;
+
+    f.in[0] = scratch_path("in-eos");
+    scratch_write_text(f.in[0], "a\nb\n");
+    allow_exactly_once(s, group, f.topic);
+    w = start_exactly_once(s, group, 0);
+    create_source(w, &f, 0);
+    worker_run_await(w, "source0", "RUNNING", 1, STATE_MS);
+    wait_until(FLOW_MS, topic_count(s->open, f.topic) >= before + 2);
+    assert_int_equal(worker_run_stop(w), 0);
+    w = start_exactly_once(s, group, 2);
+    await_failed(w, "source0",
+                 (const char *const[]){"Write", scratch_text("%s-source0-0", group), NULL});
+    assert_int_equal(worker_run_stop(w), 0);
+    w = start_exactly_once(s, group, 1);
+    wait_until(STATE_MS, scratch_contains(w->log, "can't be written by this worker as the leader"));
+    assert_true(scratch_contains(w->log, scratch_text("connect-cluster-%s", group)));
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 /* --- logins that can't be --------------------------------------------------------------------- */
 
 static void logins_that_can_not_be_end_the_start(const struct secure_kafka *s, const char *group)
@@ -382,6 +453,8 @@ static void a_locked_cluster_works_and_names_what_is_missing(void **state)
     (void)state;
     for (int i = 0; i < RIGHTS; i++)
         users = scratch_text("%s user_u%d=\"secret\"", users, i);
+    for (int i = 0; i < EXACTLY; i++)
+        users = scratch_text("%s user_e%d=\"secret\"", users, i);
     for (int i = 0; i < FLOWS; i++) {
         f.in[i] = scratch_path(scratch_text("in%d", i));
         f.out[i] = scratch_path(scratch_text("out%d", i));
@@ -394,6 +467,7 @@ static void a_locked_cluster_works_and_names_what_is_missing(void **state)
     a_locked_cluster_is_served(&s, &f);
     a_worker_without_its_rights_ends_and_names_them(&s, &f);
     a_task_without_its_rights_fails_and_names_them(&s, &f);
+    exactly_once_works_and_names_what_is_missing(&s, &f);
     logins_that_can_not_be_end_the_start(&s, f.group);
 }
 

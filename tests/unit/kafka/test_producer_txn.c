@@ -199,6 +199,8 @@ static void one_that_is_refused_is_not_tried_anew(void **state)
     begin_with_an_end_that_is(RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
     assert_int_equal(insist(producer_txn_commit, &err), MR_ERR_FATAL);
     assert_false(producer_txn_over(p));
+    assert_non_null(strstr(err.text, "needs the ACLs Write and Describe on the transactional id"));
+    assert_non_null(strstr(err.text, name));
 }
 
 static void an_end_that_was_sent_again_taints(void **state)
