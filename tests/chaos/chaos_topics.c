@@ -62,22 +62,6 @@ static void make_churned_topics(const struct chaos_cluster *c)
     rd_kafka_destroy(rk);
 }
 
-static void delete_topic(const struct chaos_cluster *c, const char *what)
-{
-    rd_kafka_t *rk = client(c->servers);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(scratch_text("%s-%s", c->group, what));
-    rd_kafka_event_t *event;
-
-    rd_kafka_DeleteTopics(rk, &topic, 1, NULL, queue);
-    event = rd_kafka_queue_poll(queue, 30000);
-    assert_non_null(event);
-    rd_kafka_event_destroy(event);
-    rd_kafka_DeleteTopic_destroy(topic);
-    rd_kafka_queue_destroy(queue);
-    rd_kafka_destroy(rk);
-}
-
 /* --- what all workers say --------------------------------------------------------------------- */
 
 static bool is_paused(const json_t *one)
@@ -319,7 +303,7 @@ static void a_config_topic_deleted_mid_run_stops_writes_and_no_data(void **state
     char *output;
 
     (void)state;
-    delete_topic(c, "configs");
+    topic_delete(c->servers, scratch_text("%s-configs", c->group));
     process_shell(scratch_text("curl -s -m 100 -w ' code %%{http_code}' -X PUT "
                                "-H 'Content-Type: application/json' -d '{\"connector.class\": "
                                "\"LedgerSource\", \"topic\": \"a\", \"ledger\": \"b\"}' "

@@ -289,23 +289,6 @@ static void a_name_longer_than_a_path_has_tasks_by_who_leads_alone(void **state)
 
 /* --- what is taken away, or somebody else's --------------------------------------------------- */
 
-static void delete_topic(const char *servers, const char *topic)
-{
-    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_DeleteTopic_t *gone = rd_kafka_DeleteTopic_new(topic);
-    rd_kafka_event_t *event;
-
-    rd_kafka_DeleteTopics(rk, &gone, 1, NULL, queue);
-    event = rd_kafka_queue_poll(queue, WAIT_MS);
-    assert_non_null(event);
-    assert_int_equal(rd_kafka_event_error(event), 0);
-    rd_kafka_event_destroy(event);
-    rd_kafka_DeleteTopic_destroy(gone);
-    rd_kafka_queue_destroy(queue);
-    rd_kafka_destroy(rk);
-}
-
 /* Not on a broker that makes topics by use: it would come back, and with another policy. */
 static void a_config_topic_deleted_in_the_run_is_named_and_what_runs_goes_on(void **state)
 {
@@ -321,7 +304,7 @@ static void a_config_topic_deleted_in_the_run_is_named_and_what_runs_goes_on(voi
     worker_run_put(w, "a", config_for(topic));
     worker_run_await(w, "a", "RUNNING", 1, WAIT_MS);
     wait_until(WAIT_MS, topic_count(servers, topic) == 1);
-    delete_topic(servers, "bereft-configs");
+    topic_delete(servers, "bereft-configs");
     wait_until(WAIT_MS, scratch_contains(w->log, "bereft-configs is lost"));
     reply = worker_run_call(w, "PUT", "/connectors/a/pause", NULL);
     assert_int_equal(reply.status, 500);

@@ -307,6 +307,19 @@ static void it_is_the_plugin_that_a_user_changes(void **state)
 
 /* --- offsets that the topic does not have ----------------------------------------------------- */
 
+#define EARLIEST ", \"millrace.offsets.out.of.range\": \"earliest\""
+#define LATEST ", \"millrace.offsets.out.of.range\": \"latest\""
+
+static void await_refusal(const struct worker_run *w, const char *conn, const char *topic,
+                          int stored, int from, int to)
+{
+    wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(strstr(worker_run_state(w, conn, "tasks.0.trace"),
+                           scratch_text("Vault has stored offset %d of partition %s-0, of which "
+                                        "the topic has offsets from %d up to %d",
+                                        stored, topic, from, to)));
+}
+
 static void what_retention_took_fails_the_task_until_the_user_decides(void **state)
 {
     struct worker_run *w = start_worker("w");
@@ -320,14 +333,94 @@ static void what_retention_took_fails_the_task_until_the_user_decides(void **sta
     patch(w, conn, topic, 0, 10);
     topic_delete_before(w->servers, topic, 0, 30);
     resume(w, conn);
-    wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
-    assert_non_null(strstr(worker_run_state(w, conn, "tasks.0.trace"),
-                           scratch_text("Vault has stored offset 10 of partition %s-0, of which "
-                                        "the topic has offsets from 30 up to 50",
-                                        topic)));
-    put_vault(w, conn, topic, vault_file(", \"millrace.offsets.out.of.range\": \"earliest\""));
+    await_refusal(w, conn, topic, 10, 30, 50);
+    put_vault(w, conn, topic, vault_file(EARLIEST));
     wait_until(FLOW_MS, has(file, topic, 120));
     assert_times(file, topic, 0, 30, 50, 2);
+}
+
+static void what_retention_took_is_left_out_if_the_user_says_latest(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = filled_topic(w, "lines", 50), *conn = scratch_name("v"),
+               *file = scratch_path("vault.txt");
+
+    (void)state;
+    put_vault(w, conn, topic, vault_file(LATEST));
+    wait_until(FLOW_MS, has(file, topic, 100));
+    stop(w, conn);
+    patch(w, conn, topic, 0, 10);
+    topic_delete_before(w->servers, topic, 0, 30);
+    resume(w, conn);
+    wait_until(FLOW_MS, scratch_contains(w->log, "going on at 50 by"));
+    topic_produce(w->servers, topic, 0, NULL, "\"more\"");
+    wait_until(FLOW_MS, has(file, topic, 101));
+    assert_times(file, topic, 0, 0, 51, 1);
+}
+
+/* A topic that was made anew has other records where the stored offset points, or none. */
+static void what_is_stored_ahead_of_the_topic_fails_the_task_until_the_user_decides(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = filled_topic(w, "lines", 50), *conn = scratch_name("v"),
+               *file = scratch_path("vault.txt");
+
+    (void)state;
+    put_vault(w, conn, topic, vault_file(""));
+    wait_until(FLOW_MS, has(file, topic, 100));
+    stop(w, conn);
+    topic_delete(w->servers, topic);
+    topic_create(w->servers, topic, 2);
+    topic_produce_numbers(w->servers, topic, 2, 0, 40);
+    resume(w, conn);
+    wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(strstr(worker_run_state(w, conn, "tasks.0.trace"),
+                           "of which the topic has offsets from 0 up to 20"));
+    assert_int_equal(look_into(file, topic).total, 100);
+    put_vault(w, conn, topic, vault_file(EARLIEST));
+    wait_until(FLOW_MS, has(file, topic, 140));
+    assert_times(file, topic, 0, 0, 20, 2);
+    assert_times(file, topic, 1, 0, 20, 2);
+    stop(w, conn);
+    patch(w, conn, topic, 1, 33);
+    resume(w, conn);
+    wait_until(FLOW_MS, scratch_contains(w->log, "has stored offset 33 of partition"));
+    wait_until(FLOW_MS, has(file, topic, 160));
+    assert_times(file, topic, 1, 0, 20, 3);
+    put_vault(w, conn, topic, vault_file(LATEST));
+    worker_run_await(w, conn, "RUNNING", 1, STATE_MS);
+    stop(w, conn);
+    patch(w, conn, topic, 0, 33);
+    resume(w, conn);
+    wait_until(FLOW_MS, scratch_contains(w->log, "going on at 20 by"));
+    topic_produce(w->servers, topic, 0, NULL, "\"more\"");
+    wait_until(FLOW_MS, has(file, topic, 161));
+    assert_times(file, topic, 0, 0, 20, 2);
+    assert_times(file, topic, 0, 20, 21, 2); /* 20 of the first topic, and of this */
+}
+
+/* It has begun, and has what it has fetched: what it asks for next is gone. */
+static void retention_that_overtakes_a_reader_fails_the_task_until_the_user_decides(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = filled_topic(w, "lines", 50), *conn = scratch_name("v"),
+               *file = scratch_path("vault.txt");
+
+    (void)state;
+    put_vault(w, conn, topic, vault_file(""));
+    wait_until(FLOW_MS, has(file, topic, 100));
+    worker_run_expect(w, 202, "PUT", scratch_text("/connectors/%s/pause", conn), NULL);
+    worker_run_await(w, conn, "PAUSED", 1, STATE_MS);
+    topic_produce_numbers(w->servers, topic, 2, 100, 100);
+    topic_delete_before(w->servers, topic, 0, 75);
+    resume(w, conn);
+    wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(strstr(worker_run_state(w, conn, "tasks.0.trace"), "by retention"));
+    assert_times(file, topic, 0, 50, 100, 0);
+    put_vault(w, conn, topic, vault_file(EARLIEST));
+    wait_until(FLOW_MS, has(file, topic, 175));
+    assert_times(file, topic, 0, 75, 100, 1);
+    assert_times(file, topic, 1, 0, 100, 1);
 }
 
 int main(void)
@@ -338,6 +431,9 @@ int main(void)
         scratch_test(a_task_that_wakes_up_behind_another_changes_nothing),
         scratch_test(it_is_the_plugin_that_a_user_changes),
         scratch_test(what_retention_took_fails_the_task_until_the_user_decides),
+        scratch_test(what_retention_took_is_left_out_if_the_user_says_latest),
+        scratch_test(what_is_stored_ahead_of_the_topic_fails_the_task_until_the_user_decides),
+        scratch_test(retention_that_overtakes_a_reader_fails_the_task_until_the_user_decides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

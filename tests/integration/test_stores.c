@@ -756,17 +756,6 @@ static void await_answer(rd_kafka_t *rk, rd_kafka_queue_t *queue)
     rd_kafka_destroy(rk);
 }
 
-static void delete_topic(const char *servers, const char *topic)
-{
-    rd_kafka_queue_t *queue;
-    rd_kafka_t *rk = admin_of(servers, &queue);
-    rd_kafka_DeleteTopic_t *dead = rd_kafka_DeleteTopic_new(topic);
-
-    rd_kafka_DeleteTopics(rk, &dead, 1, NULL, queue);
-    rd_kafka_DeleteTopic_destroy(dead);
-    await_answer(rk, queue);
-}
-
 static void a_topic_that_is_deleted_is_told_and_not_made_anew(void **state)
 {
     const char *servers = kafka_run_servers(), *group = scratch_name("deleted");
@@ -775,7 +764,7 @@ static void a_topic_that_is_deleted_is_told_and_not_made_anew(void **state)
 
     put_connector(rig, "c", "name=c\n");
     put_offset(rig, "c", "[[{\"p\":1},{\"o\":1}]]");
-    delete_topic(servers, topic);
+    topic_delete(servers, topic);
     turn_until(rig, CALL_MS, is_lost);
     assert_string_equal(rig->lost, topic);
     assert_non_null(strstr(rig->lost_text, "deleted"));
@@ -796,7 +785,7 @@ static void a_topic_that_is_made_anew_without_compaction_is_told(void **state)
     struct rig *rig = rig_start(servers, group);
 
     put_connector(rig, "c", "name=c\n");
-    delete_topic(servers, topic);
+    topic_delete(servers, topic);
     topic_create(servers, topic, 1);
     turn_until(rig, CALL_MS, is_lost);
     assert_string_equal(rig->lost, topic);
@@ -811,7 +800,7 @@ static void a_topic_that_is_made_anew_with_fewer_partitions_is_told(void **state
     struct rig *rig = rig_start(servers, group);
 
     put_offset(rig, "c", "[[{\"p\":1},{\"o\":1}]]");
-    delete_topic(servers, topic);
+    topic_delete(servers, topic);
     topic_create(servers, topic, 1);
     turn_until(rig, CALL_MS, is_lost);
     assert_string_equal(rig->lost, topic);

@@ -189,6 +189,28 @@ void topic_produce_spread(const char *servers, const char *topic, int partitions
     finish(rk, topic);
 }
 
+void topic_delete(const char *servers, const char *topic)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    rd_kafka_DeleteTopic_t *dead = rd_kafka_DeleteTopic_new(topic);
+    const rd_kafka_topic_result_t **results;
+    rd_kafka_event_t *event;
+    size_t count;
+
+    rd_kafka_DeleteTopics(rk, &dead, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, CALL_MS * 3);
+    assert_non_null(event);
+    results =
+        rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
+    if (count != 1 || rd_kafka_topic_result_error(results[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail_msg("deleting %s: %s", topic, rd_kafka_event_error_string(event));
+    rd_kafka_event_destroy(event);
+    rd_kafka_DeleteTopic_destroy(dead);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(rk);
+}
+
 void topic_delete_before(const char *servers, const char *topic, int partition, int64_t offset)
 {
     rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);

@@ -44,6 +44,7 @@ void topic_produce_numbers(const char *servers, const char *topic, int partition
 /* Value number n to partition n % partitions. */
 void topic_produce_spread(const char *servers, const char *topic, int partitions,
                           const char *const *values, size_t count);
+void topic_delete(const char *servers, const char *topic);
 /* As retention would: what a partition has below this offset is gone. */
 void topic_delete_before(const char *servers, const char *topic, int partition, int64_t offset);
 

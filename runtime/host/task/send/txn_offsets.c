@@ -2,11 +2,17 @@
 /* The offsets of a source in its transactions: records of the same producer. Which ones: those of
  * the ack window's settled prefix, which at a boundary is everything; records that were dropped are
  * among them. Called by txn.c at each boundary; the task's thread. */
+#include "base/clock.h"
 #include "base/crash_point.h"
 #include "host/task/send/offset_writer.h"
 #include "host/task/send/txn.h"
 
 #include <stdlib.h>
+
+#define LOGGER "host.task.txn"
+#include "base/log.h"
+
+#define TELL_MS 5000
 
 struct span {
     size_t at;
@@ -122,12 +128,26 @@ static int send_portion(struct txn *t, size_t count, struct mr_error *err)
     return rc;
 }
 
+/* librdkafka says nothing while brokers do not know a topic that is to be part of a transaction. */
+static void tell_of_wait(const struct txn *t, int64_t *told_ms)
+{
+    if (clock_ms() - *told_ms < TELL_MS)
+        return;
+    *told_ms = clock_ms();
+    log_warn("waits for the brokers to take source offsets into topic %s; the transaction is given "
+             "up after its transaction.timeout.ms",
+             t->topic);
+}
+
 static int drain_offsets(struct txn *t, struct mr_error *err)
 {
+    int64_t told_ms = clock_ms();
     int rc = 0;
 
-    while (rc == 0 && producer_in_flight(t->sender->producer) > 0)
+    while (rc == 0 && producer_in_flight(t->sender->producer) > 0) {
         rc = wait_for_offsets(t, err);
+        tell_of_wait(t, &told_ms);
+    }
     if (rc == 0 && t->refused.code != 0)
         rc = mr_fail(err, t->refused.code, "%s", t->refused.text);
     return rc;
