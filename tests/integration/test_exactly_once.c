@@ -216,6 +216,47 @@ static void work_that_moves_arrives_once(void **state)
     }
 }
 
+static bool has_key(const char *servers, const char *topic, const char *key)
+{
+    struct topic_records got = topic_read(servers, topic, 0, 0);
+
+    for (size_t i = 0; i < got.count; i++)
+        if (got.records[i].key != NULL && strcmp(got.records[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* disabled, then preparing on all, then enabled on all: each by a rolling restart under way. */
+static void a_cluster_comes_to_it_by_rolling_restarts(void **state)
+{
+    static const char *const modes[] = {"disabled", "preparing", "enabled"};
+    const char *group = scratch_name("eos");
+    struct worker_run *w[2];
+    struct flow f;
+    pid_t host;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        w[i] = member(scratch_text("w%d", i), group, "exactly.once.source.support=disabled\n");
+    f = flow_start(w[0], "src", "");
+    for (size_t mode = 1; mode < 3; mode++)
+        for (int i = 0; i < 2; i++) {
+            flow_append(&f);
+            assert_int_equal(worker_run_stop(w[i]), 0);
+            scratch_append_text(w[i]->config,
+                                scratch_text("exactly.once.source.support=%s\n", modes[mode]));
+            worker_run_again(w[i]);
+            flow_append(&f);
+            flow_arrived(&f, w[0]->servers);
+        }
+    for (int i = 0; i < 2; i++)
+        if ((host = worker_run_host(w[i], "src")) > 0)
+            assert_int_equal(kill(host, SIGKILL), 0);
+    flow_append(&f);
+    flow_arrived(&f, w[0]->servers);
+    assert_true(has_key(w[0]->servers, scratch_text("%s-configs", group), "tasks-fencing-src"));
+}
+
 /* --- where the plugin says that they end ------------------------------------------------------ */
 
 #define COUNT 495
@@ -392,6 +433,36 @@ static void a_task_whose_id_was_taken_begins_anew(void **state)
     producer_free(&p);
 }
 
+/* Offsets are changed by a leader that has ended all producers of before: what one of them had
+ * under way can't come behind the change. */
+static void offsets_are_changed_behind_a_fence(void **state)
+{
+    static const char *const methods[] = {"PATCH", "DELETE"};
+    const char *group = scratch_name("eos"), *topic = scratch_name("z");
+    struct worker_run *w = member("w", group, "");
+    struct flow f = flow_start(w, "src", "");
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    for (size_t i = 0; i < 2; i++) {
+        const char *body = scratch_text("{\"offsets\": [{\"partition\": {\"filename\": \"%s\"}, "
+                                        "\"offset\": {\"position\": 0}}]}",
+                                        f.file);
+        struct mr_error err = {0};
+        struct producer *p;
+
+        worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+        worker_run_expect(w, 204, "PUT", "/connectors/src/stop", NULL);
+        worker_run_await(w, "src", "STOPPED", 0, STATE_MS);
+        p = zombie(w->servers, scratch_text("%s-src-0", group), topic);
+        worker_run_expect(w, 200, methods[i], "/connectors/src/offsets", i == 0 ? body : NULL);
+        assert_int_equal(insist(producer_txn_commit, p, &err), MR_ERR_CLOSED);
+        producer_free(&p);
+        worker_run_expect(w, 202, "PUT", "/connectors/src/resume", NULL);
+    }
+    assert_int_equal(topic_read(w->servers, topic, 0, 0).count, 0);
+}
+
 static bool is_refused(const struct worker_run *w, const char *conn)
 {
     return strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0 &&
@@ -415,6 +486,26 @@ static void a_transaction_timeout_above_the_brokers_is_refused(void **state)
                                 in, scratch_name("out"), more));
     wait_until(STATE_MS, is_refused(w, "src"));
     wait_until(STATE_MS, is_refused(w, conn));
+}
+
+/* One broker: replicas are one, and a single one is enough to confirm. */
+static void topics_too_weak_for_the_promise_are_named_with_their_settings(void **state)
+{
+    const char *group = scratch_name("eos");
+    struct worker_run *w = member("w", group, "");
+    struct flow f = flow_start(w, "src", "");
+    const char *topics[] = {f.topic, scratch_text("%s-configs", group),
+                            scratch_text("%s-offsets", group), "__transaction_state"};
+
+    (void)state;
+    flow_append(&f);
+    flow_arrived(&f, w->servers);
+    for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
+        wait_until(STATE_MS,
+                   scratch_contains(w->log, scratch_text("holds for topic %s as long as brokers "
+                                                         "lose nothing: it has replication factor "
+                                                         "1, min.insync.replicas=1",
+                                                         topics[i])));
 }
 
 /* A leader's id is taken over by another: it asks for a round, and takes it back since it still
@@ -448,13 +539,16 @@ int main(void)
         scratch_test(an_open_transaction_of_a_lost_worker_holds_no_reader_up),
         scratch_test(a_pause_commits_what_is_open),
         scratch_test(work_that_moves_arrives_once),
+        scratch_test(a_cluster_comes_to_it_by_rolling_restarts),
         scratch_test(a_transaction_ends_behind_the_record_that_says_so),
         scratch_test(a_transaction_ends_with_the_batch_that_says_so),
         scratch_test(a_poll_without_records_can_end_one),
         scratch_test(a_plugin_that_wants_both_ends_fails),
         scratch_test(producers_of_an_earlier_set_cannot_commit),
         scratch_test(a_task_whose_id_was_taken_begins_anew),
+        scratch_test(offsets_are_changed_behind_a_fence),
         scratch_test(a_transaction_timeout_above_the_brokers_is_refused),
+        scratch_test(topics_too_weak_for_the_promise_are_named_with_their_settings),
         scratch_test(a_leader_whose_id_was_taken_claims_it_again),
     };
 
