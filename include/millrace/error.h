@@ -51,7 +51,10 @@ enum mr_code {
  * flags           0; reserved for the framework
  * retry_after_ms  with MR_ERR_RETRY: milliseconds to wait before the next call, 0 = the framework's
  *                 own back-off
- * text            NUL-terminated UTF-8, one sentence: what, where, what to do
+ * text            NUL-terminated UTF-8, one sentence: what, where, what to do. It may begin with the
+ *                 Java class that traces and dead letters are to name, where the code's is another
+ *                 ("java.lang.IllegalArgumentException: Unknown field: id"), and end with a line
+ *                 "Caused by: <class>: <text>", which is for traces alone
  *
  * Owner: whoever declared it (zeroed). A plugin gets it from the host and never creates or copies
  * one. */

@@ -9,6 +9,10 @@
 
 #include <stdlib.h>
 
+#define BAD_DEFAULT \
+    "org.apache.kafka.connect.errors.SchemaBuilderException: Invalid default value\nCaused by: " \
+    "org.apache.kafka.connect.errors.DataException: "
+
 static const struct {
     const char *json;
     uint8_t kind;
@@ -37,7 +41,8 @@ int json_decimal_scale(const struct mr_schema *schema, int32_t *scale, struct mr
     value = *text == '-' ? -value : value;
     if (*digits != '\0' || digits[-(digits > text)] < '0' || value < INT32_MIN || value > INT32_MAX)
         return mr_fail(err, MR_ERR_DATA,
-                       "Invalid scale parameter found in Decimal schema: \"%.50s\" is no integer",
+                       "Invalid scale parameter found in Decimal schema: \nCaused by: "
+                       "java.lang.NumberFormatException: For input string: \"%.50s\"",
                        text);
     *scale = (int32_t)value;
     return MR_OK;
@@ -224,12 +229,12 @@ static int read_default(struct json_converter *c, struct mr_arena *arena, struct
         return rc != MR_OK || spec->optional
                    ? rc
                    : mr_fail(err, MR_ERR_DATA,
-                             "Invalid default value: Invalid value: null used for required value, "
-                             "schema type: %s",
+                             BAD_DEFAULT
+                             "Invalid value: null used for required value, schema type: %s",
                              mr_java_type(spec->kind));
     /* In Java the value's schema is the unfinished one, which equals no other. */
     if (spec->kind == MR_KIND_STRUCT)
-        return mr_fail(err, MR_ERR_DATA, "Invalid default value: Struct schemas do not match.");
+        return mr_fail(err, MR_ERR_DATA, BAD_DEFAULT "Struct schemas do not match.");
     spec->has_default = true;
     return make(c, spec, schema, err);
 }

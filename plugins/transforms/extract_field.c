@@ -63,7 +63,8 @@ static int walk(void *self, struct mr_arena *arena, struct schema_plan *plan, st
             return mr_fail(err, MR_ERR_DATA, "Cannot look up fields on non-struct type");
         plan->steps[i].from = mr_schema_index(at, e->path.steps[i].text);
         if (plan->steps[i].from < 0)
-            return mr_fail(err, MR_ERR_DATA, "Unknown field: %s", e->text);
+            return mr_fail(err, MR_ERR_DATA,
+                           "java.lang.IllegalArgumentException: Unknown field: %s", e->text);
         at = at->fields[plan->steps[i].from].schema;
     }
     plan->to = at;

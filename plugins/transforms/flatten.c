@@ -307,8 +307,10 @@ static int key_text(struct mr_value key, struct mr_error *err)
 {
     if (key.kind == MR_KIND_STRING)
         return MR_OK;
-    return mr_fail(err, MR_ERR_DATA, "class %s cannot be cast to class java.lang.String",
-                   mr_java_class(key));
+    return mr_fail(
+        err, MR_ERR_DATA,
+        "java.lang.ClassCastException: class %s cannot be cast to class java.lang.String",
+        mr_java_class(key));
 }
 
 static int count_leaves(struct mr_value map, int depth, size_t *count, struct mr_error *err)

@@ -119,7 +119,9 @@ static int plan_fill(void *self, struct mr_arena *arena, struct schema_plan *pla
     for (size_t i = 0; i < h->fields.count; i++) {
         taken[i].from = mr_schema_index(plan->from, h->fields.at[i].text);
         if (taken[i].from < 0)
-            return mr_fail(err, MR_ERR_DATA, "Field does not exist: %s", h->fields.at[i].text);
+            return mr_fail(err, MR_ERR_DATA,
+                           "java.lang.NullPointerException: Field does not exist: %s",
+                           h->fields.at[i].text);
     }
     plan->to = plan->from;
     return h->move ? plan_rest(h, arena, plan, err) : MR_OK;

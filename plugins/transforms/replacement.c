@@ -5,6 +5,7 @@
 #include "replacement.h"
 
 #define NAME_MAX_BYTES 100
+#define ILLEGAL "java.lang.IllegalArgumentException: "
 
 struct expansion {
     const char *at;
@@ -51,15 +52,15 @@ static int named_group(struct expansion *e, struct mr_error *err)
             name[len] = *e->at;
     name[len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES] = '\0';
     if (len == 0)
-        return mr_fail(err, MR_ERR_DATA, "named capturing group has 0 length name");
+        return mr_fail(err, MR_ERR_DATA, ILLEGAL "named capturing group has 0 length name");
     if (*e->at != '}')
-        return mr_fail(err, MR_ERR_DATA, "named capturing group is missing trailing '}'");
+        return mr_fail(err, MR_ERR_DATA, ILLEGAL "named capturing group is missing trailing '}'");
     if (is_digit(name[0]))
-        return mr_fail(err, MR_ERR_DATA, "capturing group name {%s} starts with digit character",
-                       name);
+        return mr_fail(err, MR_ERR_DATA,
+                       ILLEGAL "capturing group name {%s} starts with digit character", name);
     group = len > NAME_MAX_BYTES ? -1 : mr_pattern_group(e->pattern, name);
     if (group < 0)
-        return mr_fail(err, MR_ERR_DATA, "No group with name {%s}", name);
+        return mr_fail(err, MR_ERR_DATA, ILLEGAL "No group with name {%s}", name);
     e->at++;
     add_group(e, (uint32_t)group);
     return MR_OK;
@@ -70,13 +71,13 @@ static int reference(struct expansion *e, struct mr_error *err)
     uint32_t group;
 
     if (*e->at == '\0')
-        return mr_fail(err, MR_ERR_DATA, "Illegal group reference: group index is missing");
+        return mr_fail(err, MR_ERR_DATA, ILLEGAL "Illegal group reference: group index is missing");
     if (*e->at == '{') {
         e->at++;
         return named_group(e, err);
     }
     if (!is_digit(*e->at))
-        return mr_fail(err, MR_ERR_DATA, "Illegal group reference");
+        return mr_fail(err, MR_ERR_DATA, ILLEGAL "Illegal group reference");
     group = (uint32_t)(*e->at++ - '0');
     while (is_digit(*e->at)) {
         uint32_t longer = group * 10 + (uint32_t)(*e->at - '0');
@@ -87,7 +88,7 @@ static int reference(struct expansion *e, struct mr_error *err)
         e->at++;
     }
     if (group > e->pattern->groups)
-        return mr_fail(err, MR_ERR_DATA, "No group %u", group);
+        return mr_fail(err, MR_ERR_DATA, "java.lang.IndexOutOfBoundsException: No group %u", group);
     add_group(e, group);
     return MR_OK;
 }
@@ -104,7 +105,7 @@ static int pass(struct expansion *e, const char *text, struct mr_error *err)
         if (c == '$') {
             rc = reference(e, err);
         } else if (c == '\\' && *e->at == '\0') {
-            rc = mr_fail(err, MR_ERR_DATA, "character to be escaped is missing");
+            rc = mr_fail(err, MR_ERR_DATA, ILLEGAL "character to be escaped is missing");
         } else if (c == '\\') {
             add(e, e->at++, 1);
         } else {

@@ -194,8 +194,8 @@ static int read_text(const struct timestamp_converter *t, struct mr_value v, int
     if (date_format_read(&t->format, (const char *)v.u.p, v.len, ms))
         return MR_OK;
     return mr_fail(err, MR_ERR_DATA,
-                   "Could not parse timestamp: value (%.*s) does not match pattern (%.300s): "
-                   "Unparseable date: \"%.*s\"",
+                   "Could not parse timestamp: value (%.*s) does not match pattern (%.300s)\n"
+                   "Caused by: java.text.ParseException: Unparseable date: \"%.*s\"",
                    shown, (const char *)v.u.p, t->pattern, shown, (const char *)v.u.p);
 }
 
@@ -266,10 +266,12 @@ static int check_schema(const struct mr_schema *schema, struct mr_error *err)
     if (schema->logical >= MR_KIND_DATE || schema->kind == MR_KIND_STRING ||
         schema->kind == MR_KIND_INT64)
         return MR_OK;
-    return mr_fail(err, MR_ERR_DATA,
-                   "Schema Schema{%s%s%s} does not correspond to a known timestamp type format",
-                   schema->name != NULL ? schema->name : "", schema->name != NULL ? ":" : "",
-                   mr_java_type(schema->kind));
+    return mr_fail(
+        err, MR_ERR_DATA,
+        "org.apache.kafka.connect.errors.ConnectException: Schema Schema{%s%s%s} does not "
+        "correspond to a known timestamp type format",
+        schema->name != NULL ? schema->name : "", schema->name != NULL ? ":" : "",
+        mr_java_type(schema->kind));
 }
 
 /* One value; schema and what as schema_step_fn has them. */

@@ -32,7 +32,6 @@
 
 #define LOGGER "host.connector"
 #define COMMANDS_MAX 64
-#define TRACE_MAX 2048
 #define TTL_MIN_MS 100    /* what a provider may ask for is not more often than that */
 #define AGAIN_MIN_MS 5000 /* nor what it has failed to give: each try may cost a process */
 

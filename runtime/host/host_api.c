@@ -403,7 +403,7 @@ const struct mr_host host_api_table = {
 struct problems {
     char text[PROBLEMS_MAX];
     size_t len;
-    int count;
+    const char *last; /* the key it was about: what is said of it more only follows */
 };
 
 static void add_problem(void *arg, const char *key, const char *text)
@@ -412,10 +412,11 @@ static void add_problem(void *arg, const char *key, const char *text)
     size_t room = sizeof(problems->text) - problems->len;
     int n;
 
-    (void)key;
-    problems->count++;
-    n = snprintf(problems->text + problems->len, room, "%s%s", problems->len == 0 ? "" : "; ",
+    if (problems->last == key)
+        return;
+    n = snprintf(problems->text + problems->len, room, "%s%s", problems->last == NULL ? "" : "; ",
                  text);
+    problems->last = key;
     problems->len += n < 0 ? 0 : (size_t)n >= room ? room - 1 : (size_t)n;
 }
 
@@ -426,7 +427,7 @@ static int parse_config(struct instance *inst, struct mr_error *err)
 
     for (size_t i = 0; i < plugin->key_count; i++)
         config_def_check(&plugin->keys[i], &inst->raw, &inst->values[i], add_problem, &problems);
-    return problems.count == 0 ? 0 : mr_fail(err, MR_ERR_CONFIG, "%s", problems.text);
+    return problems.last == NULL ? 0 : mr_fail(err, MR_ERR_CONFIG, "%s", problems.text);
 }
 
 static int prepare(struct instance *inst, const struct plugin *plugin, const struct props *config,

@@ -29,18 +29,41 @@ const char *trace_class(int code)
     return "org.apache.kafka.connect.errors.ConnectException";
 }
 
-size_t trace_message_len(const struct mr_error *err)
+static bool is_name(char c)
 {
-    const char *cause = strstr(err->text, "\nCaused by: ");
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '$';
+}
 
-    return cause != NULL ? (size_t)(cause - err->text) : strlen(err->text);
+/* The class at the front of a text; 0: none. */
+static size_t own_class(const char *text)
+{
+    size_t len = 0;
+
+    if (strncmp(text, "java.", 5) != 0 && strncmp(text, "org.apache.kafka.", 17) != 0)
+        return 0;
+    while (is_name(text[len]))
+        len++;
+    return text[len] == ':' && text[len + 1] == ' ' ? len : 0;
+}
+
+struct trace_parts trace_parts(const struct mr_error *err)
+{
+    size_t own = own_class(err->text);
+    struct trace_parts parts = {.class_name = own > 0 ? err->text : trace_class(err->code),
+                                .message = err->text + (own > 0 ? own + 2 : 0)};
+    const char *cause = strstr(parts.message, "\nCaused by: ");
+
+    parts.class_len = own > 0 ? own : strlen(parts.class_name);
+    parts.message_len = cause != NULL ? (size_t)(cause - parts.message) : strlen(parts.message);
+    return parts;
 }
 
 const char *trace_write(char *out, size_t size, const struct mr_error *err, const char *where)
 {
-    if (where == NULL)
-        snprintf(out, size, "%s: %s", trace_class(err->code), err->text);
-    else
-        snprintf(out, size, "%s: %s\n\tin %s", trace_class(err->code), err->text, where);
+    const struct trace_parts parts = trace_parts(err);
+
+    snprintf(out, size, "%.*s: %s%s%s", (int)parts.class_len, parts.class_name, parts.message,
+             where == NULL ? "" : "\n\tin ", where == NULL ? "" : where);
     return out;
 }

@@ -9,9 +9,18 @@
  * "org.apache.kafka.connect.errors.RetriableException". */
 const char *trace_class(int code);
 
-/* How much of an error's text is the message: a line "Caused by: <class>: <text>" behind it, of
- * whatever lies below, is for traces. */
-size_t trace_message_len(const struct mr_error *err);
+#define TRACE_MAX 4096 /* room for any, where included */
+
+/* An error as an exception. Neither name is NUL-terminated; both are borrowed from err, or live for
+ * ever. A plugin's text may begin with the class that it stands for ("java.lang.X: text"); else the
+ * code's counts. A line "Caused by: <class>: <text>" behind the message is for traces. */
+struct trace_parts {
+    const char *class_name;
+    size_t class_len;
+    const char *message;
+    size_t message_len; /* up to the causes */
+};
+struct trace_parts trace_parts(const struct mr_error *err);
 
 /* "<class>: <text>", then a line "\tin <where>" unless where is NULL. where is such as "poll of
  * FileStreamSource 1.0". NUL-terminated, cut to size. Returns out. */

@@ -498,6 +498,17 @@ struct consumer_header consumer_header_at(const struct consumer_msg *msg, size_t
     return header;
 }
 
+const char *consumer_timestamp_type(const struct consumer_msg *msg)
+{
+    static const char *const names[] = {[RD_KAFKA_TIMESTAMP_CREATE_TIME] = "CreateTime",
+                                        [RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME] = "LogAppendTime"};
+    rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+
+    if (msg->handle != NULL)
+        rd_kafka_message_timestamp(msg->handle, &type);
+    return (size_t)type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+}
+
 /* --- commits ---------------------------------------------------------------------------------- */
 
 static rd_kafka_resp_err_t answer_code(rd_kafka_event_t *event)

@@ -32,7 +32,7 @@ struct consumer_msg {
     const void *value;
     size_t value_len;
     size_t header_count;
-    void *handle; /* for consumer_header_at */
+    void *handle; /* for the two functions about one message */
 };
 
 struct consumer_partition {
@@ -73,6 +73,8 @@ int consumer_poll(struct consumer *c, struct consumer_msg *out, size_t max, int6
                   struct mr_error *err);
 void consumer_release(struct consumer *c);
 struct consumer_header consumer_header_at(const struct consumer_msg *msg, size_t i);
+/* "CreateTime" or "LogAppendTime"; NULL: no timestamp. */
+const char *consumer_timestamp_type(const struct consumer_msg *msg);
 
 /* Commit these next-to-read offsets; partitions that are not ours (any more) are left out. sync:
  * wait for the answer, at most timeout_ms (MR_ERR_TIMEOUT). Else it is sent and forgotten; the

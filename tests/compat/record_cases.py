@@ -253,6 +253,25 @@ STEPS = {
 for name, steps in STEPS.items():
     predicates = [("dead", "RecordIsTombstone", {})] if name == "drop" else []
     case("snk-t-" + name, SCHEMAS, DEAD, chain(*steps, predicates=predicates), topics={"in": topic(*ROWS)})
+# What fails as another class than DataException; and texts with a cause below them.
+AT = struct(("at", of("string")), ("id", of("int32")), ("sum", decimal(2)))
+ATS = [envelope(AT, {"at": "2024-01-05", "id": 1, "sum": "AJw="}), envelope(AT, {"at": "never", "id": 2, "sum": "/w=="})]
+ODD_STEPS = {
+    "unknown-field": [("ExtractField$Value", {"field": "zz"})],
+    "unknown-path": [("ExtractField$Value", {"field": "at.b", "field.syntax.version": "V2"})],
+    "twice": [("InsertField$Value", {"static.field": "id", "static.value": "x"})],
+    "twice-renamed": [("ReplaceField$Value", {"renames": "at:id"})],
+    "no-time": [("TimestampConverter$Value", {"field": "sum", "target.type": "string", "format": "yyyy"})],
+    "no-date": [("TimestampConverter$Value", {"field": "at", "target.type": "Timestamp", "format": "yyyy-MM-dd"})],
+    "no-group": [("RegexRouter", {"regex": "(.*)", "replacement": "$2"})],
+    "no-name": [("RegexRouter", {"regex": "(?<a>.*)", "replacement": "${b}"})],
+    "half-escape": [("RegexRouter", {"regex": "(.*)", "replacement": "x\\"})],
+    "wrong-number": [("Cast$Value", {"spec": "at:int32"})],
+    "no-mask": [("MaskField$Value", {"fields": "id", "replacement": "x"})],
+    "no-key": [("ValueToKey", {"fields": "zz"})],
+}
+for name, steps in ODD_STEPS.items():
+    case("snk-odd-" + name, SCHEMAS, DEAD, chain(*steps), topics={"in": topic(*ATS)})
 MAPS = ["{\"a\":1,\"b\":\"x\",\"c\":{\"d\":[1,2],\"e\":null},\"t\":1700000000000,\"f\":2.50}", "{\"b\":\"2\"}", "{}", "[1]", "5", None, "{\"a\":null,\"c\":{},\"t\":null}"]
 PLAIN_STEPS = {
     "cast": [("Cast$Value", {"spec": "a:string,f:int32,zz:int8"})],

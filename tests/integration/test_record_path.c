@@ -130,8 +130,9 @@ static void bad_records_become_dead_letters(const struct worker_run *w)
     assert_true(scratch_contains(
         w->log, scratch_text("Error encountered in task sink-0. Executing stage 'VALUE_CONVERTER' "
                              "with class 'org.apache.kafka.connect.json.JsonConverter', where "
-                             "consumed record is {topic='%s', partition=0, offset=1",
+                             "consumed record is {topic='%s', partition=0, offset=1, timestamp=",
                              topic)));
+    assert_true(scratch_contains(w->log, ", timestampType=CreateTime}.: "));
 }
 
 /* --- refusals --------------------------------------------------------------------------------- */

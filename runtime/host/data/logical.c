@@ -46,8 +46,8 @@ static int scale_of(const struct mr_schema *schema, int32_t *scale, struct mr_er
         if (parse_int(schema->params[i].value, scale))
             return MR_OK;
         return mr_fail(err, MR_ERR_DATA,
-                       "Invalid scale parameter found in Decimal schema: For input string: "
-                       "\"%.100s\"",
+                       "Invalid scale parameter found in Decimal schema: \nCaused by: "
+                       "java.lang.NumberFormatException: For input string: \"%.100s\"",
                        schema->params[i].value);
     }
     return mr_fail(err, MR_ERR_DATA, "Invalid Decimal schema: scale parameter not found.");

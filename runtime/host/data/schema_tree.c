@@ -27,6 +27,10 @@
 #define BUCKETS 16384u
 #define FEW_PARAMS 16u /* compared one by one up to here */
 
+/* In front of what Java's SchemaBuilder says; and between that and its reason. */
+#define SCHEMA_BUILDER "org.apache.kafka.connect.errors.SchemaBuilderException: "
+#define DATA_CAUSE "\nCaused by: org.apache.kafka.connect.errors.DataException: "
+
 struct node {
     struct node *next;
     uint64_t hash;
@@ -212,7 +216,9 @@ static int check_duplicates(const struct mr_schema_spec *spec, struct mr_error *
         for (; slots[at] != 0 && rc == MR_OK; at = (at + 1) & (size - 1))
             if (strcmp(spec->fields[slots[at] - 1].name, name) == 0)
                 rc = mr_fail(err, MR_ERR_DATA,
-                             "Cannot create field because of field name duplication %.200s", name);
+                             SCHEMA_BUILDER
+                             "Cannot create field because of field name duplication %.200s",
+                             name);
         slots[at] = i + 1;
     }
     if (slots != small)
@@ -225,16 +231,17 @@ static int check_fields(const struct mr_schema_spec *spec, struct mr_error *err)
     if (spec->field_count == 0)
         return MR_OK;
     if (spec->kind != MR_KIND_STRUCT)
-        return mr_fail(err, MR_ERR_DATA, "Cannot create fields on type %s",
+        return mr_fail(err, MR_ERR_DATA, SCHEMA_BUILDER "Cannot create fields on type %s",
                        mr_java_type(spec->kind));
     if (spec->fields == NULL)
         return mr_fail(err, MR_ERR_DATA, "a schema of %u fields gives none of them",
                        spec->field_count);
     for (uint32_t i = 0; i < spec->field_count; i++) {
         if (spec->fields[i].name == NULL || spec->fields[i].name[0] == '\0')
-            return mr_fail(err, MR_ERR_DATA, "fieldName cannot be null.");
+            return mr_fail(err, MR_ERR_DATA, SCHEMA_BUILDER "fieldName cannot be null.");
         if (spec->fields[i].schema == NULL)
-            return mr_fail(err, MR_ERR_DATA, "fieldSchema for field %.200s cannot be null.",
+            return mr_fail(err, MR_ERR_DATA,
+                           SCHEMA_BUILDER "fieldSchema for field %.200s cannot be null.",
                            spec->fields[i].name);
     }
     return MR_OK;
@@ -245,9 +252,9 @@ static int check_members(const struct mr_schema_spec *spec, struct mr_error *err
     bool list = spec->kind == MR_KIND_LIST, map = spec->kind == MR_KIND_MAP;
 
     if (map && spec->key == NULL)
-        return mr_fail(err, MR_ERR_DATA, "keySchema cannot be null.");
+        return mr_fail(err, MR_ERR_DATA, SCHEMA_BUILDER "keySchema cannot be null.");
     if ((list || map) && spec->value == NULL)
-        return mr_fail(err, MR_ERR_DATA, "valueSchema cannot be null.");
+        return mr_fail(err, MR_ERR_DATA, SCHEMA_BUILDER "valueSchema cannot be null.");
     if ((!map && spec->key != NULL) || (!list && !map && spec->value != NULL))
         return mr_fail(err, MR_ERR_DATA, "a schema of type %s has no key or value schema",
                        mr_java_type(spec->kind));
@@ -290,7 +297,9 @@ static int fit_default(const struct mr_schema_spec *spec, struct mr_error *err)
 
 static int default_error(int rc, const struct mr_error *cause, struct mr_error *err)
 {
-    return rc == MR_OK ? MR_OK : mr_fail(err, rc, "Invalid default value: %s", cause->text);
+    return rc == MR_OK ? MR_OK
+                       : mr_fail(err, rc, SCHEMA_BUILDER "Invalid default value" DATA_CAUSE "%s",
+                                 cause->text);
 }
 
 /* What must hold before the spec can be hashed and compared; cheap. */

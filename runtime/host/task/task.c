@@ -26,7 +26,6 @@
 #include "base/log.h"
 
 #define ANSWERS_MAX 64
-#define TRACE_MAX 4096
 
 static void wake_fd_write(int fd)
 {

@@ -20,6 +20,28 @@ static const char *show(struct plugin_host *h, struct mr_value v)
     return copy;
 }
 
+/* Has it a map with an order that Java's HashMap may have changed? */
+static bool has_map(const json_t *from)
+{
+    const json_t *inner;
+    const char *key;
+    size_t i;
+
+    if (json_array_size(json_object_get(from, "map")) > 1)
+        return true;
+    json_array_foreach(from, i, inner)
+    {
+        if (has_map(inner))
+            return true;
+    }
+    json_object_foreach((json_t *)(uintptr_t)from, key, inner)
+    {
+        if (has_map(inner))
+            return true;
+    }
+    return false;
+}
+
 /* Member order of maps has no meaning in Java. */
 static bool same_json(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -48,14 +70,14 @@ static bool from_connect(struct plugin_host *h, const json_t *row)
         return false;
     rc = plugin_host_from_connect(h, schema, v, &data, &len);
     if (json_object_get(row, "error") != NULL)
-        return oracle_error(row, &h->err);
+        return oracle_failure(row, &h->err, true);
     if (rc != 0)
         return oracle_wrong("refused: %s", h->err.text);
     oracle_bytes(arena, json_object_get(row, "output"), &expected, &expected_len);
     if ((data == NULL) != (expected == NULL))
         return oracle_wrong(data == NULL ? "null" : "not null");
     return data == NULL || (len == expected_len && memcmp(data, expected, len) == 0) ||
-           same_json(data, len, expected, expected_len) ||
+           (has_map(input) && same_json(data, len, expected, expected_len)) ||
            oracle_wrong("%.*s where Java has %.*s", (int)len, (const char *)data, (int)expected_len,
                         expected);
 }
@@ -73,7 +95,7 @@ static bool to_connect(struct plugin_host *h, const json_t *row)
     oracle_bytes(arena, json_object_get(row, "input"), &data, &len);
     rc = plugin_host_to_connect(h, data, len, &schema, &v);
     if (json_object_get(row, "error") != NULL)
-        return oracle_error(row, &h->err);
+        return oracle_failure(row, &h->err, true);
     if (rc != 0)
         return oracle_wrong("refused: %s", h->err.text);
     if (!oracle_schema(arena, json_object_get(output, "schema"), &expected_schema, &h->err) ||
@@ -111,7 +133,7 @@ bool converter_row(const json_t *row, void *name)
     if (name == NULL)
         name = (void *)(uintptr_t)json_string_value(json_object_get(row, "class"));
     if (plugin_host_open(&h, name, keys) != 0)
-        good = json_object_get(row, "error") != NULL ? oracle_error(row, &h.err)
+        good = json_object_get(row, "error") != NULL ? oracle_failure(row, &h.err, false)
                                                      : oracle_wrong("not started: %s", h.err.text);
     else
         good = from ? from_connect(&h, row) : to_connect(&h, row);

@@ -5,6 +5,7 @@
 #include "support/unit/oracle.h"
 
 #include "host/data/schema_tree.h"
+#include "host/trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -476,18 +477,24 @@ static void name_maps(char *text)
     }
 }
 
-/* Does our text begin as Java's? */
-static bool begins_as(const struct mr_error *err, const char *message)
+/* Without the end that Java's texts have in front of a cause. */
+static size_t trimmed(const char *p, size_t len)
+{
+    while (len > 0 && (p[len - 1] == ' ' || p[len - 1] == ':'))
+        len--;
+    return len;
+}
+
+static bool says(const struct trace_parts *parts, const char *message)
 {
     char *wanted = strdup(message);
     size_t len;
     bool same;
 
     name_maps(wanted);
-    len = strlen(wanted);
-    while (len > 0 && (wanted[len - 1] == ' ' || wanted[len - 1] == ':'))
-        len--;
-    same = strncmp(err->text, wanted, len) == 0;
+    len = trimmed(wanted, strlen(wanted));
+    same = trimmed(parts->message, parts->message_len) == len &&
+           memcmp(parts->message, wanted, len) == 0;
     free(wanted);
     return same;
 }
@@ -497,15 +504,63 @@ bool oracle_error(const json_t *row, const struct mr_error *err)
     const json_t *error = json_object_get(row, "error"), *cause = json_object_get(error, "cause");
     const char *message = json_string_value(json_object_get(error, "message"));
     const char *inner = json_string_value(json_object_get(cause, "message"));
+    const struct trace_parts parts = trace_parts(err);
 
     if (err->code >= 0)
         return oracle_wrong("no error where Java says: %s", message);
     if (message == NULL || is_bound(row, "identity-hash") ||
         (cause == NULL && is_bound(row, "jvm-message")))
         return true;
-    if (!begins_as(err, message))
-        return oracle_wrong("\"%s\" where Java says \"%s\"", err->text, message);
+    if (!says(&parts, message))
+        return oracle_wrong("\"%.*s\" where Java says \"%s\"", (int)parts.message_len,
+                            parts.message, message);
     if (inner != NULL && json_object_get(row, "bound") == NULL && strstr(err->text, inner) == NULL)
         return oracle_wrong("\"%s\" lacks Java's cause \"%s\"", err->text, inner);
     return true;
+}
+
+/* What Java tells of each record, and this of the configuration: patterns of dates, empty paths. */
+static bool is_told_early(const char *message)
+{
+    static const char *const early[] = {"Illegal pattern character", "Unterminated quote",
+                                        "invalid ISO 8601 format", "fromIndex(0) > toIndex(-1)"};
+
+    for (size_t i = 0; message != NULL && i < sizeof(early) / sizeof(early[0]); i++)
+        if (strncmp(message, early[i], strlen(early[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Of several keys that are wrong Java tells the first, this all. */
+static bool has_first(const struct mr_error *err, const char *message)
+{
+    size_t len = message != NULL ? strlen(message) : 0;
+
+    return len > 0 && strncmp(err->text, message, len) == 0 &&
+           strncmp(err->text + len, "; ", 2) == 0;
+}
+
+bool oracle_failure(const json_t *row, const struct mr_error *err, bool started)
+{
+    const json_t *error = json_object_get(row, "error");
+    const char *class_name = json_string_value(json_object_get(error, "class"));
+    const char *message = json_string_value(json_object_get(error, "message"));
+    const struct trace_parts parts = trace_parts(err);
+
+    if (!started && json_object_get(error, "at") == NULL)
+        return is_told_early(message) ||
+               oracle_wrong("refused with its configuration (%s) where Java says of the record: %s",
+                            err->text, message);
+    if (!started)
+        return has_first(err, message) || oracle_error(row, err);
+    if (!oracle_error(row, err))
+        return false;
+    if (json_object_get(error, "at") != NULL)
+        return oracle_wrong("a configuration was taken that Java refuses: %s", message);
+    if (err->code != MR_ERR_DATA)
+        return oracle_wrong("the code %d, which is no record's fault", err->code);
+    return (strlen(class_name) == parts.class_len &&
+            memcmp(class_name, parts.class_name, parts.class_len) == 0) ||
+           oracle_wrong("%.*s where Java has %s", (int)parts.class_len, parts.class_name,
+                        class_name);
 }

@@ -33,8 +33,13 @@ bool oracle_value(struct mr_arena *arena, const json_t *from, const struct mr_sc
 void oracle_bytes(struct mr_arena *arena, const json_t *from, const char **data, size_t *len);
 struct mr_value oracle_text(struct mr_arena *arena, const json_t *from);
 
-/* Does an error's text hold what Java's says: the outermost message in front, the innermost one in
- * it unless the row is bound to the JVM's? */
+/* Is it the row's error: its message to the letter, and the innermost cause behind it unless the
+ * row is bound to the JVM's words? */
 bool oracle_error(const json_t *row, const struct mr_error *err);
+
+/* The same for a plugin's rows: it must fail where Java does, with its configuration or, started,
+ * with the record; then as the record's fault, which tolerance decides on, and as Java's class,
+ * which dead letters name. */
+bool oracle_failure(const json_t *row, const struct mr_error *err, bool started);
 
 #endif

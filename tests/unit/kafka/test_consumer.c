@@ -81,6 +81,7 @@ static void messages_carry_everything(void **state)
     assert_int_equal(msg.partition, 0);
     assert_int_equal(msg.offset, 0);
     assert_int_equal(msg.timestamp_ms, 1234567);
+    assert_string_equal(consumer_timestamp_type(&msg), "CreateTime");
     assert_int_equal(msg.key_len, 0);
     assert_null(msg.value);
     if (kafka.cluster == NULL) { /* the mock's broker makes an empty key null */

@@ -132,6 +132,7 @@ static int open_producer(struct dead_letters *d, struct mr_error *err)
 struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, struct mr_error *err)
 {
     struct dead_letters *d = calloc(1, sizeof(*d));
+    char trace[TRACE_MAX];
     struct mr_error why;
     int rc;
 
@@ -147,8 +148,8 @@ struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, str
     why = *err;
     err_clear(err);
     mr_fail(err, MR_ERR_FATAL,
-            "Could not initialize dead letter queue with topic=%.249s\nCaused by: %s: %s",
-            d->topic_name, trace_class(why.code), why.text);
+            "Could not initialize dead letter queue with topic=%.249s\nCaused by: %s",
+            d->topic_name, trace_write(trace, sizeof(trace), &why, NULL));
     dead_letters_close(&d);
     return NULL;
 }
@@ -181,7 +182,7 @@ struct draft {
     struct producer_record rec;
     struct producer_header *headers;
     char numbers[3][24];
-    char trace[2048];
+    char trace[TRACE_MAX];
 };
 
 static void add(struct draft *draft, const char *name, const char *text)
@@ -193,6 +194,7 @@ static void add(struct draft *draft, const char *name, const char *text)
 static void add_context(const struct dead_letters *d, struct draft *draft,
                         const struct failure *failure, const struct mr_error *why)
 {
+    const struct trace_parts parts = trace_parts(why);
     const struct record *rec = failure->rec;
     bool read = rec->from_topic != NULL;
     char place[600];
@@ -209,10 +211,11 @@ static void add_context(const struct dead_letters *d, struct draft *draft,
     add(draft, "__connect.errors.task.id", draft->numbers[2]);
     add(draft, "__connect.errors.stage", failure->stage);
     add(draft, "__connect.errors.class.name", failure->class_name);
-    add(draft, "__connect.errors.exception.class.name", trace_class(why->code));
+    draft->headers[draft->rec.header_count++] = (struct producer_header){
+        "__connect.errors.exception.class.name", parts.class_name, parts.class_len};
     draft->headers[draft->rec.header_count++] =
         (struct producer_header){"__connect.errors.exception.message",
-                                 why->text[0] == '\0' ? NULL : why->text, trace_message_len(why)};
+                                 why->text[0] == '\0' ? NULL : parts.message, parts.message_len};
     add(draft, "__connect.errors.exception.stacktrace",
         trace_write(draft->trace, sizeof(draft->trace), why, place));
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "host/task/stages/dead_letters.h"
 #include "host/trace.h"
+#include "kafka/consumer.h"
 #include "model/conn_config.h"
 
 #include <stdlib.h>
@@ -87,13 +88,15 @@ static void show_record(const struct record *rec, char *out, size_t size)
     char key[SHOWN_MAX + 8], value[SHOWN_MAX + 8];
 
     if (from_topic(rec)) {
+        const char *type = rec->from != NULL ? consumer_timestamp_type(rec->from) : NULL;
         int n = snprintf(out, size,
                          ", where consumed record is {topic='%.249s', partition=%d, offset=%lld",
                          rec->from_topic, rec->from_partition, (long long)rec->pub.offset);
 
         if (rec->from_timestamp >= 0)
-            n += snprintf(out + n, size - (size_t)n, ", timestamp=%lld",
-                          (long long)rec->from_timestamp);
+            n += snprintf(out + n, size - (size_t)n, ", timestamp=%lld%s%s",
+                          (long long)rec->from_timestamp, type != NULL ? ", timestampType=" : "",
+                          type != NULL ? type : "");
         snprintf(out + n, size - (size_t)n, "}");
         return;
     }
@@ -106,13 +109,13 @@ static void show_record(const struct record *rec, char *out, size_t size)
 static void log_failure(const struct tolerance *t, const struct failure *failure,
                         const struct mr_error *err)
 {
-    char record[1024] = "";
+    char record[1024] = "", trace[TRACE_MAX];
 
     if (t->log_records)
         show_record(failure->rec, record, sizeof(record));
-    log_error("Error encountered in task %s-%d. Executing stage '%s' with class '%s'%s.: %s: %s",
+    log_error("Error encountered in task %s-%d. Executing stage '%s' with class '%s'%s.: %s",
               t->connector, t->task, failure->stage, failure->class_name, record,
-              trace_class(err->code), err->text);
+              trace_write(trace, sizeof(trace), err, NULL));
 }
 
 static void tell_skipped(struct tolerance *t, const struct mr_error *err, const char *where)
@@ -132,7 +135,7 @@ static void tell_skipped(struct tolerance *t, const struct mr_error *err, const 
 bool tolerance_skips(struct tolerance *t, const struct failure *failure, struct mr_error *err)
 {
     struct mr_error cause = *err, unsent = {0};
-    char where[600];
+    char where[600], trace[TRACE_MAX];
 
     tolerance_place(failure, where, sizeof(where));
     if (t->log)
@@ -146,7 +149,7 @@ bool tolerance_skips(struct tolerance *t, const struct failure *failure, struct 
         tell_skipped(t, &cause, where);
         return true;
     }
-    mr_fail(err, MR_ERR_FATAL, "Tolerance exceeded in error handler\nCaused by: %s: %s\n\tin %s",
-            trace_class(cause.code), cause.text, where);
+    mr_fail(err, MR_ERR_FATAL, "Tolerance exceeded in error handler\nCaused by: %s",
+            trace_write(trace, sizeof(trace), &cause, where));
     return false;
 }
