@@ -54,19 +54,50 @@ size_t ledger_positions(struct ledger *l, const char *topic, struct consumer_par
     return n;
 }
 
+int ledger_commit(struct ledger *l, const char *topic)
+{
+    struct consumer_partition mine[PARTITIONS];
+    size_t n = ledger_positions(l, topic, mine);
+    struct mr_error err = {0};
+    int rc = consumer_commit(l->c, mine, n, true, 5000, &err);
+
+    /* The mock's coordinator takes no commits while it rebalances; the real one does. */
+    if (rc != 0 && l->kafka->cluster == NULL)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (mine[i].offset >= 0)
+            l->truth->committed[mine[i].partition] = mine[i].offset;
+    return rc;
+}
+
+void ledger_seek_back(struct ledger *l, const char *topic, int partition, int64_t offset)
+{
+    struct consumer_partition mine[PARTITIONS];
+    struct mr_error err = {0};
+
+    l->next[partition] = l->truth->next[partition] = l->truth->high[partition] = offset;
+    assert_int_equal(consumer_seek(l->c, mine, ledger_positions(l, topic, mine), &err), 0);
+}
+
+static void roll_back(struct ledger *l, const struct consumer_partition *parts, size_t count)
+{
+    struct ledger_truth *truth = l->truth;
+
+    for (size_t i = 0; i < count; i++)
+        truth->next[parts[i].partition] = truth->high[parts[i].partition] =
+            truth->committed[parts[i].partition];
+}
+
 void ledger_revoked(void *arg, const struct consumer_partition *parts, size_t count, bool lost)
 {
     struct ledger *l = arg;
-    struct consumer_partition mine[PARTITIONS];
-    size_t n = ledger_positions(l, parts[0].topic, mine);
-    struct mr_error err = {0};
+    bool committed;
 
     l->revoked++;
     l->lost += lost;
-    /* The mock's coordinator takes no commits while it rebalances; the real one does. */
-    if (l->commit_on_revoke && !lost && consumer_commit(l->c, mine, n, true, 5000, &err) != 0 &&
-        l->kafka->cluster == NULL)
-        fail_msg("%s", err.text);
+    committed = l->commit_on_revoke && !lost && ledger_commit(l, parts[0].topic) == 0;
+    if (l->rolls_back && !committed)
+        roll_back(l, parts, count);
     for (size_t i = 0; i < count; i++) {
         assert_true(l->mine[parts[i].partition]);
         l->mine[parts[i].partition] = false;

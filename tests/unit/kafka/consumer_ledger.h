@@ -13,8 +13,9 @@
 
 /* Of a topic. */
 struct ledger_truth {
-    int64_t next[PARTITIONS]; /* the serial that must come next, by whoever reads on */
-    int64_t high[PARTITIONS]; /* what nobody has seen yet begins here */
+    int64_t next[PARTITIONS];      /* the serial that must come next, by whoever reads on */
+    int64_t high[PARTITIONS];      /* what nobody has seen yet begins here */
+    int64_t committed[PARTITIONS]; /* by ledger_commit */
 };
 
 struct ledger {
@@ -29,6 +30,7 @@ struct ledger {
     size_t seen;
     size_t twice; /* of these, seen before */
     bool commit_on_revoke;
+    bool rolls_back; /* what could not be committed then is to come again: that is no double */
     struct ledger_truth *truth;
 };
 
@@ -42,6 +44,10 @@ size_t ledger_positions(struct ledger *l, const char *topic, struct consumer_par
 /* One poll, checked and released; gives the number of messages. RETRY is what a task logs and lives
  * with. */
 int ledger_poll(struct ledger *l, size_t max, int64_t timeout_ms);
+/* All its positions, at once. */
+int ledger_commit(struct ledger *l, const char *topic);
+/* One partition, to an offset before its position; that comes again. */
+void ledger_seek_back(struct ledger *l, const char *topic, int partition, int64_t offset);
 void ledger_poll_until(struct ledger *l, size_t seen, int64_t limit_ms);
 void ledger_assigned(void *arg, const struct consumer_partition *parts, size_t count);
 void ledger_revoked(void *arg, const struct consumer_partition *parts, size_t count, bool lost);

@@ -68,6 +68,91 @@ static void cooperative_rebalances_hand_over(void **state)
     rebalance_hands_over("CooperativeStickyAssignor");
 }
 
+/* What a sink task may do between two polls. */
+static void do_something(struct ledger *l, const char *topic)
+{
+    struct consumer_partition mine[PARTITIONS];
+    struct mr_error err = {0};
+    int p = (int)(random() % PARTITIONS);
+    long what = random() % 32;
+
+    if (what < 4) {
+        assert_int_equal(consumer_pause(l->c, &err), 0);
+        for (long i = random() % 3; i > 0; i--)
+            assert_int_equal(ledger_poll(l, BATCH, random() % 5), 0);
+        assert_int_equal(consumer_resume(l->c, mine, ledger_positions(l, topic, mine), &err), 0);
+    } else if (what < 6 && l->mine[p] && l->next[p] > 0) {
+        ledger_seek_back(l, topic, p,
+                         l->next[p] - random() % (l->next[p] < 100 ? l->next[p] : 100));
+    } else if (what < 8) {
+        ledger_commit(l, topic);
+    }
+}
+
+static bool all_seen(const struct ledger_truth *truth, int64_t count)
+{
+    for (int p = 0; p < PARTITIONS; p++)
+        if (truth->next[p] < count || truth->high[p] < count)
+            return false;
+    return true;
+}
+
+/* Pauses, seeks, commits, members that come and go, in any order: each record once between two
+ * seeks, none left out. */
+static void random_life_loses_and_doubles_nothing(const char *strategy)
+{
+    enum { EACH = 5000, JOINS = 2 };
+    struct ledger_truth truth = {0};
+    struct ledger a = {
+        .kafka = &kafka, .truth = &truth, .commit_on_revoke = true, .rolls_back = true};
+    struct ledger b = a;
+    int64_t until = clock_ms() + 180000;
+    int joins = 0;
+    char topic[64];
+
+    ledger_seed();
+    mock_kafka_topic(&kafka, topic, sizeof(topic), PARTITIONS);
+    ledger_fill(&kafka, topic, PARTITIONS, EACH);
+    ledger_open(&a, topic, "partition.assignment.strategy", strategy, NULL);
+    ledger_subscribe(&a, topic);
+    while ((joins < JOINS || b.c != NULL) && clock_ms() < until) {
+        ledger_poll(&a, 1 + (size_t)random() % 40, random() % 5);
+        do_something(&a, topic);
+        if (b.c == NULL && joins < JOINS && a.assigned > 0 && random() % 100 == 0) {
+            b.assigned = 0;
+            joins++;
+            ledger_open(&b, topic, "partition.assignment.strategy", strategy, NULL);
+            ledger_subscribe(&b, topic);
+        }
+        if (b.c != NULL) {
+            ledger_poll(&b, 1 + (size_t)random() % 40, random() % 5);
+            do_something(&b, topic);
+        }
+        if (b.c != NULL && b.assigned > 0 && random() % 200 == 0)
+            consumer_close(&b.c, INT64_MAX);
+    }
+    while (!all_seen(&truth, EACH) && clock_ms() < until)
+        ledger_poll(&a, BATCH, 10);
+    print_message("%zu and %zu seen, %zu and %zu revocations\n", a.seen, b.seen, a.revoked,
+                  b.revoked);
+    assert_true(all_seen(&truth, EACH));
+    assert_true(joins == JOINS && a.revoked > 0 && b.seen > 0);
+    assert_int_equal(a.twice + b.twice, 0);
+    assert_int_equal(a.moved + b.moved, 0);
+    consumer_close(&a.c, INT64_MAX);
+    assert_null(b.c);
+}
+
+static void random_life_loses_and_doubles_nothing_eagerly(void **state)
+{
+    random_life_loses_and_doubles_nothing("RangeAssignor");
+}
+
+static void random_life_loses_and_doubles_nothing_cooperatively(void **state)
+{
+    random_life_loses_and_doubles_nothing("CooperativeStickyAssignor");
+}
+
 /* What comes into the middle of a batch: librdkafka calls in_the_middle for each message that it
  * gathers. Interceptors can be set only while a client is made, so the linker has rd_kafka_new pass
  * through here (--wrap, see the Makefile). */
@@ -346,6 +431,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cooperative_rebalances_hand_over), /* the longest begins first */
         cmocka_unit_test(eager_rebalances_hand_over),
+        cmocka_unit_test(random_life_loses_and_doubles_nothing_cooperatively),
+        cmocka_unit_test(random_life_loses_and_doubles_nothing_eagerly),
         cmocka_unit_test(a_batch_that_a_revocation_came_into_is_thrown_away),
         cmocka_unit_test(what_stays_is_read_on_from_the_owners_position),
         cmocka_unit_test(a_lent_consumer_keeps_its_place),
