@@ -234,10 +234,99 @@ static void records_go_their_whole_way(void **state)
     plugin_code_that_hangs_holds_nobody_up(w);
 }
 
+/* --- a converter of somebody else ------------------------------------------------------------- */
+
+#define CAESAR \
+    "\"key.converter\": \"com.example.CaesarConverter\", \"key.converter.shift\": \"2\", " \
+    "\"value.converter\": \"Caesar\", \"value.converter.shift\": \"3\", " \
+    "\"errors.tolerance\": \"all\", \"errors.retry.timeout\": \"20000\", "
+
+/* Key, value and header, each with a shift of its own; the header's is the worker's. */
+static void caesar_writes(const struct worker_run *w, const char *topic)
+{
+    const char *file = scratch_path("letters.txt");
+    struct topic_records got;
+
+    scratch_write_text(file, "abc\nno!\nbusy bee\n");
+    worker_run_put(
+        w, "writes",
+        scratch_text(CAESAR
+                     "\"connector.class\": \"FileStreamSource\", \"file\": \"%s\", "
+                     "\"topic\": \"%s\", \"transforms\": \"a,b,c,d,e\", "
+                     "\"transforms.a.type\": \"org.apache.kafka.connect.transforms."
+                     "HoistField$Value\", \"transforms.a.field\": \"line\", "
+                     "\"transforms.b.type\": \"ValueToKey\", \"transforms.b.fields\": \"line\", "
+                     "\"transforms.c.type\": \"org.apache.kafka.connect.transforms."
+                     "ExtractField$Key\", \"transforms.c.field\": \"line\", "
+                     "\"transforms.d.type\": \"org.apache.kafka.connect.transforms."
+                     "ExtractField$Value\", \"transforms.d.field\": \"line\", "
+                     "\"transforms.e.type\": \"InsertHeader\", \"transforms.e.header\": \"h\", "
+                     "\"transforms.e.value.literal\": \"xyz\"",
+                     file, topic));
+    got = topic_read(w->servers, topic, 2, FLOW_MS);
+    assert_int_equal(got.count, 2);
+    assert_string_equal(got.records[0].key, "cde");
+    assert_string_equal(got.records[0].value, "def");
+    assert_string_equal(got.records[0].headers, "h=yza\n");
+    assert_string_equal(got.records[1].value, "exvb ehh");
+}
+
+static void caesar_reads(const struct worker_run *w, const char *topic)
+{
+    const char *file = scratch_path("read.txt"), *dead = scratch_name("caesars-dead");
+    struct topic_records got;
+
+    topic_produce(w->servers, topic, 0, "mg", "qr!"); /* "ke", "no!" */
+    topic_produce(w->servers, topic, 0, NULL, "ab");
+    worker_run_put(w, "reads",
+                   scratch_text(CAESAR
+                                "\"connector.class\": \"FileStreamSink\", \"file\": \"%s\", "
+                                "\"topics\": \"%s\", \"errors.deadletterqueue.topic.name\": "
+                                "\"%s\", \"errors.deadletterqueue.topic.replication.factor\": "
+                                "\"1\", \"errors.deadletterqueue.context.headers.enable\": "
+                                "\"true\"",
+                                file, topic, dead));
+    wait_until(FLOW_MS, topic_committed(w->servers, "connect-reads", topic, 0) == 4);
+    assert_string_equal(scratch_read(file, NULL), "abc\nbusy bee\nxy\n");
+    got = topic_read(w->servers, dead, 1, FLOW_MS);
+    assert_int_equal(got.count, 1);
+    assert_string_equal(got.records[0].key, "mg");
+    assert_string_equal(got.records[0].value, "qr!");
+    assert_non_null(strstr(got.records[0].headers,
+                           "__connect.errors.stage=VALUE_CONVERTER\n__connect.errors.class.name="
+                           "com.example.CaesarConverter\n"));
+    assert_non_null(strstr(got.records[0].headers,
+                           "__connect.errors.exception.message=Caesar does not shout\n"));
+}
+
+static void a_converter_of_somebody_else_is_one_like_ours(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){
+        .props = "header.converter=com.example.CaesarConverter\nheader.converter.shift=1\n"});
+    const char *topic = scratch_name("letters");
+    struct http_reply reply;
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    caesar_writes(w, topic);
+    caesar_reads(w, topic);
+    refused_config(w,
+                   "\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", "
+                   "\"value.converter\": \"Caesar\", \"value.converter.shift\": \"many\"",
+                   "Invalid value many for configuration value.converter.shift: Not a number of "
+                   "type INT");
+    reply = worker_run_expect(w, 200, "GET", "/connector-plugins?connectorsOnly=false", NULL);
+    assert_non_null(strstr(
+        reply.body,
+        "{\"class\":\"com.example.CaesarConverter\",\"type\":\"converter\",\"version\":\"1.0\"}"));
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(records_go_their_whole_way),
+        scratch_test(a_converter_of_somebody_else_is_one_like_ours),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
