@@ -260,6 +260,35 @@ static void broken_envelopes_are_refused(void **state)
     plugin_host_close(&h);
 }
 
+/* A struct with a field of its own name, and so on: JSON has no cycles, each level is a schema of its
+ * own. */
+static void a_schema_that_looks_like_a_cycle_is_a_tree(void **state)
+{
+    enum { LEVELS = 60 };
+    static char text[LEVELS * 120];
+    struct plugin_host h;
+    char *to = text;
+
+    (void)state;
+    to += sprintf(to, "{\"schema\":");
+    for (int i = 0; i < LEVELS; i++)
+        to += sprintf(to, "{\"type\":\"struct\",\"fields\":[");
+    for (int i = 0; i < LEVELS; i++)
+        to += sprintf(to, "],\"optional\":true,\"name\":\"Node\"%s}",
+                      i < LEVELS - 1 ? ",\"field\":\"next\"" : "");
+    to += sprintf(to, ",\"payload\":");
+    for (int i = 0; i < LEVELS - 1; i++)
+        to += sprintf(to, "{\"next\":");
+    to += sprintf(to, "{}");
+    for (int i = 0; i < LEVELS; i++)
+        *to++ = '}';
+    *to = '\0';
+    open_json(&h, "schemas.enable", "true", NULL, NULL);
+    for (int again = 0; again < 2; again++)
+        assert_string_equal(turn(&h, text), text);
+    plugin_host_close(&h);
+}
+
 static void errors_say_where(void **state)
 {
 #define FAILED \
@@ -445,6 +474,7 @@ int main(void)
         cmocka_unit_test(json_headers_are_those_of_java),
         cmocka_unit_test(odd_documents_read_as_in_java),
         cmocka_unit_test(broken_envelopes_are_refused),
+        cmocka_unit_test(a_schema_that_looks_like_a_cycle_is_a_tree),
         cmocka_unit_test(errors_say_where),
         cmocka_unit_test(what_nests_too_deep_is_not_written),
         cmocka_unit_test(hostile_names_take_no_time),
