@@ -73,13 +73,19 @@ struct mr_decimal {
 _Static_assert(sizeof(struct mr_value) == 16, "struct mr_value is frozen");
 #endif
 
+/* kind and len are one word, stored at once: a processor that copies what was stored in parts waits
+ * for these to leave its store buffer. */
 static inline struct mr_value mr_make(uint8_t kind, uint32_t len)
 {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    const uint64_t head = (uint64_t)kind << 56 | (uint64_t)len;
+#else
+    const uint64_t head = (uint64_t)kind | (uint64_t)len << 32;
+#endif
     struct mr_value v;
 
-    memset(&v, 0, sizeof(v));
-    v.kind = kind;
-    v.len = len;
+    memcpy(&v, &head, sizeof(head));
+    v.u.i = 0;
     return v;
 }
 

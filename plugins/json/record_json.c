@@ -65,12 +65,37 @@ static bool stack_grow(struct record_json *r)
     return true;
 }
 
-static inline bool push(struct record_json *r, const struct mr_value *v)
+/* Room for one more value on the stack, where it is then written in place: whoever copies a value
+ * that was just put together waits for its parts to leave the processor's store buffer. */
+static inline bool has_room(struct record_json *r)
 {
-    if (r->used == r->cap && !stack_grow(r))
-        return false;
-    r->stack[r->used++] = *v;
-    return true;
+    return r->used < r->cap || stack_grow(r);
+}
+
+static inline void set(struct mr_value *to, uint8_t kind, size_t len)
+{
+    to->kind = kind;
+    to->flags = 0;
+    to->reserved = 0;
+    to->len = (uint32_t)len;
+}
+
+static inline void set_ptr(struct mr_value *to, uint8_t kind, const void *p, size_t len)
+{
+    set(to, kind, len);
+    to->u.p = p;
+}
+
+static inline void set_int(struct mr_value *to, uint8_t kind, int64_t i)
+{
+    set(to, kind, 0);
+    to->u.i = i;
+}
+
+static inline void set_double(struct mr_value *to, double d)
+{
+    set(to, MR_KIND_FLOAT64, 0);
+    to->u.d = d;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -91,7 +116,8 @@ static size_t merge_few(struct mr_pair *pairs, size_t count)
 
         while (at < kept && !same_text(&pairs[at].key, &pairs[i].key))
             at++;
-        pairs[at] = pairs[i];
+        if (at < i)
+            pairs[at] = pairs[i];
         kept += at == kept;
     }
     return kept;
@@ -398,7 +424,7 @@ static bool string_copy(struct record_json *r, const char *begin, bool name, str
         r->p += len;
     }
     r->p++;
-    *out = mr_text(copy, (size_t)(to - copy));
+    set_ptr(out, MR_KIND_STRING, copy, (size_t)(to - copy));
     return true;
 }
 
@@ -424,7 +450,7 @@ static inline bool read_string(struct record_json *r, bool name, struct mr_value
         if (r->p == r->end)
             return record_json_fail(r, r->end, "the document ends in a string");
         if (*r->p == '"') {
-            *out = mr_text(begin, (size_t)(r->p - begin));
+            set_ptr(out, MR_KIND_STRING, begin, (size_t)(r->p - begin));
             r->p++;
             break;
         }
@@ -487,7 +513,7 @@ static inline bool short_fraction(struct record_json *r, bool negative, uint64_t
     if (p == mark || digits + (size_t)(p - mark) > 15 || (p < r->end && (*p | 0x20) == 'e'))
         return false;
     d = (double)value / powers[p - mark];
-    *out = mr_double(negative && value != 0 ? -d : d);
+    set_double(out, negative && value != 0 ? -d : d);
     r->p = p;
     return true;
 }
@@ -522,9 +548,9 @@ static bool read_fraction(struct record_json *r, const char *begin, size_t digit
     if (exponent > 0 && !exponent_fits(mark, exponent, negative, (int64_t)fraction))
         return record_json_fail(r, begin, "the exponent of a number is out of range");
     if (r->plain)
-        *out = mr_double(record_json_double(begin, (size_t)(r->p - begin)));
+        set_double(out, record_json_double(begin, (size_t)(r->p - begin)));
     else
-        *out = mr_ptr_of(JSON_FRACTION, begin, (size_t)(r->p - begin));
+        set_ptr(out, JSON_FRACTION, begin, (size_t)(r->p - begin));
     return true;
 }
 
@@ -547,9 +573,9 @@ static inline bool read_number(struct record_json *r, struct mr_value *out)
     if (digits > RECORD_JSON_MAX_NUMBER)
         return record_json_fail(r, begin, "a number is longer than 1000 digits");
     if (digits > 18 && !r->plain)
-        *out = mr_ptr_of(JSON_BIGINT, begin, (size_t)(r->p - begin));
+        set_ptr(out, JSON_BIGINT, begin, (size_t)(r->p - begin));
     else
-        *out = mr_long((int64_t)(*begin == '-' ? 0 - value : value));
+        set_int(out, MR_KIND_INT64, (int64_t)(*begin == '-' ? 0 - value : value));
     return true;
 }
 
@@ -562,22 +588,19 @@ static bool word_goes_on(const struct record_json *r)
            c >= 0x7f;
 }
 
-static inline bool read_literal(struct record_json *r, const char *word, size_t len,
-                                struct mr_value value, struct mr_value *out)
+static inline bool read_literal(struct record_json *r, const char *word, size_t len)
 {
-
     if ((size_t)(r->end - r->p) < len || memcmp(r->p, word, len) != 0)
         return record_json_fail(r, r->p, "unknown word: expected true, false or null");
     r->p += len;
-    if (word_goes_on(r))
-        return record_json_fail(r, r->p, "unknown word: expected true, false or null");
-    *out = value;
-    return true;
+    return !word_goes_on(r) ||
+           record_json_fail(r, r->p, "unknown word: expected true, false or null");
 }
 
 /* --- containers ------------------------------------------------------------------------------- */
 
-static bool read_value(struct record_json *r, struct mr_value *out);
+/* One value, onto the stack. */
+static bool read_item(struct record_json *r);
 
 bool record_json_enter(struct record_json *r)
 {
@@ -620,28 +643,24 @@ static inline bool next_item(struct record_json *r, char close, bool *more)
     return true;
 }
 
-/* An empty container has nothing on the stack, which may not even exist yet. */
-static struct mr_value close_object(struct record_json *r, size_t base)
+/* The pairs from base on become one value there. */
+static void close_object(struct record_json *r, size_t base)
 {
     size_t count = (r->used - base) / 2;
-    struct mr_pair *pairs;
+    struct mr_pair *pairs = (struct mr_pair *)(void *)(r->stack + base);
     void *copy;
 
-    if (count == 0)
-        return mr_map(r->arena, 0);
-    pairs = (struct mr_pair *)(void *)(r->stack + base);
     if (count > 1)
         count = count <= FEW_NAMES ? merge_few(pairs, count) : merge_many(r, pairs, count);
     copy = mr_alloc(r->arena, count * sizeof(*pairs));
     memcpy(copy, pairs, count * sizeof(*pairs));
-    r->used = base;
-    return mr_ptr_of(MR_KIND_MAP, copy, count);
+    set_ptr(&r->stack[base], MR_KIND_MAP, copy, count);
+    r->used = base + 1;
 }
 
-static bool read_object(struct record_json *r, struct mr_value *out)
+static bool read_object(struct record_json *r)
 {
     size_t base = r->used;
-    struct mr_value v = {0};
     bool more = true;
 
     if (!record_json_enter(r))
@@ -650,32 +669,31 @@ static bool read_object(struct record_json *r, struct mr_value *out)
         r->p++;
         more = false;
     }
-    while (more)
-        if (!read_name(r, &v) || !push(r, &v) || !read_value(r, &v) || !push(r, &v) ||
-            !next_item(r, '}', &more))
+    while (more) {
+        if (!has_room(r) || !read_name(r, &r->stack[r->used]))
             return false;
+        r->used++;
+        if (!read_item(r) || !next_item(r, '}', &more))
+            return false;
+    }
     r->depth--;
-    *out = close_object(r, base);
+    close_object(r, base);
     return true;
 }
 
-static struct mr_value close_array(struct record_json *r, size_t base)
+static void close_array(struct record_json *r, size_t base)
 {
     size_t count = r->used - base;
-    void *copy;
+    void *copy = mr_alloc(r->arena, count * sizeof(struct mr_value));
 
-    if (count == 0)
-        return mr_list(r->arena, 0);
-    copy = mr_alloc(r->arena, count * sizeof(struct mr_value));
     memcpy(copy, r->stack + base, count * sizeof(struct mr_value));
-    r->used = base;
-    return mr_ptr_of(MR_KIND_LIST, copy, count);
+    set_ptr(&r->stack[base], MR_KIND_LIST, copy, count);
+    r->used = base + 1;
 }
 
-static bool read_array(struct record_json *r, struct mr_value *out)
+static bool read_array(struct record_json *r)
 {
     size_t base = r->used;
-    struct mr_value v = {0};
     bool more = true;
 
     if (!record_json_enter(r))
@@ -685,28 +703,28 @@ static bool read_array(struct record_json *r, struct mr_value *out)
         more = false;
     }
     while (more)
-        if (!read_value(r, &v) || !push(r, &v) || !next_item(r, ']', &more))
+        if (!read_item(r) || !next_item(r, ']', &more))
             return false;
     r->depth--;
-    *out = close_array(r, base);
+    close_array(r, base);
     return true;
 }
 
-static bool read_value(struct record_json *r, struct mr_value *out)
+/* Anything but a container, into *out. */
+static inline bool read_scalar(struct record_json *r, int first, struct mr_value *out)
 {
-    switch (peek(r)) {
-    case '{':
-        return read_object(r, out);
-    case '[':
-        return read_array(r, out);
+    switch (first) {
     case '"':
         return read_string(r, false, out);
     case 't':
-        return read_literal(r, "true", 4, mr_bool(true), out);
+        set_int(out, MR_KIND_BOOL, 1);
+        return read_literal(r, "true", 4);
     case 'f':
-        return read_literal(r, "false", 5, mr_bool(false), out);
+        set_int(out, MR_KIND_BOOL, 0);
+        return read_literal(r, "false", 5);
     case 'n':
-        return read_literal(r, "null", 4, mr_null(), out);
+        set_int(out, MR_KIND_NULL, 0);
+        return read_literal(r, "null", 4);
     case '-':
     case '0':
     case '1':
@@ -724,6 +742,19 @@ static bool read_value(struct record_json *r, struct mr_value *out)
     default:
         return record_json_fail(r, r->p, "expected a value");
     }
+}
+
+static bool read_item(struct record_json *r)
+{
+    int first = peek(r);
+
+    if (!has_room(r))
+        return false;
+    if (first == '{')
+        return read_object(r);
+    if (first == '[')
+        return read_array(r);
+    return read_scalar(r, first, &r->stack[r->used++]);
 }
 
 /* --- documents -------------------------------------------------------------------------------- */
@@ -760,7 +791,10 @@ void record_json_open(struct record_json *r, struct mr_arena *arena, const char 
 
 bool record_json_value(struct record_json *r, struct mr_value *out)
 {
-    return read_value(r, out);
+    if (!read_item(r))
+        return false;
+    *out = r->stack[--r->used];
+    return true;
 }
 
 bool record_json_read(struct record_json *r, struct mr_arena *arena, const char *data, size_t len,
@@ -776,7 +810,7 @@ bool record_json_read(struct record_json *r, struct mr_arena *arena, const char 
         return true;
     }
     number = c == '-' || (c >= '0' && c <= '9');
-    if (!read_value(r, out))
+    if (!record_json_value(r, out))
         return false;
     if (number && r->p < r->end && !is_blank((unsigned char)*r->p))
         return record_json_fail(r, r->p, "expected white space after a number");
