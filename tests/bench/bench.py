@@ -9,7 +9,7 @@ system time of the mover's processes (the worker and all its hosts; the broker i
 the creation of the connector and the moment the broker has the last record (source), or the last record was committed or
 written (sink). Memory is the peak of the summed PSS. Counts are the broker's or the file's, never the mover's.
 BENCH_RECORDS sets the records a run (1000000; a quarter of 1 KiB ones), BENCH_ROWS chooses rows by a part of their name: "→" those with
-files, "matrix" every converter × source and sink × transforms × size, "A/A" the control, whose "raw" is Millrace once more. All rows
+files, "matrix" every converter × source and sink × transforms × size, "A/A" the control, whose "raw" is Millrace once more, "untouched" Json beside our own pass-through. All rows
 three times over, with Java, take two hours; BENCH_RECORDS=200000 BENCH_RUNS=1 a fifth of one.
 """
 import json, os, signal, statistics, subprocess, sys, tempfile, threading, time, urllib.error, urllib.request
@@ -324,6 +324,16 @@ def control():
     yield ("A/A control: String 100 B sink", "raw is Millrace once more", lambda: job(Millrace), job, False)
 
 
+def untouched():
+    """Json without schema and without transforms beside what our own converters pass through: at most 1.5 times that."""
+    for size in (100, 260, 1024):
+        text, documents = (lambda size=size: Data("text", size)), (lambda size=size: Data("json", size))
+        jobs = [("source", generator(text, {**BYTES, "kind": "bytes"}), generator(text, JSON)), ("sink", discard(text, BYTES), discard(documents, JSON)),
+                ("topic → file", file_sink(text, STRING), file_sink(documents, JSON))]
+        for work, plain, job in jobs:
+            yield ("Json untouched: %s %d B" % (work, size), "raw is our own pass-through", lambda plain=plain: plain(Millrace), job, False)
+
+
 def relay_rows():
     text, large = (lambda: Data("text", 100)), (lambda: Data("text", 1024))
     words = "transactions of %d ms, as the first row" % COMMIT_MS
@@ -335,6 +345,7 @@ def rows():
     yield from file_rows()
     yield from relay_rows()
     yield from matrix()
+    yield from untouched()
     yield from control()
 
 
