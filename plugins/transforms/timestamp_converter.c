@@ -188,9 +188,11 @@ static int read_text(const struct timestamp_converter *t, struct mr_value v, int
     int shown = v.len > 300 ? 300 : (int)v.len;
 
     if (!t->formatted)
-        return mr_fail(err, MR_ERR_DATA,
-                       "Could not parse timestamp: value (%.*s) without the option format", shown,
-                       (const char *)v.u.p);
+        return mr_fail(
+            err, MR_ERR_DATA,
+            "java.lang.NullPointerException: Could not parse timestamp: value (%.*s) without "
+            "the option format",
+            shown, (const char *)v.u.p);
     if (date_format_read(&t->format, (const char *)v.u.p, v.len, ms))
         return MR_OK;
     return mr_fail(err, MR_ERR_DATA,
