@@ -389,6 +389,19 @@ static void add_struct(struct text_buf *t, struct mr_value v, int depth)
     text_buf_add(t, "}", 1);
 }
 
+static void add_integer(struct text_buf *t, int64_t i)
+{
+    uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    char text[20], *p = text + sizeof(text); /* the lowest has 19 digits and a sign */
+
+    do
+        *--p = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (i < 0)
+        *--p = '-';
+    text_buf_add(t, p, (size_t)(text + sizeof(text) - p));
+}
+
 static void add_scalar(struct text_buf *t, struct mr_value v)
 {
     char out[32];
@@ -407,7 +420,7 @@ static void add_scalar(struct text_buf *t, struct mr_value v)
         text_buf_add(t, out, values_double_text(v.u.d, out));
         break;
     default:
-        text_buf_add(t, out, (size_t)snprintf(out, sizeof(out), "%" PRId64, v.u.i));
+        add_integer(t, v.u.i);
         break;
     }
 }
