@@ -260,8 +260,10 @@ static uint32_t close_gaps(struct mr_pair *pairs, size_t count)
 static int check_keys(struct mr_value map, struct mr_error *err)
 {
     for (uint32_t i = 0; i < map.len; i++)
-        if (mr_pairs(map)[i].key.kind != MR_KIND_STRING)
-            return mr_fail(err, MR_ERR_DATA, "class %s cannot be cast to class java.lang.String",
+        if (mr_pairs(map)[i].key.kind != MR_KIND_STRING && !mr_is_null(mr_pairs(map)[i].key))
+            return mr_fail(err, MR_ERR_DATA,
+                           "java.lang.ClassCastException: class %s cannot be cast to class "
+                           "java.lang.String",
                            mr_java_class(mr_pairs(map)[i].key));
     return MR_OK;
 }

@@ -426,7 +426,7 @@ static int parse_config(struct instance *inst, struct mr_error *err)
     struct problems problems = {.text = ""};
 
     for (size_t i = 0; i < plugin->key_count; i++)
-        config_def_check(&plugin->keys[i], &inst->raw, &inst->values[i], add_problem, &problems);
+        config_def_start(&plugin->keys[i], &inst->raw, &inst->values[i], add_problem, &problems);
     return problems.last == NULL ? 0 : mr_fail(err, MR_ERR_CONFIG, "%s", problems.text);
 }
 

@@ -354,12 +354,54 @@ static bool has_empty(const struct config_value *v)
     return false;
 }
 
+/* Equal ones together, in their order. */
+static int by_text_and_place(const void *a, const void *b)
+{
+    char *const *x = *(char *const *const *)a, *const *y = *(char *const *const *)b;
+    int order = strcmp(*x, *y);
+
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+static void drop_duplicates(struct config_value *v)
+{
+    char ***places = v->item_count > 1 ? malloc(v->item_count * sizeof(*places)) : NULL;
+    char **last;
+    size_t kept = 0;
+
+    if (places == NULL)
+        return;
+    for (size_t i = 0; i < v->item_count; i++)
+        places[i] = &v->items[i];
+    qsort(places, v->item_count, sizeof(*places), by_text_and_place);
+    last = places[0];
+    for (size_t i = 1; i < v->item_count; i++) {
+        if (strcmp(*last, *places[i]) != 0) {
+            last = places[i];
+            continue;
+        }
+        free(*places[i]);
+        *places[i] = NULL;
+    }
+    for (size_t i = 0; i < v->item_count; i++)
+        if (v->items[i] != NULL)
+            v->items[kept++] = v->items[i];
+    v->item_count = kept;
+    free(places);
+}
+
+static bool has_valid_list(const struct mr_config_key *key)
+{
+    return key->type == MR_CFG_LIST &&
+           (key->choices != NULL || key->flags & (MR_CFG_NON_EMPTY | MR_CFG_DISTINCT));
+}
+
 /* ValidList of Kafka 4.3: one sentence, the first that fits. */
 static void check_list(struct check *check, const struct config_value *v)
 {
     const struct mr_config_key *key = check->key;
 
-    if (key->choices == NULL && !(key->flags & (MR_CFG_NON_EMPTY | MR_CFG_DISTINCT)))
+    if (!has_valid_list(key))
         return;
     if (!v->present) {
         complain(check, "Configuration '%s' values must not be null.", key->name);
@@ -416,31 +458,46 @@ static void check_value(struct check *check, const struct config_value *v, bool 
         complain(check, "Invalid value  for configuration %s: String must be non-empty", key->name);
 }
 
-int config_def_check_as(const struct mr_config_key *key, const char *full,
-                        const struct props *props, struct config_value *out, config_def_bad bad,
-                        void *arg)
+static int check_key(struct check *check, const struct props *props, struct config_value *out,
+                     bool starts)
 {
-    struct check check = {key, full, bad, arg, 0};
-    const struct props_entry *entry = props_find(props, full);
+    const struct mr_config_key *key = check->key;
+    const struct props_entry *entry = props_find(props, check->full);
     struct config_value value = {0};
     struct mr_error err = {0};
     bool is_default = entry == NULL && !(key->flags & MR_CFG_REQUIRED);
     const char *raw = entry != NULL ? entry->value : is_default ? key->fallback : NULL;
 
     if (entry == NULL && !is_default)
-        complain(&check, "Missing required configuration \"%s\" which has no default value.", full);
+        complain(check, "Missing required configuration \"%s\" which has no default value.",
+                 check->full);
     else if (config_def_parse(key, raw, &value, &err) != 0)
-        complain_parse(&check, raw, &err);
-    check_value(&check, &value, is_default);
-    if (check.count == 0 && out != NULL)
+        complain_parse(check, raw, &err);
+    if (starts && has_valid_list(key))
+        drop_duplicates(&value);
+    check_value(check, &value, is_default);
+    if (check->count == 0 && out != NULL)
         *out = value;
     else
         config_value_deinit(&value);
-    return check.count;
+    return check->count;
+}
+
+int config_def_check_as(const struct mr_config_key *key, const char *full,
+                        const struct props *props, struct config_value *out, config_def_bad bad,
+                        void *arg)
+{
+    return check_key(&(struct check){key, full, bad, arg, 0}, props, out, false);
 }
 
 int config_def_check(const struct mr_config_key *key, const struct props *props,
                      struct config_value *out, config_def_bad bad, void *arg)
 {
     return config_def_check_as(key, key->name, props, out, bad, arg);
+}
+
+int config_def_start(const struct mr_config_key *key, const struct props *props,
+                     struct config_value *out, config_def_bad bad, void *arg)
+{
+    return check_key(&(struct check){key, key->name, bad, arg, 0}, props, out, true);
 }

@@ -36,7 +36,11 @@ int config_def_parse(const struct mr_config_key *key, const char *raw, struct co
 typedef void (*config_def_bad)(void *arg, const char *key, const char *text);
 int config_def_check(const struct mr_config_key *key, const struct props *props,
                      struct config_value *out, config_def_bad bad, void *arg);
-/* The same of a key that stands in props under a longer name, full, as the keys of transforms do.
+/* As what starts reads it: of a list whose items must differ the first of equal ones stay. Only who
+ * validates hears of the others. */
+int config_def_start(const struct mr_config_key *key, const struct props *props,
+                     struct config_value *out, config_def_bad bad, void *arg);
+/* config_def_check of a key that stands in props under a longer name, full, as the keys of transforms do.
  * What can't be read or is missing is told by that name, what a validator refuses by the key's own:
  * so does Connect. */
 int config_def_check_as(const struct mr_config_key *key, const char *full,

@@ -313,7 +313,7 @@ static void a_converter_of_somebody_else_is_one_like_ours(void **state)
     refused_config(w,
                    "\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", "
                    "\"value.converter\": \"Caesar\", \"value.converter.shift\": \"many\"",
-                   "Invalid value many for configuration value.converter.shift: Not a number of "
+                   "Invalid value many for configuration shift: Not a number of "
                    "type INT");
     reply = worker_run_expect(w, 200, "GET", "/connector-plugins?connectorsOnly=false", NULL);
     assert_non_null(strstr(

@@ -32,8 +32,7 @@ static const char *table_of(const char *name)
 TABLE(transform_cast, {"Cast-143", "a BigInteger, which no converter gives"},
       {"Cast-144", "a BigInteger, which no converter gives"},
       {"Cast-145", "byte[] and ByteBuffer are one kind here: the text says class [B"}, )
-TABLE(transform_drop_headers,
-      {"DropHeaders-005", "a name twice: refused at start too, in Java at validation only"}, )
+TABLE(transform_drop_headers)
 TABLE(transform_extract_field)
 TABLE(transform_filter)
 TABLE(transform_flatten)
@@ -54,8 +53,7 @@ TABLE(transform_timestamp_converter)
 TABLE(transform_timestamp_router,
       {"TimestampRouter-003", "after the same words the text names topic, partition and offset"},
       {"TimestampRouter-012", NO_TOPIC}, )
-TABLE(transform_value_to_key,
-      {"ValueToKey-005", "a name twice: refused at start too, in Java at validation only"}, )
+TABLE(transform_value_to_key)
 TABLE(predicate_has_header_key)
 TABLE(predicate_record_is_tombstone)
 TABLE(predicate_topic_name_matches, {"TopicNameMatches-003", NO_TOPIC}, )
