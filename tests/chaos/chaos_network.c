@@ -82,7 +82,7 @@ static void a_worker_that_is_cut_off_commits_nothing_any_more(void **state)
     int ports[8];
 
     (void)state;
-    broker_ports(c, ports);
+    chaos_broker_ports(c, ports);
     cut = chaos_cut_new(ports);
     chaos_cut_use(cut);
     chaos_join(c, NULL);
