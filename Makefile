@@ -288,7 +288,7 @@ $(BUILD)/tests/support/preload/%.so: tests/support/preload/%.c
 CHAOS_BUILT = $(BUILD)/tests/chaos/chaos $(BUILD)/tests/bench/raw_produce $(BUILD)/tests/support/preload/clock_shim.so $(BUILD)/tests/support/preload/route_shim.so
 chaos-build: $(CHAOS_BUILT) | all test-plugins
 	$(Q)$(MAKE) VARIANT=older CPPFLAGS='$(CPPFLAGS) -DINHERIT_LINK_VERSION=0' all
-	$(Q)$(MAKE) VARIANT=crashing build/crashing/millrace
+	$(Q)$(MAKE) VARIANT=crashing all
 
 $(BENCH) $(COMPAT): %: %.o
 	@echo "  LD    $@"

@@ -218,92 +218,6 @@ static void tasks_come_and_go_exactly_once(void **state)
     chaos_mix_judge(&mix);
 }
 
-/* --- figures ---------------------------------------------------------------------------------- */
-
-static void count(void *arg, const struct topic_record *rec)
-{
-    (void)rec;
-    ++*(int64_t *)arg;
-}
-
-/* What a reader of committed records sees of a task. */
-static int64_t visible(const struct chaos_source *s, int task)
-{
-    int64_t records = 0;
-
-    topic_walk(s->cluster->servers, scratch_text("%s-%d", s->topic, task), count, &records);
-    return records;
-}
-
-struct sight {
-    int64_t records[TASKS];
-};
-
-static struct sight sight_of(const struct chaos_source *s)
-{
-    struct sight sight;
-
-    for (int i = 0; i < s->tasks; i++)
-        sight.records[i] = visible(s, i);
-    return sight;
-}
-
-static void await_new(const struct chaos_source *s, const struct sight *before)
-{
-    for (int i = 0; i < s->tasks; i++)
-        wait_until(CHAOS_HEAL_MS, visible(s, i) > before->records[i]);
-}
-
-/* Open when they die, and without end for a minute if nobody ended them. */
-#define OPEN \
-    ", \"transaction.boundary\": \"interval\", \"transaction.boundary.interval.ms\": \"200\", " \
-    "\"producer.override.transaction.timeout.ms\": \"60000\""
-
-/* Nobody waits for what the dead have left open: first records within 3 s of the start. */
-static void a_cluster_killed_in_transactions_is_back_in_three_seconds(void **state)
-{
-    struct chaos_cluster *c = chaos_cluster(2, PROPS);
-    struct chaos_source *s = chaos_source(c, "src", TASKS, 200, OPEN);
-
-    (void)state;
-    for (int round = 0; round < 3; round++) {
-        struct sight before;
-        int64_t from;
-
-        for (int i = 0; i < c->count; i++)
-            chaos_destroy(c->w[i]);
-        before = sight_of(s);
-        from = scratch_now_ms();
-        for (int i = 0; i < c->count; i++)
-            worker_run_launch(c->w[i]);
-        await_new(s, &before);
-        chaos_figure("committed records of all tasks after the start", scratch_since(from), 3000);
-        chaos_await_progress(s, CHAOS_HEAL_MS);
-    }
-}
-
-/* Tasks of one host, each with a transaction open: committed records of all within 2 s. */
-static void a_killed_host_commits_again_within_two_seconds(void **state)
-{
-    struct chaos_cluster *c = chaos_cluster(1, PROPS);
-
-    (void)state;
-    for (int round = 0; round < 3; round++) { /* each host for the first time */
-        struct chaos_source *s = chaos_source(c, scratch_text("src%d", round), TASKS, 200, OPEN);
-        pid_t host = chaos_home(s, 0);
-        struct sight before;
-        int64_t from;
-
-        assert_true(host != 0 && chaos_home(s, TASKS - 1) == host);
-        kill(host, SIGKILL);
-        from = scratch_now_ms();
-        before = sight_of(s);
-        await_new(s, &before);
-        chaos_figure("committed records of all tasks after kill -9 of their host",
-                     scratch_since(from), 2000);
-    }
-}
-
 const struct CMUnitTest chaos_exactly_once[] = {
     scratch_test(a_late_end_tears_what_librdkafka_does_alone),
     scratch_test(late_and_lost_ends_tear_nothing),
@@ -311,8 +225,6 @@ const struct CMUnitTest chaos_exactly_once[] = {
     scratch_test(groups_and_ids_are_taken_away),
     scratch_test(a_transaction_that_timed_out_begins_anew),
     scratch_test(tasks_come_and_go_exactly_once),
-    scratch_test(a_cluster_killed_in_transactions_is_back_in_three_seconds),
-    scratch_test(a_killed_host_commits_again_within_two_seconds),
     scratch_test(all_three_at_once_under_everything),
 };
 const size_t chaos_exactly_once_count = sizeof(chaos_exactly_once) / sizeof(chaos_exactly_once[0]);
