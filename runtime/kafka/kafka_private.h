@@ -179,6 +179,7 @@ struct producer_rest {
     int timer;        /* -1: not wanted */
     int64_t due_ms;   /* the next look; 0: none */
     int64_t heard_ms; /* the newest report, or when it began to watch */
+    int64_t asked_ms; /* when topics were asked for last, in a long rest */
     bool resting;
 };
 

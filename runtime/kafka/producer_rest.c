@@ -16,7 +16,8 @@
  *
  * What was ever paused librdkafka keeps, with its records, when brokers say that the topic is gone:
  * they wait for it until delivery.timeout.ms, as they do in Java, where else they come back at
- * once. A transaction is to be begun anew then, and soon: its producer rests in long stalls only,
+ * once. librdkafka asks for such a topic when metadata.max.age.ms is over; here it is asked for each
+ * second. A transaction is to be begun anew then, and soon: its producer rests in long stalls only,
  * and its delivery.timeout.ms is its transaction.timeout.ms at most.
  *
  * The owner's thread; a timer in the set that it waits on brings it here. */
@@ -32,6 +33,7 @@
 #define REST_MS 200
 #define MOMENT_MS 5 /* between two rests */
 #define SAY_MS 3000
+#define ASK_MS 1000
 
 static void add_partitions(rd_kafka_topic_partition_list_t *list, const char *name,
                            const struct producer_topic *topic)
@@ -94,6 +96,18 @@ static int64_t next_look_ms(const struct producer *p, int64_t now_ms, bool heard
     return resumed && !heard ? MOMENT_MS : p->rest.heard_ms + stall_ms(p) - now_ms;
 }
 
+/* The answer does its work in librdkafka; nobody waits for it. */
+static void ask_for_topics(struct producer *p, int64_t now_ms)
+{
+    const struct rd_kafka_metadata *metadata = NULL;
+
+    if (now_ms - p->rest.heard_ms < ASK_MS || now_ms - p->rest.asked_ms < ASK_MS)
+        return;
+    p->rest.asked_ms = now_ms;
+    if (rd_kafka_metadata(p->rk, 0, NULL, &metadata, 0) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_metadata_destroy(metadata);
+}
+
 void producer_rest_look(struct producer *p, bool heard)
 {
     struct producer_rest *r = &p->rest;
@@ -106,6 +120,8 @@ void producer_rest_look(struct producer *p, bool heard)
         return;
     if (rested || (p->in_flight >= PRODUCER_REST_FROM && now_ms - r->heard_ms >= stall_ms(p)))
         set_resting(p, !rested);
+    if (r->resting)
+        ask_for_topics(p, now_ms);
     if (r->resting && now_ms - r->heard_ms >= SAY_MS && p->trouble[0] == '\0')
         snprintf(p->trouble, sizeof(p->trouble), "the brokers have confirmed nothing for %d s",
                  SAY_MS / 1000);

@@ -193,10 +193,9 @@ void check_got(int count, int partitions)
     assert_int_equal(n, count);
 }
 
-rd_kafka_t *join(struct rig *rig)
+rd_kafka_t *group_client(struct rig *rig)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
     char why[256];
     rd_kafka_t *rk;
 
@@ -206,6 +205,14 @@ rd_kafka_t *join(struct rig *rig)
     rd_kafka_conf_set(conf, "heartbeat.interval.ms", "300", why, sizeof(why));
     rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
     assert_non_null(rk);
+    return rk;
+}
+
+rd_kafka_t *join(struct rig *rig)
+{
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_t *rk = group_client(rig);
+
     rd_kafka_topic_partition_list_add(topics, "in", RD_KAFKA_PARTITION_UA);
     assert_int_equal(rd_kafka_subscribe(rk, topics), 0);
     rd_kafka_topic_partition_list_destroy(topics);

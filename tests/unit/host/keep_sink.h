@@ -55,7 +55,8 @@ bool flushes_at_least(struct rig *rig, int64_t n);
 void check_got(int count, int partitions);
 /* Poll it until it has so many partitions. */
 void wait_assignment(rd_kafka_t *other, int count);
-/* Another member of the group, as long as the test wants one. */
+/* A client of the group that is no member; and another member, as long as the test wants one. */
+rd_kafka_t *group_client(struct rig *rig);
 rd_kafka_t *join(struct rig *rig);
 
 #endif

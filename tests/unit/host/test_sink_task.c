@@ -318,8 +318,7 @@ static void a_topic_that_became_shorter_is_read_from_its_beginning(void **state)
 
     rig_init(rig, 1, "topics", "in", QUICK, NULL);
     rig_write_topic(rig, "in", 1, 0, 100);
-    other = join(rig);
-    rd_kafka_unsubscribe(other);
+    other = group_client(rig);
     rd_kafka_topic_partition_list_add(far, "in", 0)->offset = 1000;
     assert_int_equal(rd_kafka_commit(other, far, 0), 0);
     rd_kafka_topic_partition_list_destroy(far);

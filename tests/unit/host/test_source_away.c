@@ -96,6 +96,24 @@ static void what_was_under_way_to_a_topic_that_is_away_is_sent_again_in_order(vo
     check_no_gap(rig, 20000);
 }
 
+/* The client hears that the topic is away when its partitions rest, since brokers are slow; then it
+ * keeps what is under way, and does not ask for the topic by itself. */
+static void what_rests_when_its_topic_is_away_is_sent_when_it_is_back(void **state)
+{
+    struct rig *rig = *state;
+
+    start_many(rig, NULL, NULL);
+    set_rtt(rig, 550);
+    lose_topic_under_way(rig);
+    rig_wait_true(rig, is_away, 1);
+    know_topic(rig, "numbers", true);
+    set_rtt(rig, 0);
+    rig_wait_true(rig, stored_is, 20000);
+    assert_false(rig_saw(rig, STATE_FAILED));
+    rig_stop(rig);
+    check_no_gap(rig, 20000);
+}
+
 /* The same where the plugin says which partition: it is there, whatever one broker says. */
 static void a_partition_that_was_there_is_waited_for(void **state)
 {
@@ -241,6 +259,7 @@ int main(int argc, char **argv)
 #define T(fn) cmocka_unit_test_setup_teardown(fn, counter_setup, counter_teardown)
     const struct CMUnitTest tests[] = {
         T(what_was_under_way_to_a_topic_that_is_away_is_sent_again_in_order),
+        T(what_rests_when_its_topic_is_away_is_sent_when_it_is_back),
         T(a_partition_that_was_there_is_waited_for),
         T(records_of_topics_that_are_there_are_not_sent_again),
         T(a_record_for_a_topic_that_is_away_waits),
