@@ -322,11 +322,30 @@ static void a_converter_of_somebody_else_is_one_like_ours(void **state)
     assert_int_equal(worker_run_stop(w), 0);
 }
 
+/* Three copies, which is the default, on one broker: told before its user has given up. */
+static void dead_letters_that_no_brokers_can_keep_fail_the_task(void **state)
+{
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){0});
+    const char *topic = scratch_name("letters");
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    worker_run_put(w, "copies",
+                   scratch_text("\"connector.class\": \"FileStreamSink\", \"file\": \"%s\", "
+                                "\"topics\": \"%s\", \"errors.deadletterqueue.topic.name\": \"%s\"",
+                                scratch_path("copies.txt"), topic, scratch_name("dead")));
+    wait_until(20000,
+               strstr(worker_run_expect(w, 200, "GET", "/connectors/copies/status", NULL).body,
+                      "errors.deadletterqueue.topic.replication.factor=3: ") != NULL);
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(records_go_their_whole_way),
         scratch_test(a_converter_of_somebody_else_is_one_like_ours),
+        scratch_test(dead_letters_that_no_brokers_can_keep_fail_the_task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@
 #include "base/text.h"
 
 #define OPEN_MS 30000
+#define FEW_MS 5000    /* until enough brokers for the copies have started */
 #define SLICE_MS 100   /* between two looks whether the task ends */
 #define ASK_MS 2000    /* one request for the topic */
 #define ENDING_MS 1000 /* what letters get while the task ends */
@@ -55,15 +56,19 @@ struct dead_letters {
 
 /* --- the topic -------------------------------------------------------------------------------- */
 
-static int make_topic(struct dead_letters *d, struct topic_admin *admin, struct mr_error *err)
+/* patience_ms: for how long to go on where it is MR_ERR_RETRY. */
+static int make_topic(struct dead_letters *d, struct topic_admin *admin, int64_t *patience_ms,
+                      struct mr_error *err)
 {
     const struct topic_admin_spec topic = {
         .topic = d->topic_name, .partitions = 1, .replication = d->spec.replication};
     int count;
     int rc = topic_admin_partitions(admin, d->topic_name, ASK_MS, &count, err);
 
+    *patience_ms = OPEN_MS;
     if (rc != MR_ERR_NOT_FOUND)
         return rc;
+    *patience_ms = FEW_MS;
     err_clear(err);
     rc = topic_admin_create(admin, &topic, ASK_MS, err);
     if (rc == MR_OK)
@@ -79,17 +84,18 @@ static int make_topic(struct dead_letters *d, struct topic_admin *admin, struct 
 /* Brokers may be away for a moment. */
 static int find_topic(struct dead_letters *d, struct topic_admin *admin, struct mr_error *err)
 {
-    int64_t until_ms = clock_ms() + OPEN_MS;
+    int64_t from_ms = clock_ms(), patience_ms;
     bool told = false;
     int rc;
 
     for (;;) {
-        rc = make_topic(d, admin, err);
-        if (rc != MR_ERR_RETRY || clock_ms() >= until_ms || !d->spec.wait(d->spec.arg, SLICE_MS))
+        rc = make_topic(d, admin, &patience_ms, err);
+        if (rc != MR_ERR_RETRY || clock_ms() - from_ms >= patience_ms ||
+            !d->spec.wait(d->spec.arg, SLICE_MS))
             return rc;
         if (!told)
             log_warn("the dead-letter topic %s: not ready yet, tried again for %d s: %s",
-                     d->topic_name, OPEN_MS / 1000, err->text);
+                     d->topic_name, (int)(patience_ms / 1000), err->text);
         told = true;
         err_clear(err);
     }
