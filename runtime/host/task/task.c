@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "host/host_references.h"
-#include "host/task/task_priv.h"
+#include "host/task/task_inside.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
 

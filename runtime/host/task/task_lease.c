@@ -11,7 +11,7 @@
  * (promise 1: when all are quiet the hard end of the lease is lifted, and until it is renewed none
  * of them polls, puts, sends or commits). */
 #include "base/clock.h"
-#include "host/task/task_priv.h"
+#include "host/task/task_inside.h"
 
 void task_lease_lost(struct task *task, int64_t hard_boot_ms)
 {

@@ -3,7 +3,7 @@
  * told to control once each. Most records go where the one before went, so that is looked at first.
  * When the worker's list was emptied they are told anew.
  * Thread: the task's, but for task_topics_forget. Spec: WorkerTask.recordActiveTopic. */
-#include "host/task/task_priv.h"
+#include "host/task/task_inside.h"
 
 #include "base/log.h"
 #include "base/text.h"

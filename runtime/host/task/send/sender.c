@@ -16,7 +16,7 @@
  * what comes back breaks it. */
 #include "base/clock.h"
 #include "base/crash_point.h"
-#include "host/task/send/sender_priv.h"
+#include "host/task/send/sender_private.h"
 #include "host/task/task_client.h"
 #include "host/task/send/txn.h"
 #include "host/trace.h"

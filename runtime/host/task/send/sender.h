@@ -6,7 +6,7 @@
 #define HOST_SENDER_H
 
 #include "host/task/send/ack_window.h"
-#include "host/task/task_priv.h"
+#include "host/task/task_inside.h"
 #include "host/task/stages/tolerance.h"
 #include "host/task/send/topic_create.h"
 #include "kafka/producer.h"

@@ -13,7 +13,7 @@
  * requests, so innocent records fail with it, and what was queued behind may have been written
  * before we hear of it. The groups get smaller until the guilty record stands alone. */
 #include "base/clock.h"
-#include "host/task/send/sender_priv.h"
+#include "host/task/send/sender_private.h"
 #include "host/task/task_client.h"
 
 #define LOGGER "host.task.send"

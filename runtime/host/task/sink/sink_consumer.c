@@ -10,7 +10,7 @@
  * Invariant (promise 1): positions are sought from the ledger after each pause. */
 #include "base/clock.h"
 #include "host/task/sink/sink_state.h"
-#include "host/task/sink/sink_task_priv.h"
+#include "host/task/sink/sink_task_private.h"
 #include "host/task/task_client.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * While a slot runs the consumer may be control's (see sink_consumer.c), so wishes wait; of two for
  * one partition the newer holds. */
 #include "base/clock.h"
-#include "host/task/sink/sink_task_priv.h"
+#include "host/task/sink/sink_task_private.h"
 
 #include <stdlib.h>
 #include <string.h>

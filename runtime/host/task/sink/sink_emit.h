@@ -11,7 +11,7 @@
 #define HOST_SINK_EMIT_H
 
 #include "host/task/send/sender.h"
-#include "host/task/sink/sink_task_priv.h"
+#include "host/task/sink/sink_task_private.h"
 #include "host/task/send/txn.h"
 
 struct sink_state;

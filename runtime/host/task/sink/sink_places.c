@@ -15,7 +15,7 @@
  * that was overtaken changes nothing. Dead letters of records in front of what a put stores are
  * delivered before it. */
 #include "base/clock.h"
-#include "host/task/sink/sink_task_priv.h"
+#include "host/task/sink/sink_task_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "host/task/sink/sink_emit.h"
-#include "host/task/sink/sink_task_priv.h"
+#include "host/task/sink/sink_task_private.h"
 #include "kafka/consumer.h"
 #include "kafka/producer.h"
 

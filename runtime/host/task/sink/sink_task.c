@@ -19,7 +19,7 @@
  * Spec: org.apache.kafka.connect.runtime.WorkerSinkTask. */
 #include "base/clock.h"
 #include "host/task/sink/sink_state.h"
-#include "host/task/sink/sink_task_priv.h"
+#include "host/task/sink/sink_task_private.h"
 
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@
  * Spec: SourceTaskOffsetCommitter, OffsetStorageWriter, ExactlyOnceWorkerSourceTask, KIP-618. */
 #include "base/clock.h"
 #include "base/crash_point.h"
-#include "host/task/source/source_task_priv.h"
+#include "host/task/source/source_task_private.h"
 
 #define LOGGER "host.task.source"
 #include "base/log.h"

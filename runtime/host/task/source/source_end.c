@@ -8,7 +8,7 @@
  *
  * Invariant (promise 1): without the lease nothing is sent and nothing stored. */
 #include "base/clock.h"
-#include "host/task/source/source_task_priv.h"
+#include "host/task/source/source_task_private.h"
 
 #define LOGGER "host.task.source"
 #include "base/log.h"

@@ -21,7 +21,7 @@
  *
  * Spec: AbstractWorkerSourceTask, WorkerSourceTask, SubmittedRecords, SourceTaskOffsetCommitter. */
 #include "base/clock.h"
-#include "host/task/source/source_task_priv.h"
+#include "host/task/source/source_task_private.h"
 #include "host/task/task_client.h"
 #include "model/offsets_topic.h"
 #include "model/task_times.h"

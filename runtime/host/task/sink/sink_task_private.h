@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this folder share, and nobody else sees. Owner: the task's thread, but for what
  * is said to be under task->serve_lock. */
-#ifndef HOST_SINK_TASK_PRIV_H
-#define HOST_SINK_TASK_PRIV_H
+#ifndef HOST_SINK_TASK_PRIVATE_H
+#define HOST_SINK_TASK_PRIVATE_H
 
 #include "host/task/sink/ledger.h"
 #include "host/task/stages/pipeline.h"
 #include "host/task/sink/sink_ghosts.h"
-#include "host/task/task_priv.h"
+#include "host/task/task_inside.h"
 #include "model/task_times.h"
 
 struct sink_emit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A task from inside: what task.c and its neighbours share with the two loops and with what sends
  * for them (source/, sink/, send/). The host sees task.h alone. */
-#ifndef HOST_TASK_PRIV_H
-#define HOST_TASK_PRIV_H
+#ifndef HOST_TASK_INSIDE_H
+#define HOST_TASK_INSIDE_H
 
 #include "base/map.h"
 #include "base/queue.h"

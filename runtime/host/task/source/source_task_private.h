@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What source_task.c, source_commit.c and source_end.c share, and nobody else sees. Owner: the
  * task's thread. */
-#ifndef HOST_SOURCE_TASK_PRIV_H
-#define HOST_SOURCE_TASK_PRIV_H
+#ifndef HOST_SOURCE_TASK_PRIVATE_H
+#define HOST_SOURCE_TASK_PRIVATE_H
 
 #include "host/task/send/offset_writer.h"
 #include "host/task/source/offset_copies.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What sender.c and sender_again.c share, and nobody else sees. Owner: the task's thread. */
-#ifndef HOST_SENDER_PRIV_H
-#define HOST_SENDER_PRIV_H
+#ifndef HOST_SENDER_PRIVATE_H
+#define HOST_SENDER_PRIVATE_H
 
 #include "host/task/send/sender.h"
 
