@@ -558,6 +558,8 @@ int providers_resolve(const struct providers *providers, const struct provider_j
             continue;
         value = resolve_text(&r, entry->value, err);
         rc = value == NULL ? MR_ERR_IO : props_set(out, entry->key, value);
+        if (rc != 0 && job->failed != NULL)
+            *job->failed = entry->key;
         if (value != NULL && rc != 0)
             mr_fail(err, rc, "out of memory");
         out->entries[i].line = entry->line;

@@ -33,6 +33,7 @@ struct providers *providers_ref(const struct providers *providers);
 
 /* except   a key whose value stays as it is; NULL: none
  * secrets  what was resolved is added; NULL: nobody wants it
+ * failed   set to the key (of in, borrowed) whose reference could not be read; NULL: nobody wants it
  * ttl_ms   set to the least time after which a provider wants a value to be read again, in
  *          milliseconds, or INT64_MAX: none; NULL: nobody wants it
  * remark   why something stays as it is, as Java logs it; may be NULL */
@@ -40,6 +41,7 @@ struct provider_job {
     const struct props *in;
     const char *except;
     struct secrets *secrets;
+    const char **failed;
     int64_t *ttl_ms;
     void (*remark)(void *arg, const char *text);
     void *arg;
@@ -48,7 +50,7 @@ struct provider_job {
 /* A copy of the configuration with every reference replaced that is to a provider of ours and to
  * something that it has; others stay as they are, and nothing is resolved twice. out: initialised
  * by this, and on failure left as if never touched. MR_ERR_IO: what a reference names cannot be
- * read, in Java's words. Blocks on files and services, on these for a minute each at most. */
+ * read, in Java's words and the reason behind them. Blocks on files and services, on these for a minute each at most. */
 int providers_resolve(const struct providers *providers, const struct provider_job *job,
                       struct props *out, struct mr_error *err);
 

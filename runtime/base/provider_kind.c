@@ -176,15 +176,11 @@ static int load(const struct ask *ask, const char *path, struct mr_error *err)
 {
     struct provider_cache *cache = ask->cache;
     struct mr_error why = {0};
-    int rc;
 
     provider_cache_deinit(cache);
-    rc = props_load(&cache->all, path, &why);
-    if (rc == MR_ERR_CONFIG)
-        return mr_fail(err, MR_ERR_IO, "Could not read properties from file %.400s: %s", ask->path,
-                       why.text);
-    if (rc != 0)
-        return mr_fail(err, MR_ERR_IO, "Could not read properties from file %.800s", ask->path);
+    if (props_load(&cache->all, path, &why) != 0)
+        return mr_fail(err, MR_ERR_IO, "Could not read properties from file %.400s: %.500s",
+                       ask->path, why.text);
     cache->provider = ask->provider;
     cache->path = text_dup(ask->path);
     return 0;
@@ -226,12 +222,8 @@ static int read_whole(const struct ask *ask, const char *path, char **out, struc
     fit = file_read(path, &text, &why) == 0;
     if (!fit || strlen(text.data != NULL ? text.data : "") != text.len ||
         !utf8_valid(text.data != NULL ? text.data : "", text.len)) {
-        mr_fail(err, MR_ERR_IO, "Could not read file %.400s for property %.200s%s%.200s", path,
-                ask->key,
-                fit                            ? ": it is no UTF-8 text"
-                : why.code == MR_ERR_TOO_LARGE ? ": "
-                                               : "",
-                !fit && why.code == MR_ERR_TOO_LARGE ? why.text : "");
+        mr_fail(err, MR_ERR_IO, "Could not read file %.400s for property %.200s: %.300s", path,
+                ask->key, fit ? "it is no UTF-8 text" : why.text);
         buf_deinit(&text);
         return MR_ERR_IO;
     }

@@ -31,7 +31,8 @@ void provider_cache_init(struct provider_cache *cache);
 void provider_cache_deinit(struct provider_cache *cache);
 
 /* The value of a key, malloc'ed into *out; NULL: there is none. remark: "" or why there is none, as
- * in Java's log; 512 bytes. An error (MR_ERR_IO) has Java's text. Blocks on files. */
+ * in Java's log; 512 bytes. An error (MR_ERR_IO) has Java's text, and behind it the reason. Blocks on
+ * files. */
 int provider_kind_get(const struct provider *provider, const char *path, const char *key,
                       struct provider_cache *cache, char **out, char *remark, struct mr_error *err);
 

@@ -24,16 +24,20 @@ static void on_remark(void *arg, const char *text)
 /* plugin.path is taken as it is written, as in Java. */
 static int resolve(struct worker_config *config, struct mr_error *err)
 {
+    const char *key = NULL;
+    char where[512];
     struct provider_job job = {.in = &config->props,
                                .except = "plugin.path",
                                .secrets = config->secrets,
+                               .failed = &key,
                                .remark = on_remark,
                                .arg = config};
     struct props resolved;
     int rc = providers_resolve(config->providers, &job, &resolved, err);
 
     if (rc != 0) {
-        err_prefix(err, "%s", config->path);
+        worker_config_where(config, key, where, sizeof(where));
+        err_prefix(err, "%s%s", where, key);
         return rc;
     }
     props_deinit(&config->props);

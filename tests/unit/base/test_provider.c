@@ -274,8 +274,10 @@ static void what_cannot_be_read_is_an_error(void **state)
 
     open_providers(f);
     assert_string_equal(resolved(f, "${f:/no/such:k}"),
-                        "! Could not read properties from file /no/such");
-    snprintf(want, sizeof(want), "! Could not read properties from file %s", f->folder);
+                        "! Could not read properties from file /no/such: /no/such does not exist");
+    snprintf(want, sizeof(want),
+             "! Could not read properties from file %s: %s is not a regular file", f->folder,
+             f->folder);
     assert_string_equal(resolved(f, "${f:%s:k}", f->folder), want);
     assert_string_equal(resolved(f, "${e:/p:k}"),
                         "! Path is not supported for EnvVarConfigProvider, invalid value '/p'");

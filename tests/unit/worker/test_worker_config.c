@@ -352,7 +352,8 @@ static void references_are_resolved_once_and_hidden(void **state)
              "client.id=${file:/no/such/file:k}\n");
     snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines), "%s", GOOD);
     assert_int_equal(load(f, lines), MR_ERR_IO);
-    assert_non_null(strstr(f->err.text, "Could not read properties from file /no/such/file"));
+    assert_non_null(strstr(f->err.text, ":3: client.id: Could not read properties from file "
+                                        "/no/such/file: /no/such/file does not exist"));
     refused(f, "config.providers.v.class=com.example.Vault\nconfig.providers=v",
             "Invalid value com.example.Vault for configuration config.providers.v.class: Could not "
             "load config provider class or one of its dependencies (built in are "
