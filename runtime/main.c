@@ -151,9 +151,22 @@ static int run_help(int argc, char **argv)
     return 0;
 }
 
+/* No verb has options: settings stand in files. */
+static const char *option_in(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] == '-')
+            return argv[i];
+    return NULL;
+}
+
 static int run_verb(const struct verb *verb, int argc, char **argv)
 {
-    int code = verb->run(argc, argv);
+    const char *option = verb->summary != NULL ? option_in(argc, argv) : NULL;
+    int code = option == NULL ? verb->run(argc, argv) : EXIT_USAGE;
+
+    if (option != NULL)
+        fprintf(stderr, "millrace: %s has no option %s\n", verb->name, option);
 
     if (code == EXIT_USAGE && verb->summary != NULL) {
         fprintf(stderr, "usage: millrace %s %s\n", verb->name, verb->arguments);

@@ -8,7 +8,7 @@ struct hello {
 };
 
 static const struct mr_config_key hello_keys[] = {
-    {"topic", MR_CFG_STRING, MR_CFG_REQUIRED, .doc = "Topic to write to"},
+    {"topic", MR_CFG_STRING, MR_CFG_REQUIRED | MR_CFG_NON_EMPTY, .doc = "Topic to write to"},
     {"whom", MR_CFG_STRING, .fallback = "world", .doc = "Whom to greet"},
     {"pause.ms", MR_CFG_LONG, .fallback = "1000", .has_range = true, .min = 1, .max = 3600000,
      .doc = "Milliseconds between greetings"},
@@ -37,4 +37,4 @@ static int hello_poll(void *self, struct mr_batch *out, struct mr_error *err)
 }
 
 MR_SOURCE(HelloSource, "1.0", .keys = hello_keys, .state_size = sizeof(struct hello),
-          .start = hello_start, .poll = hello_poll)
+          .start = hello_start, .poll = hello_poll, .exactly_once = "")

@@ -98,6 +98,35 @@ static void the_installed_binary_names_the_installed_sample(void **state)
         strstr(output, scratch_text("A sample: %s/etc/millrace/standalone.properties\n", prefix)));
 }
 
+/* `standalone --port 8083 FILE` is a wrong call, no worker file that is missing. */
+static void options_that_a_verb_does_not_have_are_refused(void **state)
+{
+    static const char *const calls[] = {"standalone --port 8083 f", "standalone f --port",
+                                        "worker -p f", "version --port"};
+    char *output = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        assert_int_equal(process_shell(scratch_text("%s/millrace %s 2>&1", TEST_BUILD, calls[i]),
+                                       10000, &output),
+                         1);
+        assert_non_null(strstr(output, "has no option -"));
+        assert_non_null(strstr(output, "usage: millrace "));
+    }
+}
+
+/* A standalone worker has no exactly-once: what the class says of itself is enough. */
+static void assert_exactly_once_may_be_required_of_hello(void)
+{
+    char *output = NULL;
+
+    assert_int_equal(process_shell(scratch_text("%s/millrace scan %s/plugins/hello_source.so",
+                                                TEST_BUILD, scratch_path("examples")),
+                                   10000, &output),
+                     0);
+    assert_non_null(strstr(output, "\"exactly_once\":\"\""));
+}
+
 static void examples_run_as_their_readme_says(void **state)
 {
     const char *topic = scratch_name("greetings");
@@ -116,6 +145,11 @@ static void examples_run_as_their_readme_says(void **state)
     assert_non_null(
         strstr(http_at(refused.json, "message"),
                "Invalid value -5 for configuration pause.ms: Value must be at least 1"));
+    refused = worker_run_expect(w, 400, "PUT", "/connectors/hello/config",
+                                "{\"connector.class\": \"HelloSource\", \"topic\": \"\"}");
+    assert_non_null(strstr(http_at(refused.json, "message"),
+                           "Invalid value  for configuration topic: String must be non-empty"));
+    assert_exactly_once_may_be_required_of_hello();
     worker_run_put(
         w, "hello",
         scratch_text("\"connector.class\": \"HelloSource\", \"topic\": \"%s\", \"whom\": \"Ada\", "
@@ -149,6 +183,7 @@ int main(void)
         scratch_test(installed_pages_have_no_dead_links),
         scratch_test(an_installation_says_when_pkg_config_does_not_look_there),
         scratch_test(the_installed_binary_names_the_installed_sample),
+        scratch_test(options_that_a_verb_does_not_have_are_refused),
         scratch_test(examples_run_as_their_readme_says),
     };
 
