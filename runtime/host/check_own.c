@@ -200,6 +200,8 @@ static int make_producer(struct own_question *q, struct mr_error *err)
         return task_client_change(&client, &q->producer, err);
     client.number = 0;
     rc = task_client_producer(&client, &q->producer, err);
+    if (rc == 0)
+        rc = task_client_check_transactions(&client, &q->producer, err);
     mr_assert(asprintf(&id, "%s-%s-0", props_get(&q->worker, "group.id"), q->conn) > 0);
     if (rc == 0 && (props_set(&q->producer, "transactional.id", id) != 0 ||
                     props_set(&q->producer, "enable.idempotence", "true") != 0))

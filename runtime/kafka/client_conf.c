@@ -240,6 +240,17 @@ int client_conf_check_means(enum client_kind kind, const struct props *java, str
     return rc == 0 || invalid ? 0 : mr_fail(err, rc, "%s", own.text);
 }
 
+const struct client_conf_clash *client_conf_clash(const struct props *java)
+{
+    const struct client_conf_clash *clash;
+    struct client_map m = {.kind = CLIENT_PRODUCER};
+
+    mr_assert(client_map_init(&m, java) == 0);
+    clash = client_translate_clash(&m);
+    client_map_deinit(&m);
+    return clash;
+}
+
 const char *const *client_conf_names(enum client_kind kind)
 {
     return client_table_names(kind);

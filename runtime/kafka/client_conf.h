@@ -30,6 +30,14 @@ int client_conf_check(enum client_kind kind, const struct props *java, struct mr
  * lack. */
 int client_conf_check_means(enum client_kind kind, const struct props *java, struct mr_error *err);
 
+/* What rules an idempotent producer out, and so its transactions. */
+struct client_conf_clash {
+    const char *key;   /* a Java name */
+    const char *needs; /* the values that it may have */
+    const char *text;  /* in Java's words */
+};
+const struct client_conf_clash *client_conf_clash(const struct props *java); /* NULL: nothing */
+
 /* The Java names a kind of client knows: for "nearest known name". Ended by NULL. */
 const char *const *client_conf_names(enum client_kind kind);
 /* Is this value a secret (sasl.jaas.config, ssl.*.password, ssl.keystore.key …)? */

@@ -229,29 +229,40 @@ static bool all_acks(const struct client_map *m)
     return acks == NULL || strcmp(acks, "all") == 0 || strcmp(acks, "-1") == 0;
 }
 
+const struct client_conf_clash *client_translate_clash(const struct client_map *m)
+{
+    static const struct client_conf_clash acks = {
+        "acks", "all", "Must set acks to all in order to use the idempotent producer"};
+    static const struct client_conf_clash retries = {
+        "retries", "1 or more", "Must set retries to non-zero when using the idempotent producer"};
+    static const struct client_conf_clash in_flight = {
+        "max.in.flight.requests.per.connection", "1 to 5",
+        "Must set max.in.flight.requests.per.connection to at most 5 to use the idempotent "
+        "producer"};
+
+    if (!all_acks(m))
+        return &acks;
+    if (number_of(m, retries.key, 1) < 1)
+        return &retries;
+    return number_of(m, in_flight.key, 5) > 5 ? &in_flight : NULL;
+}
+
 /* Java: on by default, unless other settings that the user gave speak against it; asked for in so
  * many words, they clash. */
 int client_translate_idempotence(struct client_map *m, const struct client_row *row,
                                  const char *value)
 {
-    const char *clash = NULL;
+    const struct client_conf_clash *clash = client_translate_clash(m);
     bool off = strcasecmp(value, "false") == 0;
 
-    if (!all_acks(m))
-        clash = "Must set acks to all in order to use the idempotent producer";
-    else if (number_of(m, "retries", 1) < 1)
-        clash = "Must set retries to non-zero when using the idempotent producer";
-    else if (number_of(m, "max.in.flight.requests.per.connection", 5) > 5)
-        clash = "Must set max.in.flight.requests.per.connection to at most 5 to use the idempotent "
-                "producer";
     if (client_map_get(m, "transactional.id") != NULL && (off || clash != NULL))
         return mr_fail(m->err, MR_ERR_CONFIG,
                        "Cannot set a transactional.id without also enabling idempotence%s%s",
-                       clash != NULL ? ": " : "", clash != NULL ? clash : "");
+                       clash != NULL ? ": " : "", clash != NULL ? clash->text : "");
     if (!m->given && clash != NULL)
         return client_map_put(m, row->java, row->rdkafka, "false");
     if (clash != NULL && !off)
-        return client_map_invalid(m, row->java, value, clash);
+        return client_map_invalid(m, row->java, value, clash->text);
     return client_translate_bool(m, row, value);
 }
 

@@ -98,6 +98,8 @@ client_translation client_translate_number, client_translate_text, client_transl
     client_translate_auto_commit, client_translate_max_poll, client_translate_heartbeat,
     client_translate_fetch_max, client_translate_group_protocol, client_translate_assignors;
 
+const struct client_conf_clash *client_translate_clash(const struct client_map *m);
+
 /* --- client_table.c: the settings that map one by one ----------------------------------------- */
 
 int client_table_apply(struct client_map *m);

@@ -105,27 +105,16 @@ void task_client_id(const struct task_client_spec *spec, const char *role, char 
         snprintf(out, size, "connector-%s-%s-%d", role, spec->connector, spec->number);
 }
 
-static bool within(const struct props *java, const char *key, int64_t least, int64_t most)
-{
-    int64_t n = task_client_number(java, key, least, INT64_MIN, INT64_MAX);
-
-    return n >= least && n <= most;
-}
-
 /* Order within a partition (promise 1): librdkafka builds the next request while one is in flight,
  * and without idempotence a request that the broker refused for now (a leader that moved) is sent
  * again behind it. Java's producer keeps order with one request in flight alone, so Connect can
  * leave idempotence off; here it is on, unless the user said otherwise or set what rules it out. */
 static int keep_order(struct props *java)
 {
-    const char *acks = props_get(java, "acks");
-    bool all = acks == NULL || strcmp(acks, "all") == 0 || strcmp(acks, "-1") == 0;
-    bool fits = all && within(java, "retries", 1, INT64_MAX) &&
-                within(java, "max.in.flight.requests.per.connection", 1, 5);
-
     if (props_get(java, "enable.idempotence") != NULL)
         return 0;
-    return props_set(java, "enable.idempotence", fits ? "true" : "false");
+    return props_set(java, "enable.idempotence",
+                     client_conf_clash(java) == NULL ? "true" : "false");
 }
 
 static int producer_layers(const struct task_client_spec *spec, const char *role,
@@ -167,6 +156,20 @@ int task_client_producer(const struct task_client_spec *spec, struct props *java
                          struct mr_error *err)
 {
     return ordered_producer(spec, "producer", java, err);
+}
+
+int task_client_check_transactions(const struct task_client_spec *spec, const struct props *java,
+                                   struct mr_error *err)
+{
+    const struct client_conf_clash *clash = client_conf_clash(java);
+    char name[128];
+
+    if (clash == NULL)
+        return MR_OK;
+    snprintf(name, sizeof(name), "producer.override.%s", clash->key);
+    return mr_fail(err, MR_ERR_CONFIG, "%s%s=%.100s: exactly-once needs %s=%s",
+                   props_get(spec->config, name) != NULL ? "producer.override." : "producer.",
+                   clash->key, props_get(java, clash->key), clash->key, clash->needs);
 }
 
 int task_client_change(const struct task_client_spec *spec, struct props *java,

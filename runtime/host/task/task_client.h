@@ -17,6 +17,9 @@ struct task_client_spec {
 /* Fill java (initialised here; the caller deinits it, also after a failure). */
 int task_client_producer(const struct task_client_spec *spec, struct props *java,
                          struct mr_error *err);
+/* Can that producer have transactions? MR_ERR_CONFIG: what it can't have them with. */
+int task_client_check_transactions(const struct task_client_spec *spec, const struct props *java,
+                                   struct mr_error *err);
 /* The producer that changes source offsets for REST. */
 int task_client_change(const struct task_client_spec *spec, struct props *java,
                        struct mr_error *err);

@@ -2,10 +2,12 @@
 /* A source task in transactions, against librdkafka's mock cluster: what becomes of it when Kafka
  * gives one up. What readers of committed records see is for real brokers
  * (integration/test_exactly_once). */
+#include "base/log.h"
 #include "counter_source.h"
 
 #include <poll.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +16,14 @@
 #define PRODUCE 0
 #define ADD_PARTITIONS_TO_TXN 24
 #define END_TXN 26
+
+static atomic_int gives_way; /* lines that say so */
+
+static void witness(const char *line, size_t len)
+{
+    (void)len;
+    gives_way += strstr(line, " gives way to ") != NULL;
+}
 
 static void start(struct rig *rig)
 {
@@ -97,6 +107,24 @@ static void records_that_run_out_of_time_begin_it_anew(void **state)
     assert_false(rig_saw(rig, STATE_FAILED));
     assert_true(counter_script.started >= 2);
     rig_stop(rig);
+}
+
+/* A setting that nobody wrote is not what is told. */
+static void acks_below_all_fail_the_task_in_one_line(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    props_set(&rig->config, "producer.override.acks", "1");
+    gives_way = 0;
+    log_witness(witness);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_end(rig);
+    log_witness(NULL);
+    assert_string_equal(rig->trace, "org.apache.kafka.common.config.ConfigException: "
+                                    "producer.override.acks=1: exactly-once needs acks=all");
+    assert_int_equal(gives_way, 0);
+    assert_int_equal(counter_script.started, 0);
 }
 
 /* --- secrets ---------------------------------------------------------------------------------- */
@@ -307,6 +335,7 @@ int main(void)
         T(a_transaction_that_kafka_gives_up_is_begun_anew),
         T(one_whose_end_the_broker_denies_is_begun_anew),
         T(records_that_run_out_of_time_begin_it_anew),
+        T(acks_below_all_fail_the_task_in_one_line),
         T(each_life_resolves_what_was_configured),
         T(offsets_above_buffer_memory_go_in_turns),
         T(one_offset_above_it_fails_the_task),

@@ -101,6 +101,56 @@ static void idempotence_gives_way_to_what_rules_it_out(void **state)
     }
 }
 
+/* setting: KEY=VALUE, or NULL. */
+static void below(struct props *props, const char *prefix, const char *setting)
+{
+    const char *value = setting != NULL ? strchr(setting, '=') : NULL;
+    char key[128];
+
+    if (value == NULL)
+        return;
+    snprintf(key, sizeof(key), "%s%.*s", prefix, (int)(value - setting), setting);
+    props_set(props, key, value + 1);
+}
+
+/* Each is told where it was set. */
+static void what_rules_transactions_out_is_named(void **state)
+{
+    static const struct {
+        const char *worker, *connector; /* below producer. and producer.override. */
+        const char *text;
+    } settings[] = {
+        {"acks=0", NULL, "producer.acks=0: exactly-once needs acks=all"},
+        {"acks=0", "acks=1", "producer.override.acks=1: exactly-once needs acks=all"},
+        {"retries=0", NULL, "producer.retries=0: exactly-once needs retries=1 or more"},
+        {NULL, "max.in.flight.requests.per.connection=6",
+         "producer.override.max.in.flight.requests.per.connection=6: exactly-once needs "
+         "max.in.flight.requests.per.connection=1 to 5"},
+        {"acks=1", "acks= all ", NULL},
+        {NULL, "enable.idempotence=false", NULL},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        struct props worker = f->worker, config = f->config;
+        struct mr_error err = {0};
+
+        props_init(&f->worker);
+        props_init(&f->config);
+        below(&f->worker, "producer.", settings[i].worker);
+        below(&f->config, "producer.override.", settings[i].connector);
+        assert_int_equal(task_client_producer(&f->spec, &f->java, NULL), 0);
+        assert_int_equal(task_client_check_transactions(&f->spec, &f->java, &err),
+                         settings[i].text != NULL ? MR_ERR_CONFIG : 0);
+        assert_string_equal(err.text, settings[i].text != NULL ? settings[i].text : "");
+        props_deinit(&f->java);
+        props_deinit(&f->worker);
+        props_deinit(&f->config);
+        f->worker = worker;
+        f->config = config;
+    }
+}
+
 static void the_connector_overrides_the_worker_overrides_the_defaults(void **state)
 {
     struct fixture *f = *state;
@@ -286,6 +336,7 @@ int main(void)
         T(a_stored_override_that_the_policy_forbids_is_refused),
         T(the_connector_overrides_the_worker_overrides_the_defaults),
         T(idempotence_gives_way_to_what_rules_it_out),
+        T(what_rules_transactions_out_is_named),
         T(a_consumer_has_connects_group_and_defaults),
         T(the_group_can_be_overridden),
         T(numbers_out_of_range_give_the_fallback),

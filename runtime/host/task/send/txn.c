@@ -61,9 +61,15 @@ static char *transactional_id(const struct task *task)
 
 int txn_settings(const struct task *task, struct props *java, struct mr_error *err)
 {
-    char *id = transactional_id(task);
-    int rc = replace(java, "transactional.id", id);
+    const struct task_client_spec client = {task->connector, task->number, task->worker,
+                                            &task->connector_config};
+    char *id;
+    int rc = task_client_check_transactions(&client, java, err);
 
+    if (rc != MR_OK)
+        return rc;
+    id = transactional_id(task);
+    rc = replace(java, "transactional.id", id);
     free(id);
     if (rc == 0)
         rc = replace(java, "enable.idempotence", "true");

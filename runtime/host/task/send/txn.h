@@ -40,7 +40,7 @@ struct txn {
 };
 
 /* What they change of the producer's settings; a setting of the user's that can't hold is told in
- * the log. */
+ * the log. MR_ERR_CONFIG: one that rules them out. */
 int txn_settings(const struct task *task, struct props *java, struct mr_error *err);
 
 /* sender: connected, not open yet. What was opened twice is closed in between. MR_ERR_CONFIG:
