@@ -25,9 +25,12 @@
 #define RESOLVED_MAX ((size_t)4 << 20) /* bytes of all values with references */
 #define NAME_MAX_BYTES 4096            /* of a path or key in a reference */
 #define REMARK_MAX 512
+#define LEFT_MAX 2000  /* bytes of what is said of one value's references */
+#define LEFT_SHOWN 200 /* of one reference */
 
 struct named {
     char *name;
+    bool unset;                /* it has no class, so it is none; what follows is empty */
     struct provider *provider; /* NULL: a service */
 };
 
@@ -101,12 +104,12 @@ static int add(struct providers *providers, const struct props *worker, const ch
               asprintf(&prefix, PREFIX ".%s.param.", name) > 0);
     class_name = props_get(worker, property);
     props_init(&params);
+    *to = (struct named){.name = text_dup(name), .unset = class_name == NULL};
     if (class_name != NULL) {
-        *to = (struct named){.name = text_dup(name)};
         mr_assert(props_subset(worker, prefix, &params) == 0);
         rc = make(providers, to, class_name, &params, look, &why);
-        providers->count += rc == 0 ? 1 : 0;
     }
+    providers->count += rc == 0 ? 1 : 0;
     if (rc != 0) {
         free(to->name);
         rc = wrong(key, property, class_name, err, &why);
@@ -118,13 +121,20 @@ static int add(struct providers *providers, const struct props *worker, const ch
     return rc;
 }
 
-static const struct named *find(const struct providers *providers, struct config_ref_part name)
+static const struct named *find_name(const struct providers *providers, struct config_ref_part name)
 {
     for (size_t i = 0; i < providers->count; i++)
         if (strlen(providers->list[i].name) == name.len &&
             memcmp(providers->list[i].name, name.at, name.len) == 0)
             return &providers->list[i];
     return NULL;
+}
+
+static const struct named *find(const struct providers *providers, struct config_ref_part name)
+{
+    const struct named *named = find_name(providers, name);
+
+    return named != NULL && !named->unset ? named : NULL;
 }
 
 /* The next name of a list, without blanks around it; NULL: the list is at its end. */
@@ -157,7 +167,7 @@ struct providers *providers_new(const struct props *worker, bool look, char **ke
     atomic_init(&providers->refs, 1);
     providers->socket = text_dup(props_get(worker, PROVIDER_SOCKET_KEY));
     while (rc == 0 && list != NULL && (name = next_name(&list)) != NULL) {
-        if (find(providers, (struct config_ref_part){name, strlen(name)}) != NULL)
+        if (find_name(providers, (struct config_ref_part){name, strlen(name)}) != NULL)
             ; /* named twice */
         else if (providers->count == PROVIDERS_MAX)
             rc = mr_fail(err, MR_ERR_CONFIG, PREFIX ": more than %d providers", PROVIDERS_MAX);
@@ -262,24 +272,52 @@ static struct map *wholes_in(const char *text)
     return wholes;
 }
 
-const char *providers_left(const struct providers *providers, const char *raw, const char *value)
+/* "${file:/etc/x:key}: why it stays". Of a text that may be none of ours, so that it may be a part
+ * of a password, no more than the name of a provider. */
+static void tell_left(const struct providers *providers, const struct config_ref *ref,
+                      struct buf *out)
+{
+    const struct named *named = providers != NULL ? find_name(providers, ref->provider) : NULL;
+    int shown = (int)(ref->whole.len < LEFT_SHOWN ? ref->whole.len : LEFT_SHOWN);
+
+    buf_puts(out, out->len == 0 ? "has a reference " : "; and ");
+    if (named == NULL)
+        buf_printf(out,
+                   "${%.*s:...} that stays as it is: the worker's config.providers have no "
+                   "such name",
+                   (int)(ref->provider.len < LEFT_SHOWN ? ref->provider.len : LEFT_SHOWN),
+                   ref->provider.at);
+    else if (named->unset)
+        buf_printf(out, "%.*s that stays as it is: " PREFIX ".%s.class is not set", shown,
+                   ref->whole.at, named->name);
+    else if (named->provider != NULL && provider_kind_has_paths(named->provider) &&
+             (ref->path.len == 0 || ref->key.len == 0))
+        buf_printf(out,
+                   "%.*s that stays as it is: not both a path and a key are given, as in "
+                   "${%s:PATH:KEY}",
+                   shown, ref->whole.at, named->name);
+    else
+        buf_printf(out, "%.*s that stays as it is: its config provider has no such value", shown,
+                   ref->whole.at);
+}
+
+char *providers_left(const struct providers *providers, const char *raw, const char *value)
 {
     struct map *standing = raw != NULL && config_ref_any(value) ? wholes_in(value) : NULL;
-    const char *why = NULL;
     struct config_ref ref;
+    struct buf told;
 
-    while (standing != NULL && why == NULL && config_ref_next(raw, &ref)) {
+    buf_init(&told, LEFT_MAX);
+    while (standing != NULL && told.len < LEFT_MAX / 2 && config_ref_next(raw, &ref)) {
         char *whole = text_of(ref.whole);
 
-        if (map_get(standing, whole) != NULL)
-            why = providers_refer(providers, whole, true, true)
-                      ? "its config provider has no such value"
-                      : "the worker's config.providers have no such name";
+        if (map_remove(standing, whole) != NULL)
+            tell_left(providers, &ref, &told);
         free(whole);
         raw = ref.whole.at + ref.whole.len;
     }
     map_free(&standing, NULL);
-    return why;
+    return told.len > 0 ? buf_take(&told) : NULL;
 }
 
 struct resolving {

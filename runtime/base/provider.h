@@ -61,9 +61,11 @@ char *providers_glance(const struct providers *providers, const char *text);
 void providers_glance_all(const struct providers *providers, const struct props *config,
                           struct props *out);
 
-/* Why a reference in raw still stands in value, which raw was resolved to; NULL: none does. Both
- * may be NULL, and no part of either is in the words: they may be a password. */
-const char *providers_left(const struct providers *providers, const char *raw, const char *value);
+/* Which references in raw still stand in value, which raw was resolved to, and why, malloc'ed, to be
+ * told behind a key: "has a reference ${env:X} that stays as it is: …"; NULL: none does. Both may be
+ * NULL. Of a reference to a provider that the worker does not name only the name is told, and else
+ * no part of either: they may be a password. */
+char *providers_left(const struct providers *providers, const char *raw, const char *value);
 
 /* Has the text a reference to a provider of ours? quick: to one that waits for nothing; slow: to
  * one that reads files, or is a service. */

@@ -35,6 +35,7 @@ struct ask {
 struct kind {
     const char *name; /* of the class, without its package */
     bool quick;
+    bool has_paths;
     int (*configure)(struct provider *p, const struct props *params, bool look,
                      struct mr_error *err);
     int (*get)(const struct ask *ask, char **out, struct mr_error *err);
@@ -299,9 +300,9 @@ static int get_of_environment(const struct ask *ask, char **out, struct mr_error
 /* --- the door --------------------------------------------------------------------------------- */
 
 static const struct kind kinds[] = {
-    {"FileConfigProvider", false, configure_paths, get_of_file},
-    {"DirectoryConfigProvider", false, configure_paths, get_of_directory},
-    {"EnvVarConfigProvider", true, configure_environment, get_of_environment},
+    {"FileConfigProvider", false, true, configure_paths, get_of_file},
+    {"DirectoryConfigProvider", false, true, configure_paths, get_of_directory},
+    {"EnvVarConfigProvider", true, false, configure_environment, get_of_environment},
 };
 
 static const struct kind *kind_of(const char *class_name)
@@ -355,6 +356,11 @@ void provider_kind_free(struct provider **pp)
     free(p->allowed);
     props_deinit(&p->environment);
     free(p);
+}
+
+bool provider_kind_has_paths(const struct provider *provider)
+{
+    return provider->kind->has_paths;
 }
 
 bool provider_kind_is_quick(const struct provider *provider)

@@ -18,6 +18,9 @@ struct provider *provider_kind_new(const char *class_name, const struct props *p
                                    struct mr_error *err);
 void provider_kind_free(struct provider **provider);
 
+/* It has values at paths only: without one there is none. */
+bool provider_kind_has_paths(const struct provider *provider);
+
 /* It never waits for anything: no file is read. */
 bool provider_kind_is_quick(const struct provider *provider);
 

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AS_WRITTEN "plugin.path" /* as in Java */
+
 static void on_remark(void *arg, const char *text)
 {
     const struct worker_config *config = arg;
@@ -21,13 +23,32 @@ static void on_remark(void *arg, const char *text)
     log_warn("%s: %s", config->path, text);
 }
 
-/* plugin.path is taken as it is written, as in Java. */
+/* Those that lead to nothing are taken as they are written, as in Java. */
+static void tell_left(const struct worker_config *config, const struct props *resolved)
+{
+    char where[512];
+
+    for (size_t i = 0; i < config->props.count; i++) {
+        const struct props_entry *entry = &config->props.entries[i];
+        char *left =
+            strcmp(entry->key, AS_WRITTEN) != 0
+                ? providers_left(config->providers, entry->value, props_get(resolved, entry->key))
+                : NULL;
+
+        if (left != NULL) {
+            worker_config_where(config, entry->key, where, sizeof(where));
+            log_warn("%s%s %s", where, entry->key, left);
+        }
+        free(left);
+    }
+}
+
 static int resolve(struct worker_config *config, struct mr_error *err)
 {
     const char *key = NULL;
     char where[512];
     struct provider_job job = {.in = &config->props,
-                               .except = "plugin.path",
+                               .except = AS_WRITTEN,
                                .secrets = config->secrets,
                                .failed = &key,
                                .remark = on_remark,
@@ -40,6 +61,7 @@ static int resolve(struct worker_config *config, struct mr_error *err)
         err_prefix(err, "%s%s", where, key);
         return rc;
     }
+    tell_left(config, &resolved);
     props_deinit(&config->props);
     config->props = resolved;
     log_hide(config->secrets);

@@ -534,10 +534,11 @@ static void tell_left(const struct task *task, const struct props *raw,
     for (size_t i = 0; i < raw->count; i++) {
         const struct props_entry *entry = &raw->entries[i];
         const char *value = props_get(resolved, entry->key);
-        const char *why = providers_left(task->providers, entry->value, value);
+        char *left = providers_left(task->providers, entry->value, value);
 
-        if (why != NULL)
-            log_warn("%s has a reference ${...} that stays as it is: %s", entry->key, why);
+        if (left != NULL)
+            log_warn("%s %s", entry->key, left);
+        free(left);
     }
 }
 

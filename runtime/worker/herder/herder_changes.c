@@ -123,8 +123,7 @@ static void on_remark(void *arg, const char *key, const char *text)
 
 static void on_left(void *arg, const char *key, const char *text)
 {
-    log_write_for(LOG_WARN, LOGGER, arg, -1, "%s has a reference ${...} that stays as it is: %s",
-                  key, text);
+    log_write_for(LOG_WARN, LOGGER, arg, -1, "%s %s", key, text);
 }
 
 /* A put whose configuration is being judged. */

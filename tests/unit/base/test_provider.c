@@ -133,6 +133,15 @@ static const char *resolved(struct fixture *f, const char *fmt, ...)
 /* --- the syntax ------------------------------------------------------------------------------- */
 
 /* As Java's pattern cuts it: "provider|path|key" of each reference. */
+static void left(const struct fixture *f, const char *raw, const char *value, const char *want)
+{
+    char *told = providers_left(f->providers, raw, value);
+
+    assert_non_null(told);
+    assert_string_equal(told, want);
+    free(told);
+}
+
 static void references_are_found_where_java_finds_them(void **state)
 {
     static const char *const cases[][2] = {
@@ -202,7 +211,9 @@ static void long_texts_are_looked_through_once(void **state)
     assert_null(providers_left(f->providers, refs, values));
     strcpy(refs + strlen(refs) - 6, "${e:B}");
     strcpy(values + strlen(values) - 6, "${e:B}");
-    assert_non_null(providers_left(f->providers, refs, values));
+    left(f, refs, values,
+         "has a reference ${e:...} that stays as it is: the worker's config.providers have no such "
+         "name");
     free(text), free(refs), free(values);
 }
 
@@ -250,17 +261,32 @@ static void what_is_not_there_stays_as_it_is(void **state)
     assert_string_equal(f->remarks, "The path /nowhere/at/all is not a directory\n");
 }
 
-static void what_stays_is_told_without_its_value(void **state)
+static void what_stays_is_told_by_its_reference_and_why(void **state)
 {
     struct fixture *f = *state;
 
+    setting(f, "config.providers", "f,d,e,unset");
     open_providers(f);
-    assert_string_equal(providers_left(f->providers, "a ${e:NONE}", "a ${e:NONE}"),
-                        "its config provider has no such value");
-    assert_string_equal(providers_left(f->providers, "${e:A} ${x:NONE}", "a ${x:NONE}"),
-                        "the worker's config.providers have no such name");
-    assert_string_equal(providers_left(NULL, "${e:NONE}", "${e:NONE}"),
-                        "the worker's config.providers have no such name");
+    left(f, "a ${e:NONE}", "a ${e:NONE}",
+         "has a reference ${e:NONE} that stays as it is: its config provider has no such value");
+    left(f, "${e:A} ${x:secret}${e::B}${e::B}", "a ${x:secret}${e::B}${e::B}",
+         "has a reference ${x:...} that stays as it is: the worker's config.providers have no such "
+         "name; and ${e::B} that stays as it is: its config provider has no such value");
+    left(f, "${unset:a}", "${unset:a}",
+         "has a reference ${unset:a} that stays as it is: config.providers.unset.class is not set");
+    left(f, "${f:/etc/x}", "${f:/etc/x}",
+         "has a reference ${f:/etc/x} that stays as it is: not both a path and a key are given, as "
+         "in ${f:PATH:KEY}");
+    left(
+        f, "${d:/etc/x:}", "${d:/etc/x:}",
+        "has a reference ${d:/etc/x:} that stays as it is: not both a path and a key are given, as "
+        "in ${d:PATH:KEY}");
+    assert_string_equal(resolved(f, "${unset:a}"), "${unset:a}");
+    providers_free(&f->providers);
+    left(f, "${e:NONE}", "${e:NONE}",
+         "has a reference ${e:...} that stays as it is: the worker's config.providers have no such "
+         "name");
+    open_providers(f);
     assert_null(providers_left(f->providers, "${e:A}", "value of a"));
     assert_null(providers_left(f->providers, "${topic}", "${topic}"));
     assert_null(providers_left(f->providers, NULL, "x"));
@@ -637,7 +663,7 @@ int main(void)
         TEST(long_texts_are_looked_through_once),
         TEST(files_directories_and_the_environment_give_values),
         TEST(what_is_not_there_stays_as_it_is),
-        TEST(what_stays_is_told_without_its_value),
+        TEST(what_stays_is_told_by_its_reference_and_why),
         TEST(what_cannot_be_read_is_an_error),
         TEST(more_than_can_be_hidden_or_held_is_an_error),
         TEST(only_allowed_paths_are_read),

@@ -818,7 +818,9 @@ static void a_reference_that_stays_is_remarked_upon(void **state)
     a_source(f);
     set(f, "topic", "${topic} ${vault:a:b}");
     validate_references_left(&input, on_remark, &seen);
-    assert_string_equal(seen.data, "topic: the worker's config.providers have no such name\n");
+    assert_string_equal(seen.data,
+                        "topic: has a reference ${vault:...} that stays as it is: the worker's "
+                        "config.providers have no such name\n");
     buf_reset(&seen);
     f->worker.providers = providers_new(&worker, true, NULL, NULL);
     assert_non_null(f->worker.providers);
@@ -827,7 +829,9 @@ static void a_reference_that_stays_is_remarked_upon(void **state)
     set(f, "topic", "found ${env:TEST_VALIDATE_NONE}");
     input.raw = &raw;
     validate_references_left(&input, on_remark, &seen);
-    assert_string_equal(seen.data, "topic: its config provider has no such value\n");
+    assert_string_equal(seen.data,
+                        "topic: has a reference ${env:TEST_VALIDATE_NONE} that stays as it is: "
+                        "its config provider has no such value\n");
     buf_reset(&seen);
     set(f, "topic", "found found");
     validate_references_left(&input, on_remark, &seen);

@@ -333,9 +333,12 @@ static void references_are_resolved_once_and_hidden(void **state)
     assert_string_equal(props_get(&f->config.props, "producer.client.id"), "x-hunter2-hunter2");
     assert_string_equal(props_get(&f->config.props, "admin.client.id"),
                         "${env:TEST_CONFIG_NONE}${none:x}");
+    assert_true(logged(f,
+                       "admin.client.id has a reference ${env:TEST_CONFIG_NONE} that stays as it "
+                       "is: its config provider has no such value; and ${none:...} that stays"));
     assert_true(secrets_at(f->config.secrets, 0, &reference, &value));
     assert_string_equal(reference, "${env:TEST_CONFIG_PASSWORD}");
-    assert_false(logged(f, "config.providers"));
+    assert_false(logged(f, "unknown key config.providers"));
     /* Told with its line, and logged without the value. */
     refused(f,
             "listeners=${env:TEST_CONFIG_PASSWORD}\nconfig.providers=env\n"

@@ -61,8 +61,7 @@ void validate_remarks(const struct validate_input *input, const struct validate_
                       validate_remark fn, void *arg);
 
 /* References of a valid configuration that nothing was found for, so that the value is taken as it
- * stands, as in Java: why, to be logged as "KEY has a reference ${...} that stays as it is: TEXT".
- * Neither says what the value is, which may be a password. */
+ * stands, as in Java: which and why, to be logged as "KEY TEXT" (providers_left). */
 void validate_references_left(const struct validate_input *input, validate_remark fn, void *arg);
 
 /* --- validate_questions.c: what only plugin code can judge ------------------------------------ */
