@@ -218,6 +218,14 @@ void providers_free(struct providers **providersp)
     free(providers);
 }
 
+const char *providers_name(const struct providers *providers, size_t i, bool *unset)
+{
+    if (i >= providers->count)
+        return NULL;
+    *unset = providers->list[i].unset;
+    return providers->list[i].name;
+}
+
 struct providers *providers_ref(const struct providers *providers)
 {
     struct providers *shared = (struct providers *)(uintptr_t)providers;

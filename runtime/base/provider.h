@@ -28,6 +28,9 @@ void providers_free(struct providers **providers);
  * of each. */
 bool providers_foreign(const struct props *worker,
                        void (*fn)(void *arg, const char *name, const char *class_name), void *arg);
+/* The i-th name that config.providers has; NULL: there are no more. *unset: it has no class, so that
+ * references to it stay as they are. */
+const char *providers_name(const struct providers *providers, size_t i, bool *unset);
 /* One more owner, on any thread: freed when the last calls providers_free. */
 struct providers *providers_ref(const struct providers *providers);
 

@@ -20,6 +20,8 @@
 
 #define VALUE_MAX ((size_t)1 << 20)
 #define REMARK_MAX 512
+#define PATHS "allowed.paths"
+#define PATTERN "allowlist.pattern"
 #define PACKAGE "org.apache.kafka.common.config.provider."
 
 extern char **environ;
@@ -36,6 +38,7 @@ struct kind {
     const char *name; /* of the class, without its package */
     bool quick;
     bool has_paths;
+    const char *param;
     int (*configure)(struct provider *p, const struct props *params, bool look,
                      struct mr_error *err);
     int (*get)(const struct ask *ask, char **out, struct mr_error *err);
@@ -144,7 +147,7 @@ static int allow(struct provider *p, size_t count, const char *item, size_t len,
 static int configure_paths(struct provider *p, const struct props *params, bool look,
                            struct mr_error *err)
 {
-    const char *list = props_get(params, "allowed.paths");
+    const char *list = props_get(params, PATHS);
     size_t count = 0;
     int rc = 0;
 
@@ -265,12 +268,12 @@ static int get_of_directory(const struct ask *ask, char **out, struct mr_error *
 static int configure_environment(struct provider *p, const struct props *params, bool look,
                                  struct mr_error *err)
 {
-    const char *regex = props_get(params, "allowlist.pattern");
+    const char *regex = props_get(params, PATTERN);
     struct java_pattern *pattern = regex != NULL ? java_pattern_make(regex, err) : NULL;
 
     (void)look;
     if (regex != NULL && pattern == NULL) {
-        err_prefix(err, "allowlist.pattern %.200s", regex);
+        err_prefix(err, PATTERN " %.200s", regex);
         return MR_ERR_CONFIG;
     }
     for (char **variable = environ; variable != NULL && *variable != NULL; variable++) {
@@ -300,9 +303,9 @@ static int get_of_environment(const struct ask *ask, char **out, struct mr_error
 /* --- the door --------------------------------------------------------------------------------- */
 
 static const struct kind kinds[] = {
-    {"FileConfigProvider", false, true, configure_paths, get_of_file},
-    {"DirectoryConfigProvider", false, true, configure_paths, get_of_directory},
-    {"EnvVarConfigProvider", true, false, configure_environment, get_of_environment},
+    {"FileConfigProvider", false, true, PATHS, configure_paths, get_of_file},
+    {"DirectoryConfigProvider", false, true, PATHS, configure_paths, get_of_directory},
+    {"EnvVarConfigProvider", true, false, PATTERN, configure_environment, get_of_environment},
 };
 
 static const struct kind *kind_of(const char *class_name)
@@ -320,6 +323,13 @@ static const struct kind *kind_of(const char *class_name)
 bool provider_kind_known(const char *class_name)
 {
     return kind_of(class_name) != NULL;
+}
+
+const char *provider_kind_param(const char *class_name)
+{
+    const struct kind *kind = kind_of(class_name);
+
+    return kind != NULL ? kind->param : NULL;
 }
 
 struct provider *provider_kind_new(const char *class_name, const struct props *params, bool look,

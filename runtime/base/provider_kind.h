@@ -12,6 +12,9 @@ struct provider;
 /* Is there one for a class of this name? */
 bool provider_kind_known(const char *class_name);
 
+/* The one parameter that such a class has; NULL: it is not built in. */
+const char *provider_kind_param(const char *class_name);
+
 /* params: what stands below config.providers.NAME.param. look: allowed.paths must exist. NULL with
  * MR_ERR_CONFIG (what is wrong with a parameter), or MR_ERR_NOT_FOUND: no such class. */
 struct provider *provider_kind_new(const char *class_name, const struct props *params, bool look,

@@ -2,18 +2,24 @@
 /* The worker's properties may ask config providers for values, like connectors' configurations.
  * That is done once, before anything is checked; what was resolved is hidden in the log from then
  * on, and handed to hosts with what stands for it. Providers that plugins bring are started for
- * that. Spec:
+ * that. Keys of theirs that lead to nothing are told. Spec:
  * org.apache.kafka.common.config.AbstractConfig.resolveConfigVariables. */
 #define LOGGER "worker.config"
 #include "worker/worker_references.h"
 
 #include "base/log.h"
 #include "base/log_hide.h"
+#include "base/nearest.h"
+#include "base/provider_kind.h"
+#include "base/text.h"
 #include "worker/worker_services.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define PROVIDERS "config.providers."
+#define PARAM "param."
+#define OWNERS_MAX 64
 #define AS_WRITTEN "plugin.path" /* as in Java */
 
 static void on_remark(void *arg, const char *text)
@@ -22,6 +28,102 @@ static void on_remark(void *arg, const char *text)
 
     log_warn("%s: %s", config->path, text);
 }
+
+/* --- keys that lead to nothing ---------------------------------------------------------------- */
+
+/* Whose key is this, of what stands below PROVIDERS? NULL: nobody's. */
+static const char *owner_of(const struct providers *providers, const char *below)
+{
+    const char *name;
+    bool unset;
+
+    for (size_t i = 0; (name = providers_name(providers, i, &unset)) != NULL; i++)
+        if (strncmp(below, name, strlen(name)) == 0 && below[strlen(name)] == '.')
+            return name;
+    return NULL;
+}
+
+static const char *nearest_owner(const struct providers *providers, const char *below)
+{
+    char *wrong = text_dup_len(below, strcspn(below, "."));
+    const char *names[OWNERS_MAX + 1] = {NULL}, *near;
+    bool unset;
+
+    for (size_t i = 0; i < OWNERS_MAX; i++)
+        if ((names[i] = providers_name(providers, i, &unset)) == NULL)
+            break;
+    near = nearest_name(wrong, names);
+    free(wrong);
+    return near;
+}
+
+/* What of an owner's keys was meant; NULL: it is one. */
+static const char *nearest_part(const struct worker_config *config, const char *owner,
+                                const char *part, const char **before)
+{
+    static const char *const parts[] = {"class", NULL};
+    const char *class_name, *param, *near;
+    char *key = NULL;
+
+    *before = "";
+    if (strcmp(part, "class") == 0)
+        return NULL;
+    if (strncmp(part, PARAM, sizeof(PARAM) - 1) != 0) {
+        near = nearest_name(part, parts);
+        *before = near != NULL ? "" : PARAM;
+        return near != NULL ? near : part;
+    }
+    mr_assert(asprintf(&key, PROVIDERS "%s.class", owner) > 0);
+    class_name = props_get(&config->props, key);
+    param = class_name != NULL ? provider_kind_param(class_name) : NULL;
+    free(key);
+    *before = PARAM;
+    return param != NULL && strcmp(param, part + sizeof(PARAM) - 1) != 0 ? param : NULL;
+}
+
+/* A parameter of a plugin's is judged by that (host/service.c). */
+static void warn_about(const struct worker_config *config, const char *key)
+{
+    const char *below = key + sizeof(PROVIDERS) - 1, *before, *near;
+    const char *owner = owner_of(config->providers, below);
+    char where[512];
+
+    worker_config_where(config, key, where, sizeof(where));
+    if (owner == NULL) {
+        near = nearest_owner(config->providers, below);
+        log_warn("%s%s has no effect: config.providers has no such name%s%s%s", where, key,
+                 near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+                 near != NULL ? "?" : "");
+        return;
+    }
+    near = nearest_part(config, owner, below + strlen(owner) + 1, &before);
+    if (near != NULL)
+        log_warn("%sunknown key %s: did you mean " PROVIDERS "%s.%s%s?", where, key, owner, before,
+                 near);
+}
+
+static void warn(const struct worker_config *config)
+{
+    const char *name;
+    char where[512];
+    bool unset;
+
+    worker_config_where(config, "config.providers", where, sizeof(where));
+    for (size_t i = 0; (name = providers_name(config->providers, i, &unset)) != NULL; i++)
+        if (unset)
+            log_warn("%sconfig.providers names %s, but " PROVIDERS
+                     "%s.class is not set: references to it stay as they are",
+                     where, name, name);
+    for (size_t i = 0; i < config->props.count; i++) {
+        const char *key = config->props.entries[i].key;
+
+        if (strncmp(key, PROVIDERS, sizeof(PROVIDERS) - 1) == 0 &&
+            strcmp(key, PROVIDER_SOCKET_KEY) != 0)
+            warn_about(config, key);
+    }
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
 
 /* Those that lead to nothing are taken as they are written, as in Java. */
 static void tell_left(const struct worker_config *config, const struct props *resolved)
@@ -104,6 +206,7 @@ int worker_references_resolve(struct worker_config *config, struct mr_error *err
         rc = open_providers(config, err);
     if (rc != 0)
         return rc;
+    warn(config);
     settings_of_services(config, &before);
     rc = resolve(config, err);
     settings_of_services(config, &after);

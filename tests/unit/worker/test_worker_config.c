@@ -364,6 +364,41 @@ static void references_are_resolved_once_and_hidden(void **state)
             "org.apache.kafka.common.config.provider; others are found by plugin.path)");
 }
 
+static void a_provider_that_is_none_is_told_at_start(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "config.providers=env,file\nconfig.providers.evn.class=EnvVarConfigProvider\n"
+                "config.providers.file.class=FileConfigProvider\n"
+                "config.providers.file.param.allowed.path=/tmp\n"
+                "config.providers.file.allowed.paths=/tmp\nconfig.providers.file.clas=x\n"
+                "config.providers.other.class=EnvVarConfigProvider\n");
+    assert_true(logged(f, ":" LINE ": config.providers names env, but config.providers.env.class "
+                          "is not set: references to it stay as they are"));
+    assert_true(logged(f, "config.providers.evn.class has no effect: config.providers has no such "
+                          "name: did you mean env?"));
+    assert_true(logged(f, "unknown key config.providers.file.param.allowed.path: did you mean "
+                          "config.providers.file.param.allowed.paths?"));
+    assert_true(logged(f, "unknown key config.providers.file.allowed.paths: did you mean "
+                          "config.providers.file.param.allowed.paths?"));
+    assert_true(logged(f, "unknown key config.providers.file.clas: did you mean "
+                          "config.providers.file.class?"));
+    assert_true(logged(f,
+                       "config.providers.other.class has no effect: config.providers has no such "
+                       "name\n"));
+}
+
+static void right_providers_are_not_remarked_upon(void **state)
+{
+    struct fixture *f = *state;
+
+    accepted(f, "config.providers=file,env\nconfig.providers.file.class=FileConfigProvider\n"
+                "config.providers.file.param.allowed.paths=/tmp\n"
+                "config.providers.env.class=EnvVarConfigProvider\n"
+                "config.providers.env.param.allowlist.pattern=A.*\n");
+    assert_false(logged(f, "config.providers"));
+}
+
 static void where_services_are_asked_is_nobody_s_to_say(void **state)
 {
     struct fixture *f = *state;
@@ -777,6 +812,8 @@ int main(void)
         config_test(references_are_resolved_once_and_hidden),
         config_test(a_plugin_path_is_taken_as_it_is_written),
         config_test(where_services_are_asked_is_nobody_s_to_say),
+        config_test(a_provider_that_is_none_is_told_at_start),
+        config_test(right_providers_are_not_remarked_upon),
         config_test(security_that_cannot_be_honoured_ends_the_start_with_the_remedy),
         config_test(unknown_keys_are_warned_about_with_the_nearest_known_one),
         config_test(secrets_are_not_logged),
