@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What server.c (daemons, connections, start and end) and server_request.c (one request) share;
- * nobody else sees libmicrohttpd. */
+/* What server.c (daemons, connections, start and end), server_request.c (one request) and
+ * server_framing.c (its head) share; nobody else sees libmicrohttpd. */
 #ifndef WORKER_SERVER_PRIVATE_H
 #define WORKER_SERVER_PRIVATE_H
 
@@ -54,6 +54,15 @@ enum MHD_Result server_request_feed(void *arg, struct MHD_Connection *connection
                                     size_t *len, void **context);
 void server_request_end(void *arg, struct MHD_Connection *connection, void **context,
                         enum MHD_RequestTerminationCode how);
+
+/* A request's first line, where libmicrohttpd has it. */
+struct server_head {
+    const char *method, *target, *version;
+    size_t target_len; /* as sent */
+};
+
+/* Why the request's head may mean something else to others, for its 400; NULL: it does not. */
+const char *server_framing_fault(struct MHD_Connection *connection, const struct server_head *head);
 
 /* Its answer is there: the HTTP thread goes on with it. Thread: the loop. */
 void server_request_resume(struct exchange *exchange);

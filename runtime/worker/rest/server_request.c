@@ -37,6 +37,7 @@ struct request {
     char *raw; /* the target as sent, for the log */
     char method[16];
     bool checked;  /* the headers have been seen */
+    bool unclear;  /* where it ends, or what it asks for: nothing behind it is read */
     bool filtered; /* filters are asked about it, whatever its answer is by then */
     struct rest_filter_call call;
     bool counted;    /* gate_begin was called */
@@ -137,30 +138,6 @@ static bool accepts(struct request *req, const char *type, const char *subtype)
 
     MHD_get_connection_values(req->connection, MHD_HEADER_KIND, look_at_accept, &search);
     return search.found || !search.any;
-}
-
-static enum MHD_Result count_length(void *arg, enum MHD_ValueKind kind, const char *key,
-                                    const char *value)
-{
-    int *count = arg;
-
-    (void)kind;
-    (void)value;
-    *count += strcasecmp(key, "Content-Length") == 0;
-    return MHD_YES;
-}
-
-/* A request whose end can be understood in two ways is refused, and its connection closed with
- * it. */
-static bool framing_is_clear(struct request *req)
-{
-    const char *coding = header(req, "Transfer-Encoding");
-    int lengths = 0;
-
-    MHD_get_connection_values(req->connection, MHD_HEADER_KIND, count_length, &lengths);
-    if (coding != NULL)
-        return lengths == 0 && strcasecmp(coding, "chunked") == 0;
-    return lengths <= 1;
 }
 
 /* The Host header goes out again in Location: only what a host and a port are made of. */
@@ -317,6 +294,8 @@ static void add_headers(struct request *req, struct MHD_Response *response)
         add_header(response, "Content-Type", answer->type, true);
     if (answer->location != NULL)
         add_header(response, "Location", answer->location, true);
+    if (req->unclear)
+        add_header(response, "Connection", "close", true);
     if (answer->allow)
         add_allow(response, req->exchange.match.allow);
 }
@@ -599,17 +578,16 @@ void *server_request_begin(void *arg, const char *raw, struct MHD_Connection *co
 
 /* Headers are complete. An answer now would close the connection, so it waits for the body's end
  * unless the body is not worth reading. */
-static enum MHD_Result begin_request(struct request *req, const char *method, const char *version)
+static enum MHD_Result begin_request(struct request *req, const struct server_head *head)
 {
-    bool clear = framing_is_clear(req);
-    bool readable = clear && header(req, "Expect") == NULL;
+    const char *fault = server_framing_fault(req->connection, head);
+    bool readable = fault == NULL && header(req, "Expect") == NULL;
 
     req->checked = true;
-    if (!clear)
-        refuse_anew(req, "Content-Length and Transfer-Encoding contradict each other");
-    else if (strcmp(version, "HTTP/1.1") == 0 && header(req, "Host") == NULL)
-        refuse_anew(req, "HTTP/1.1 asks for a Host header");
-    check_request(req, method);
+    req->unclear = fault != NULL;
+    if (fault != NULL)
+        refuse_anew(req, fault);
+    check_request(req, head->method);
     /* Filters are asked once a body has been read, and this one is not read. */
     if (req->filtered && answered(req) && !readable && answer_of(req)->status < 400)
         refuse_anew(req, "this method takes no body");
@@ -628,11 +606,13 @@ enum MHD_Result server_request_feed(void *arg, struct MHD_Connection *connection
 
     (void)arg;
     (void)connection;
-    (void)url;
     if (req == NULL)
         return MHD_NO;
     if (!req->checked)
-        return begin_request(req, method, version);
+        return begin_request(req, &(struct server_head){.method = method,
+                                                        .target = url,
+                                                        .version = version,
+                                                        .target_len = strlen(req->raw)});
     if (*len > 0)
         return take_body(req, data, len);
     if (req->counted)

@@ -412,6 +412,16 @@ static void malformed_json_is_400(void **state)
     assert_string_equal(f->herder.log, "");
 }
 
+static void say_with_nuls(int fd, const char *text)
+{
+    for (const char *nul; (nul = strstr(text, "{}")) != NULL; text = nul + 2) {
+        for (; text < nul; text++)
+            assert_int_equal(send(fd, text, 1, MSG_NOSIGNAL), 1);
+        assert_int_equal(send(fd, "", 1, MSG_NOSIGNAL), 1);
+    }
+    say(fd, text);
+}
+
 static void requests_whose_end_is_unclear_are_refused_and_cut(void **state)
 {
     static const char *const bad[] = {
@@ -430,6 +440,74 @@ static void requests_whose_end_is_unclear_are_refused_and_cut(void **state)
         assert_true(ended(fd));
         close(fd);
     }
+}
+
+/* Behind each is a request that must not be seen as one. {}: a NUL. */
+static void heads_that_others_may_read_differently_are_refused_and_cut(void **state)
+{
+    static const char *const bad[] = {
+        "Content-Length : 5\r\n",
+        "Content-Length\t: 5\r\n",
+        "Transfer-Encoding : chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n",
+        " Content-Length: 5\r\n",
+        "X-A: y\r\n Content-Length: 5\r\n",
+        "X-A: y\r\n\tb\r\nX-B: c\r\n",
+        "X-A: y\r\n \r\n",
+        "Content-Len: 5\r\n gth\r\n",
+        "X-A: y\rContent-Length: 5\r\n",
+        "X-A: y\r\rGET / HTTP/1.1\r\n",
+        "X-A: y{}b\r\n",
+        "X-A: y{}b\r\nX-B: c\r\n",
+        "X-A: y\x01\r\n",
+        "X-A: y\x7f\r\n",
+        "X(A): y\r\n",
+        ": y\r\n",
+        "Host: y\r\n",
+    };
+    static const char *const first[] = {"GET /connectors", "PUT /connectors/a/pause"};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < 2 * (sizeof(bad) / sizeof(*bad)); i++) {
+        int fd = dial(f);
+
+        say(fd, first[i % 2]);
+        say(fd, " HTTP/1.1\r\nHost: x\r\n");
+        say_with_nuls(fd, bad[i / 2]);
+        say(fd, "\r\nGET /connectors HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_int_equal(hear(fd, false).status, 400);
+        assert_true(ended(fd));
+        close(fd);
+    }
+    assert_string_equal(f->herder.log, "");
+}
+
+static void a_target_ends_at_no_nul(void **state)
+{
+    int fd = dial(*state);
+
+    say_with_nuls(fd, "GET /connectors{}/a HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(hear(fd, false).status, 400);
+    assert_true(ended(fd));
+    close(fd);
+}
+
+static void unusual_heads_that_are_clear_are_taken(void **state)
+{
+    static const char *const good[] = {
+        "GET /connectors?expand=info&x HTTP/1.1\r\nHost:x\r\nX-A:\r\nX-B: \r\n\r\n",
+        "\r\nGET /connectors HTTP/1.1\r\nHost: \t x \t\r\nX_!a.1~:  b c\t \r\n\r\n",
+        "GET /connectors HTTP/1.1\nHost: x\nCookie: a=b; c=\"d\"\n\n",
+        "GET /connectors HTTP/1.1\r\nHost: x\r\nX-A: \xc3\xa9\r\nX-A: 2\r\n\r\n",
+    };
+    struct fixture *f = *state;
+    int fd = dial(f);
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        say(fd, good[i]);
+        assert_int_equal(hear(fd, false).status, 200);
+    }
+    close(fd);
 }
 
 static void a_host_header_is_needed_and_never_echoed_raw(void **state)
@@ -1255,6 +1333,9 @@ int main(void)
         REST_TEST(another_worker_may_name_a_connector_as_no_user_may),
         REST_TEST(malformed_json_is_400),
         REST_TEST(requests_whose_end_is_unclear_are_refused_and_cut),
+        REST_TEST(heads_that_others_may_read_differently_are_refused_and_cut),
+        REST_TEST(a_target_ends_at_no_nul),
+        REST_TEST(unusual_heads_that_are_clear_are_taken),
         REST_TEST(a_host_header_is_needed_and_never_echoed_raw),
         REST_TEST(chunked_bodies_are_read_and_bad_chunks_refused),
         REST_TEST(connections_are_kept_alive_after_errors),
