@@ -126,7 +126,10 @@ int provider_service_get(const struct provider_service *service, const char *pat
         rc = ask(service, &question, &answer, &why);
     if (rc == 0)
         rc = provider_service_read(answer.data, answer.len, keys, values, ttl_ms, &why);
-    if (rc != 0)
+    if (rc != 0 && json_array_size(keys) == 0)
+        rc = mr_fail(err, MR_ERR_IO, "config provider %.100s did not start: %.900s", service->name,
+                     why.text);
+    else if (rc != 0)
         rc = mr_fail(err, MR_ERR_IO, "Could not read from config provider %.100s%s%.300s: %.500s",
                      service->name, path[0] != '\0' ? ", path " : "", path, why.text);
     wipe(&answer);

@@ -13,15 +13,18 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/service_link.h"
 #include "host/group_guard.h"
 #include "host/service_filter.h"
 #include "host/service_lookup.h"
 #include "link/printable.h"
+#include "model/config_def.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -37,6 +40,9 @@
 /* What a kind of service is asked, and how it starts and ends. */
 struct kind {
     uint32_t kind;
+    const char *prefix; /* of its parameters' keys among the worker's properties */
+    bool named;         /* the service's name stands behind that */
+    const char *suffix;
     json_t *(*run)(struct instance *inst, const json_t *question, struct mr_error *err);
     int (*start)(struct instance *inst, struct mr_error *err);
     void (*stop)(struct instance *inst);
@@ -69,8 +75,10 @@ static void filter_stop(struct instance *inst)
 }
 
 static const struct kind kinds[] = {
-    {MR_PLUGIN_CONFIG_PROVIDER, service_lookup_run, provider_start, provider_stop},
-    {MR_PLUGIN_REST_FILTER, service_filter_run, filter_start, filter_stop},
+    {MR_PLUGIN_CONFIG_PROVIDER, "config.providers.", true, ".param.", service_lookup_run,
+     provider_start, provider_stop},
+    {MR_PLUGIN_REST_FILTER, "millrace.rest.filter.", false, "", service_filter_run, filter_start,
+     filter_stop},
 };
 
 struct service {
@@ -147,6 +155,70 @@ static bool keep_fd(struct service *s)
     return s->fd >= 0 && close(SERVICE_LINK_FD) == 0;
 }
 
+/* --- its parameters --------------------------------------------------------------------------- */
+
+/* As the user has written it; malloc'ed. */
+static char *whole_key(const struct service *s, const char *key)
+{
+    char *whole = NULL;
+
+    mr_assert(asprintf(&whole, "%s%s%s%s", s->kind->prefix, s->kind->named ? s->name : "",
+                       s->kind->suffix, key) > 0);
+    return whole;
+}
+
+static void on_bad(void *arg, const char *key, const char *text)
+{
+    (void)key;
+    mr_fail(arg, MR_ERR_CONFIG, "%s", text);
+}
+
+/* Before the plugin sees them, so that what is wrong is told by whole keys. */
+static int check(const struct service *s, const struct plugin *plugin, struct mr_error *err)
+{
+    struct props whole;
+    int wrong = 0;
+
+    props_init(&whole);
+    for (size_t i = 0; i < s->params.count; i++) {
+        char *name = whole_key(s, s->params.entries[i].key);
+
+        mr_assert(props_set(&whole, name, s->params.entries[i].value) == 0);
+        free(name);
+    }
+    for (size_t i = 0; wrong == 0 && i < plugin->key_count; i++) {
+        struct mr_config_key key = plugin->keys[i];
+        char *name = whole_key(s, key.name);
+
+        key.name = name;
+        wrong = config_def_start(&key, &whole, NULL, on_bad, err);
+        free(name);
+    }
+    props_deinit(&whole);
+    return wrong == 0 ? 0 : MR_ERR_CONFIG;
+}
+
+/* Filters share one prefix: what is unknown to one may be another's. */
+static void warn_of_unknown(const struct service *s, const struct plugin *plugin)
+{
+    const char **known = calloc(plugin->key_count + 1, sizeof(*known));
+
+    mr_assert(known != NULL);
+    for (size_t i = 0; i < plugin->key_count; i++)
+        known[i] = plugin->keys[i].name;
+    for (size_t i = 0; s->kind->named && i < s->params.count; i++) {
+        const char *key = s->params.entries[i].key, *near = nearest_name(key, known);
+        char *whole = whole_key(s, key), *meant = near != NULL ? whole_key(s, near) : NULL;
+
+        if (near == NULL || strcmp(near, key) != 0)
+            log_warn("unknown key %s%s%s%s", whole, near != NULL ? ": did you mean " : "",
+                     near != NULL ? meant : "", near != NULL ? "?" : "");
+        free(whole);
+        free(meant);
+    }
+    free(known);
+}
+
 /* --- the plugin ------------------------------------------------------------------------------- */
 
 static void stop(struct service *s)
@@ -181,10 +253,16 @@ static int call_start(struct service *s, struct mr_error *err)
 static int start(struct service *s, struct mr_error *err)
 {
     const struct plugin *plugin = plugin_load_find(s->library, s->kind->kind, s->class_name, err);
-    int rc = plugin != NULL ? instance_init(&s->inst, plugin, &s->params, err) : err->code;
+    int rc;
 
+    if (plugin == NULL)
+        return err->code;
+    rc = check(s, plugin, err);
+    if (rc == 0)
+        rc = instance_init(&s->inst, plugin, &s->params, err);
     if (rc != 0)
         return rc;
+    warn_of_unknown(s, plugin);
     s->inst.connector = s->name;
     s->opened = true;
     rc = call_start(s, err);

@@ -286,9 +286,8 @@ static void a_start_names_what_is_wrong_with_its_plugins(void **state)
                  "config.providers.s.param.fail=the cellar is under water\n",
         .dont_wait = true});
     assert_int_equal(process_wait(w->process, STATE_MS), 2);
-    wait_until(1000,
-               scratch_contains(w->log, "config.providers.s.class: Could not read from config "
-                                        "provider s: the cellar is under water"));
+    wait_until(1000, scratch_contains(w->log, "config.providers.s.class: config provider s did not "
+                                              "start: the cellar is under water"));
     w = worker_run_start(&(struct worker_run_options){
         .name = "second",
         .props = "rest.extension.classes=Warden\nmillrace.rest.filter.fail=no guards today\n",

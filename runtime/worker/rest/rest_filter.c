@@ -180,15 +180,19 @@ static int look_at(const struct rest_filter *filter, const char *name, struct mr
     return rc;
 }
 
-static int look_at_all(const struct rest_filter *filter, struct mr_error *err)
+static int look_at_all(const struct rest_filter *filter, const struct worker_config *config,
+                       struct mr_error *err)
 {
+    char where[512];
+
+    worker_config_where(config, "rest.extension.classes", where, sizeof(where));
     for (size_t i = 0; i < filter->count; i++) {
         struct mr_error why = {0};
 
         if (look_at(filter, filter->names[i], &why) != 0)
             return mr_fail(err, MR_ERR_CONFIG,
-                           "Invalid value %.200s for configuration rest.extension.classes: %s",
-                           filter->names[i] + strlen(REST_AUTH_FILTER), why.text);
+                           "%sInvalid value %.200s for configuration rest.extension.classes: %s",
+                           where, filter->names[i] + strlen(REST_AUTH_FILTER), why.text);
     }
     return 0;
 }
@@ -215,7 +219,8 @@ static int start(struct rest_filter *filter, struct mr_error *err)
 }
 
 /* One that is named and not asked would let everything through. */
-static int begin(struct rest_filter *filter, struct mr_error *err)
+static int begin(struct rest_filter *filter, const struct worker_config *config,
+                 struct mr_error *err)
 {
     int rc;
 
@@ -226,7 +231,7 @@ static int begin(struct rest_filter *filter, struct mr_error *err)
                                               : "more than 16 REST filters");
     }
     rc = start(filter, err);
-    return rc == 0 ? look_at_all(filter, err) : rc;
+    return rc == 0 ? look_at_all(filter, config, err) : rc;
 }
 
 int rest_filter_new(const struct worker_config *config, struct rest_filter **out,
@@ -242,7 +247,7 @@ int rest_filter_new(const struct worker_config *config, struct rest_filter **out
     filter->patience_ms = config->services_ms;
     filter->waiting = queue_new(WAITING_MAX);
     filter->cancel_fd = -1;
-    rc = filter->count > 0 ? begin(filter, err) : 0;
+    rc = filter->count > 0 ? begin(filter, config, err) : 0;
     if (rc != 0 || filter->count == 0)
         rest_filter_free(&filter);
     *out = filter;

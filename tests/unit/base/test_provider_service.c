@@ -251,12 +251,16 @@ static void an_error_names_provider_and_path_and_no_value(void **state)
 static void a_service_that_is_gone_is_an_error(void **state)
 {
     struct fixture *f = *state;
-    struct mr_error err = {0};
+    struct mr_error err = {0}, start = {0};
     struct props in, out;
 
     props_init(&in);
     props_set(&in, "1", "${s:a}");
     close(f->fd);
+    assert_null(providers_new(&f->worker, true, NULL, &start));
+    assert_string_equal(start.text,
+                        "config.providers.s.class: config provider s did not start: the "
+                        "worker's services cannot be reached: Connection refused");
     assert_int_equal(resolve(f, &in, &out, NULL, &err), MR_ERR_IO);
     assert_string_equal(err.text, "Could not read from config provider s: the worker's services "
                                   "cannot be reached: Connection refused");

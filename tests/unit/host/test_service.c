@@ -27,6 +27,7 @@
 struct running {
     pid_t pid;
     int fd;
+    int said; /* a file of what it wrote to stderr */
 };
 
 static struct running begin(const char *setup)
@@ -37,6 +38,7 @@ static struct running begin(const char *setup)
     assert_int_equal(write(in, setup, strlen(setup)), strlen(setup));
     assert_int_equal(lseek(in, 0, SEEK_SET), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    r.said = memfd_create("said", MFD_CLOEXEC);
     r.pid = fork();
     if (r.pid == 0) {
         char program[] = "millrace", verb[] = "service", name[] = "s";
@@ -44,6 +46,7 @@ static struct running begin(const char *setup)
         int end = fcntl(pair[1], F_DUPFD, 16);
 
         dup2(in, 0);
+        dup2(r.said, 2);
         dup2(end, SERVICE_LINK_FD);
         close(end);
         execv("/proc/self/exe", argv);
@@ -60,8 +63,17 @@ static int end(struct running *r)
     int status;
 
     close(r->fd);
+    close(r->said);
     assert_int_equal(waitpid(r->pid, &status, 0), r->pid);
     return status;
+}
+
+static bool said(const struct running *r, const char *text)
+{
+    char all[4096] = "";
+
+    assert_true(pread(r->said, all, sizeof(all) - 1, 0) >= 0);
+    return strstr(all, text) != NULL;
 }
 
 /* Valid until the next. "": the process gave none, and has gone. */
@@ -86,6 +98,7 @@ static void values_are_given_for_the_keys_that_have_one(void **state)
     (void)state;
     assert_string_equal(ask(&r, GET("", "\"password\",\"other\"")),
                         "{\"values\":{\"password\":\"p w\"}}");
+    assert_true(said(&r, "unknown key config.providers.s.param.unknown"));
     assert_string_equal(ask(&r, GET("a path", "\"other\"")), "{\"values\":{}}");
     assert_string_equal(ask(&r, GET("crash", "")), "{\"values\":{}}");
     assert_int_equal(end(&r), 0);
@@ -93,11 +106,14 @@ static void values_are_given_for_the_keys_that_have_one(void **state)
 
 static void a_time_to_live_goes_with_them(void **state)
 {
-    struct running r = begin(SETUP("\"ttl.ms\":\"1500\""));
+    struct running r = begin(SETUP("\"ttl.ms\":\"1500\",\"tl.ms\":\"1\""));
 
     (void)state;
     assert_string_equal(ask(&r, GET("", "\"password\"")),
                         "{\"values\":{\"password\":\"\"},\"ttl\":1500}");
+    assert_true(said(&r, "unknown key config.providers.s.param.tl.ms: did you mean "
+                         "config.providers.s.param.ttl.ms?"));
+    assert_false(said(&r, "unknown key config.providers.s.param.ttl.ms"));
     end(&r);
     r = begin(SETUP("\"ttl.ms\":\"-1\""));
     assert_string_equal(ask(&r, GET("", "\"password\"")),
@@ -139,7 +155,8 @@ static void a_start_that_fails_is_the_answer_each_time(void **state)
     assert_string_equal(ask(&r, GET("", "\"k\"")), "{\"error\":\"no cellar\"}");
     assert_int_equal(end(&r), 0);
     r = begin(SETUP("\"ttl.ms\":\"soon\""));
-    assert_non_null(strstr(ask(&r, GET("", "")), "Invalid value soon for configuration ttl.ms"));
+    assert_non_null(strstr(ask(&r, GET("", "")), "Invalid value soon for configuration "
+                                                 "config.providers.s.param.ttl.ms: Not a number"));
     end(&r);
     r = begin("{\"name\":\"s\",\"library\":\"" STEWARD
               "\",\"class\":\"Butler\",\"kind\":7,\"params\":{}}");

@@ -144,6 +144,7 @@ static int set_up(void **state)
     snprintf(f->socket, sizeof(f->socket), "millrace-test-filter-%d", (int)getpid());
     f->fd = service_link_listen(f->socket);
     assert_true(f->fd >= 0);
+    f->config.path = "w.properties";
     props_init(&f->config.props);
     props_set(&f->config.props, "rest.extension.classes",
               "One, BasicAuthSecurityRestExtension,org.x.Two");
@@ -301,8 +302,8 @@ static void a_filter_that_does_not_start_ends_the_start(void **state)
     f->answers[1] = "{\"error\":\"no guards\"}";
     assert_int_equal(begin(f, &err), MR_ERR_CONFIG);
     assert_null(f->filter);
-    assert_string_equal(
-        err.text, "Invalid value org.x.Two for configuration rest.extension.classes: no guards");
+    assert_string_equal(err.text, "w.properties: Invalid value org.x.Two for configuration "
+                                  "rest.extension.classes: no guards");
 }
 
 static void filters_that_nothing_serves_end_the_start(void **state)
