@@ -11,7 +11,9 @@
  * running.
  *
  * A class that hangs holds up nobody else's question for long: what is slow takes no place of those
- * that are quick, and while STUCK_MAX are stuck in a library, what would ask it waits for them. */
+ * that are quick, and while STUCK_MAX are stuck in a library, what would ask it is held until they
+ * are gone. What is held takes no place of what only waits for its turn, and nothing waits for
+ * longer than a process has time, whether or not its asker is still there. */
 #include "worker/supervisor/plugin_check.h"
 
 #include "link/check_format.h"
@@ -34,8 +36,9 @@
 #define SLOW_MS 1000
 #define STUCK_MAX 8 /* slow in one library */
 #define SLOW_MAX 64
-#define WAITING_MAX 256
-#define END_MS 1000 /* for a killed process, when the worker ends */
+#define WAITING_MAX 256 /* for their turn */
+#define HELD_MAX 32     /* by one library */
+#define END_MS 1000     /* for a killed process, when the worker ends */
 
 struct inquiry {
     struct plugin_check *pc;
@@ -188,6 +191,16 @@ static void on_patience(void *arg)
     answer(q, q->answers.problems);
 }
 
+static void on_waited(void *arg)
+{
+    struct inquiry *q = arg;
+
+    check_answers_broken(&q->answers, "others that take long kept it from being asked for %g s",
+                         (double)q->pc->patience_ms / 1000);
+    answer(q, q->answers.problems);
+    forget(q);
+}
+
 static void on_slow(void *arg)
 {
     struct inquiry *q = arg;
@@ -285,6 +298,7 @@ static void run(struct inquiry *q)
 {
     struct mr_error err = {0};
 
+    loop_timer_cancel(&q->patience);
     q->running = true;
     q->pc->waiting--;
     q->pc->quick++;
@@ -315,16 +329,53 @@ static bool would_ask(const struct inquiry *q, const char *library)
     return false;
 }
 
+/* The library that a slow one is at. */
+static const char *stuck_in(const struct inquiry *q)
+{
+    return library_of(q, q->answers.stage > 0 ? (size_t)q->answers.stage : 0);
+}
+
 /* So many are stuck where this one would go that it waits for them. */
 static bool is_held(const struct inquiry *q)
 {
     size_t stuck = 0;
 
     for (const struct inquiry *at = q->pc->inquiries; at != NULL; at = at->next)
-        if (at->slow &&
-            would_ask(q, library_of(at, at->answers.stage > 0 ? (size_t)at->answers.stage : 0)))
+        if (at->slow && would_ask(q, stuck_in(at)))
             stuck++;
     return stuck >= STUCK_MAX;
+}
+
+static bool wait_for_the_same(const struct inquiry *a, const struct inquiry *b)
+{
+    for (const struct inquiry *at = a->pc->inquiries; at != NULL; at = at->next)
+        if (at->slow && would_ask(a, stuck_in(at)) && would_ask(b, stuck_in(at)))
+            return true;
+    return false;
+}
+
+/* How many wait that count against this one: held where it is held, or not held as it is not. */
+static size_t count_alike(const struct inquiry *q, bool held)
+{
+    size_t count = 0;
+
+    for (const struct inquiry *at = q->pc->inquiries; at != NULL; at = at->next)
+        if (at != q && !at->running && is_held(at) == held && (!held || wait_for_the_same(q, at)))
+            count++;
+    return count;
+}
+
+/* Says so in its answers. */
+static bool is_one_too_many(struct inquiry *q)
+{
+    bool held = is_held(q);
+    size_t max = held ? HELD_MAX : WAITING_MAX;
+
+    if (q->pc->waiting <= max || count_alike(q, held) < max)
+        return false;
+    check_answers_broken(&q->answers, "more than %zu questions wait already%s", max,
+                         held ? " for others that hang in its library" : "");
+    return true;
 }
 
 static struct inquiry *next_of(const struct plugin_check *pc)
@@ -358,12 +409,12 @@ void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_do
         at = &(*at)->next;
     *at = q;
     pc->waiting++;
-    if (pc->waiting > WAITING_MAX) {
-        check_answers_broken(&q->answers, "more than %d questions wait already", WAITING_MAX);
+    if (is_one_too_many(q)) {
         answer(q, q->answers.problems);
         forget(q);
         return;
     }
+    loop_timer_start(pc->loop, &q->patience, pc->patience_ms, on_waited, q);
     run_next(pc);
 }
 

@@ -14,14 +14,15 @@ struct plugin_check;
  * is one that was asked. NULL: called off by plugin_check_free. */
 typedef void (*plugin_check_done)(void *arg, const json_t *problems);
 
-/* exe: binary to run as `exe check`, borrowed. patience_ms: for one question as a whole; what takes
- * longer is killed. */
+/* exe: binary to run as `exe check`, borrowed. patience_ms: for one process, which is killed when it
+ * takes longer, and for a question's wait before it, which is answered as broken then. */
 struct plugin_check *plugin_check_new(struct loop *loop, const char *exe, int64_t patience_ms);
 /* What is asked is called off, its process killed. */
 void plugin_check_free(struct plugin_check **pc);
 
 /* question: as in link/check_format.h, a non-empty array of well-formed members; taken. A few
- * processes run at a time, others wait for them: two seconds where classes of one library hang. done: once, perhaps before the call returns. Never
+ * processes run at a time, others wait for them: two seconds where classes of another library hang.
+ * done: once, perhaps before the call returns, and after twice patience_ms at the latest. Never
  * blocks longer than a process takes to begin. */
 void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_done done, void *arg);
 

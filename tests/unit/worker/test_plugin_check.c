@@ -75,7 +75,7 @@ struct fixture {
     struct loop *loop;
     struct plugin_check *pc;
     char got[4096];
-    int answers, wanted;
+    int answers, wanted, refused;
 };
 
 static int set_up(void **state)
@@ -105,6 +105,7 @@ static void on_done(void *arg, const json_t *problems)
     char *text = problems != NULL ? json_text(problems) : strdup("called off");
 
     snprintf(f->got, sizeof(f->got), "%s", text);
+    f->refused += strstr(text, "wait already") != NULL;
     free(text);
     if (++f->answers == f->wanted)
         loop_stop(f->loop);
@@ -238,6 +239,44 @@ static void classes_that_hang_do_not_hold_up_others(void **state)
     assert_true(children() <= 8 + 4);
 }
 
+/* Also when nobody listens any more: what hangs must not add up behind itself. */
+static void what_waits_behind_classes_that_hang_is_told_in_time(void **state)
+{
+    struct fixture *f = *state, late = {.loop = f->loop, .wanted = 1};
+
+    plugin_check_free(&f->pc);
+    f->pc = plugin_check_new(f->loop, "/proc/self/exe", 3000);
+    for (int i = 0; i < 40; i++)
+        begin(f, "Hang");
+    late.pc = f->pc;
+    begin(&late, "Good");
+    loop_run(f->loop);
+    assert_string_equal(late.got, "[{\"stage\":0,\"key\":\"a\",\"broken\":\"others that take long "
+                                  "kept it from being asked for 3 s\"}]");
+    plugin_check_free(&f->pc);
+}
+
+static void questions_that_are_held_leave_room_for_others(void **state)
+{
+    struct fixture *f = *state;
+
+    f->wanted = 1;
+    for (int i = 0; i < 250; i++)
+        begin(f, "Hang");
+    begin_of(f, "/p/y.so", "Good");
+    loop_run(f->loop);
+    assert_string_equal(f->got, "[]");
+    begin(f, "Good");
+    assert_string_equal(f->got, "[{\"stage\":0,\"key\":\"a\",\"broken\":\"more than 32 questions "
+                                "wait already for others that hang in its library\"}]");
+    f->answers = f->refused = 0;
+    f->wanted = 40;
+    for (int i = 0; i < 40; i++)
+        begin_of(f, "/p/y.so", "Good");
+    loop_run(f->loop);
+    assert_int_equal(f->refused, 0);
+}
+
 static void many_questions_are_all_answered(void **state)
 {
     struct fixture *f = *state;
@@ -291,6 +330,8 @@ int main(int argc, char **argv)
         check_test(a_process_that_is_left_behind_delays_nothing),
         check_test(what_hangs_is_killed_in_time),
         check_test(classes_that_hang_do_not_hold_up_others),
+        check_test(what_waits_behind_classes_that_hang_is_told_in_time),
+        check_test(questions_that_are_held_leave_room_for_others),
         check_test(many_questions_are_all_answered),
         check_test(questions_beyond_a_bound_are_answered_at_once),
         check_test(a_binary_that_is_not_there_is_told),
