@@ -57,6 +57,15 @@ const char *err_code_name(int code)
     return code <= 0 && -code < (int)(sizeof(names) / sizeof(names[0])) ? names[-code] : "FATAL";
 }
 
+/* -1 is what C's own functions return, and here it means: the same call again. */
+int err_without_text(struct mr_error *err, int rc, const char *what)
+{
+    return mr_fail(err, rc, "%s failed with %s and no text%s", what, err_code_name(rc),
+                   rc == MR_ERR_RETRY ? " (-1 is MR_ERR_RETRY: it is called again; to fail, "
+                                        "return mr_fail(err, MR_ERR_FATAL, \"...\"))"
+                                      : "");
+}
+
 void err_assert_failed(const char *expr, const char *file, int line)
 {
     fprintf(stderr, "millrace: a bug: %s does not hold at %s:%d\n", expr, file, line);

@@ -16,6 +16,10 @@ MR_PRINTF(2, 3)
 int err_errno(struct mr_error *err, const char *fmt, ...);
 
 void err_clear(struct mr_error *err);
+
+/* A plugin's call gave the negative code rc: the error always has a text then. what: "poll", "it".
+ * Returns rc; does nothing else where the plugin has set the text. */
+int err_without_text(struct mr_error *err, int rc, const char *what);
 const char *err_code_name(int code); /* "RETRY", "DATA", …; "FATAL" for unknown negative codes */
 
 /* Our own bugs: stays on in release, logs what was broken and aborts. Never for bytes from

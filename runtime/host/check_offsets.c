@@ -120,6 +120,6 @@ int check_offsets(struct instance *inst, const json_t *offsets, bool all, struct
     }
     if (rc >= 0)
         return MR_OK;
-    mr_fail(err, rc, "alter_offsets failed with %s and no text", err_code_name(rc));
+    err_without_text(err, rc, "alter_offsets");
     return err->code = rc;
 }

@@ -515,9 +515,7 @@ static int call_tasks(struct mr_task_list *list, int max, struct mr_error *err)
         err_clear(err);
         return mr_fail(err, inst->misuse.code, "%s", inst->misuse.text);
     }
-    return rc >= 0 ? 0
-                   : mr_fail(err, rc, "the task configurations failed with %s and no text",
-                             err_code_name(rc));
+    return rc >= 0 ? 0 : err_without_text(err, rc, "tasks");
 }
 
 static int overlay(struct props *to, const struct props *from)

@@ -92,7 +92,7 @@ static json_t *call(struct lookup *lookup, struct mr_error *err)
     int rc = lookup->inst->plugin->provider.get(lookup->inst->self, &lookup->pub, err);
 
     if (rc < 0) {
-        mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
+        err_without_text(err, rc, "it");
         return NULL;
     }
     if (lookup->ttl_ms == 0)

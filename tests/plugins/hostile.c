@@ -360,6 +360,12 @@ static int do_retry(struct act *act)
     return mr_fail(act->err, MR_ERR_RETRY, "hostile wants to be called again");
 }
 
+static int do_minus_one(struct act *act)
+{
+    (void)act;
+    return -1;
+}
+
 static int do_data(struct act *act)
 {
     return mr_fail(act->err, MR_ERR_DATA, "hostile does not like this record");
@@ -433,6 +439,7 @@ static const struct {
     {"wrong-type", do_wrong_type},
     {"error", do_error},
     {"retry", do_retry},
+    {"minus-one", do_minus_one},
     {"data", do_data},
     {"locale", do_locale},
     {"strange-code", do_strange_code},

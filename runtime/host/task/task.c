@@ -480,7 +480,7 @@ int task_leave(struct task *task, const char *slot, int rc, struct mr_error *err
         return rc;
     if (rc < MR_ERR_STALE)
         rc = MR_ERR_FATAL; /* a code that this host does not know */
-    mr_fail(err, rc, "%s failed with %s and no text", slot, err_code_name(rc));
+    err_without_text(err, rc, slot);
     err->code = rc;
     set_where(task, slot);
     return rc;

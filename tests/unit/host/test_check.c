@@ -83,7 +83,7 @@ static void a_class_is_asked_of_each_key(void **state)
            0);
     expect(ASK("\"mood\":\"mute\"", "\"mood\""),
            BEGIN("mood") BEGIN(
-               "mood") "{\"stage\":0,\"key\":\"mood\",\"error\":\"check() failed with CONFIG and "
+               "mood") "{\"stage\":0,\"key\":\"mood\",\"error\":\"check failed with CONFIG and "
                        "no text\"}\n" END,
            0);
 }

@@ -461,6 +461,24 @@ static void retriable_poll_and_empty_polls_go_on(void **state)
     host_case_assert_answers();
 }
 
+/* C's own -1 is MR_ERR_RETRY: tried again, and the log says why. */
+static void a_poll_that_gives_minus_one_is_told_how_to_fail(void **state)
+{
+    static const char *const config[] = {"where", "poll", "how", "minus-one", NULL};
+    int64_t from = clock_ms();
+
+    (void)state;
+    host_case_start("HostileSource", host_case_nothing);
+    host_case_task(0, config);
+    while (strstr(host_peer_printed(host_case_peer), "poll failed with RETRY and no text (-1 is "
+                                                     "MR_ERR_RETRY: it is called again; to fail, "
+                                                     "return mr_fail(") == NULL) {
+        assert_true(clock_ms() - from < 10000);
+        assert_null(host_peer_await(host_case_peer, MSG_TASK_STATUS, NULL, 50));
+    }
+    host_case_assert_answers();
+}
+
 static void more_tasks_than_black_box_slots_run(void **state)
 {
     static const char *const slow[] = {"interval.ms", "60000", NULL};
@@ -766,6 +784,7 @@ int main(int argc, char **argv)
         host_test(a_locale_set_by_the_plugin_changes_no_number),
         host_test(thread_ended_by_the_plugin_is_a_failure),
         host_test(retriable_poll_and_empty_polls_go_on),
+        host_test(a_poll_that_gives_minus_one_is_told_how_to_fail),
         host_test(more_tasks_than_black_box_slots_run),
         host_test(frames_that_make_no_sense_end_the_host_with_a_reason),
         host_test(answers_to_nothing_are_ignored),

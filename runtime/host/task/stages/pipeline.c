@@ -232,7 +232,7 @@ static int stage_failed(struct pipeline *p, const struct failure *failure, int r
 {
     char where[600];
 
-    mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
+    err_without_text(err, rc, "it");
     if (rc == MR_ERR_RETRY && !p->wait(p->arg, 0))
         return err->code = MR_ERR_CLOSED;
     if (rc == MR_ERR_DATA || rc == MR_ERR_RETRY)
@@ -424,7 +424,7 @@ static int emitted_to_kafka(struct pipeline *p, struct record *rec, struct mr_er
         while (rc == MR_ERR_RETRY && again(p, &tries, err));
         if (rc >= 0)
             continue;
-        mr_fail(err, rc, "it failed with %s and no text", err_code_name(rc));
+        err_without_text(err, rc, "it");
         if (rc == MR_ERR_RETRY)
             err->code = p->wait(p->arg, 0) ? MR_ERR_DATA : MR_ERR_CLOSED;
         err_prefix(err, "%s of %.200s, a record emitted to topic %.249s", roles[order[i]].stage,

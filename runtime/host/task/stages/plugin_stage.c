@@ -47,9 +47,7 @@ static int said(int rc, const char *slot, struct mr_error *err)
 {
     if (rc >= 0)
         return MR_OK;
-    if (err->code != 0)
-        return rc;
-    return mr_fail(err, rc, "%s() failed with %s and no text", slot, err_code_name(rc));
+    return err->code != 0 ? rc : err_without_text(err, rc, slot);
 }
 
 int plugin_stage_judge(const struct instance *inst, const char *key, const char *shown,
