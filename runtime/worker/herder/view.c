@@ -5,6 +5,7 @@
 #include "worker/herder/view.h"
 
 #include "base/text.h"
+#include "worker/supervisor/plugin_pick.h"
 
 #ifndef MILLRACE_COMMIT
 #define MILLRACE_COMMIT "unknown" /* as Connect says of a build without one */
@@ -104,8 +105,9 @@ static void add_plugins(json_t *list, const struct catalog *catalog, uint32_t ki
         const struct catalog_plugin *plugin = catalog_at(catalog, i);
         json_t *object;
 
-        if (plugin->kind != kind &&
-            (kind != MR_PLUGIN_HEADER_CONVERTER || plugin->kind != MR_PLUGIN_CONVERTER))
+        if ((plugin->kind != kind &&
+             (kind != MR_PLUGIN_HEADER_CONVERTER || plugin->kind != MR_PLUGIN_CONVERTER)) ||
+            !plugin_pick_first_of_version(catalog, i))
             continue;
         object = json_pack("{s:s, s:s}", "class", plugin->java_class, "type", type);
         if (object != NULL && plugin->version != NULL)

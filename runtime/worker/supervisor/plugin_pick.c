@@ -102,3 +102,24 @@ int plugin_pick(const struct catalog *cat, const struct plugin_wish *wish,
     plugin_version_range_free(&range);
     return rc;
 }
+
+bool plugin_pick_first_of_class(const struct catalog *cat, size_t i)
+{
+    for (size_t before = 0; before < i; before++)
+        if (is_same_class(catalog_at(cat, before), catalog_at(cat, i)))
+            return false;
+    return true;
+}
+
+bool plugin_pick_first_of_version(const struct catalog *cat, size_t i)
+{
+    const struct catalog_plugin *plugin = catalog_at(cat, i);
+
+    for (size_t before = 0; before < i; before++) {
+        const struct catalog_plugin *other = catalog_at(cat, before);
+
+        if (is_same_class(other, plugin) && strcmp(version_of(other), version_of(plugin)) == 0)
+            return false;
+    }
+    return true;
+}

@@ -27,4 +27,9 @@ int plugin_pick(const struct catalog *cat, const struct plugin_wish *wish,
 const char *plugin_pick_next(const struct catalog *cat, const struct catalog_plugin *plugin,
                              const char *after);
 
+/* Is the i-th one in a list where each class stands once, or each version of it? false: one before
+ * it says the same, as when a library lies in several folders. */
+bool plugin_pick_first_of_class(const struct catalog *cat, size_t i);
+bool plugin_pick_first_of_version(const struct catalog *cat, size_t i);
+
 #endif

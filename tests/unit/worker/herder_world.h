@@ -497,6 +497,13 @@ static const struct catalog_plugin plugins[] = {
      .keys = picky_keys,
      .checks = true,
      .java_class = "org.example.Picky"},
+    {.name = "Snk", /* the same library in a second folder */
+     .version = "2.0",
+     .library = "/q/snk.so",
+     .kind = MR_PLUGIN_SINK,
+     .aliases = no_aliases,
+     .keys = no_keys,
+     .java_class = "org.example.SnkConnector"},
 };
 
 #define PLUGINS (sizeof(plugins) / sizeof(plugins[0]))

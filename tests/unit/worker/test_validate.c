@@ -129,6 +129,12 @@ static const struct catalog_plugin plugins[] = {
      .aliases = none,
      .keys = one_keys,
      .java_class = "Twice"},
+    {.name = "Greedy", /* the same library in a second folder */
+     .kind = MR_PLUGIN_SOURCE,
+     .boundaries = true,
+     .aliases = none,
+     .keys = greedy_keys,
+     .java_class = "Greedy"},
 };
 
 size_t catalog_count(const struct catalog *cat)
@@ -550,19 +556,22 @@ static void classes_of_another_kind_are_no_transforms(void **state)
     struct fixture *f = *state;
 
     a_source(f);
-    set(f, "transforms", "a,b,c");
+    set(f, "transforms", "a,b,c,d");
     set(f, "transforms.a.type", JSON);
     set(f, "transforms.b.type", CAST);
     set(f, "transforms.c.type", " TopicNameMatches ");
     set(f, "predicates", "p");
     set(f, "predicates.p.type", CAST "$Key");
-    expect(f, 4,
+    set(f, "transforms.d.type", "Cast");
+    expect(f, 5,
            "transforms.a.type: Class class " JSON
            " does not implement the Transformation interface\n"
            "transforms.b.type: This class is abstract and cannot be created. Did you mean " CAST
            "$Key, " CAST "$Value?\n"
            "transforms.c.type: Class class org.x.TopicNameMatches does not implement the "
            "Transformation interface\n"
+           "transforms.d.type: Invalid value Cast for configuration transforms.d.type: Class Cast "
+           "could not be found. Did you mean " CAST "$Key, " CAST "$Value?\n"
            "predicates.p.type: Class class " CAST "$Key does not implement the Predicate "
            "interface\n");
 }
@@ -912,10 +921,13 @@ static void keys_of_converters_and_clients_are_known(void **state)
     remarked(f, "");
     set(f, "key.converter.schemas.cachesize", "10");
     set(f, "value.converter.schemas.cache.size", "10");
+    set(f, "key.converter.cache.size", "10");
     remarked(f, "key.converter.schemas.cachesize: no such setting is known; did you mean "
                 "key.converter.schemas.cache.size?\n"
                 "value.converter.schemas.cache.size: value.converter is not set, and the worker's "
-                "converter has the worker's settings; set both here\n");
+                "converter has the worker's settings; set both here\n"
+                "key.converter.cache.size: no such setting is known; did you mean "
+                "key.converter.schemas.cache.size?\n");
 }
 
 static void a_crowd_of_unknown_keys_is_remarked_upon_in_part(void **state)

@@ -288,7 +288,8 @@ static int unknown_class(const struct catalog *catalog, const char *name, struct
     for (size_t i = 0; i < catalog_count(catalog); i++) {
         const struct catalog_plugin *plugin = catalog_at(catalog, i);
 
-        if (plugin->kind == MR_PLUGIN_SINK || plugin->kind == MR_PLUGIN_SOURCE)
+        if ((plugin->kind == MR_PLUGIN_SINK || plugin->kind == MR_PLUGIN_SOURCE) &&
+            plugin_pick_first_of_class(catalog, i))
             buf_printf(&list, "%s%s", list.len > 0 ? ", " : "", plugin->java_class);
     }
     rc = mr_fail(

@@ -111,6 +111,21 @@ static const char *unlisted(const struct validate_result *result, const char *ke
     return list;
 }
 
+/* key.converter.encoding is key.converter.converter.encoding: what stands behind the prefix is the
+ * end of an option. */
+static const char *ends_like(const char *const *names, const char *key, const char *converter)
+{
+    const char *rest = key + strlen(converter); /* with its dot */
+
+    for (; rest[1] != '\0' && *names != NULL; names++) {
+        size_t len = strlen(*names), end = strlen(rest);
+
+        if (converter_of(*names) == converter && len > end && strcmp(*names + len - end, rest) == 0)
+            return *names;
+    }
+    return NULL;
+}
+
 /* What is wrong with a key; false: nothing, or nobody here can tell. */
 static bool judge(const struct props *config, const struct validate_result *result,
                   const char *const *names, const char *key, char *text, size_t size)
@@ -139,7 +154,9 @@ static bool judge(const struct props *config, const struct validate_result *resu
                  sink ? SINK_DEAD_LETTERS : source_dead_letters[0]);
         return true;
     }
-    near = nearest_name(key, names);
+    near = converter != NULL ? ends_like(names, key, converter) : NULL;
+    if (near == NULL)
+        near = nearest_name(key, names);
     snprintf(text, size, "no such setting is known%s%s%s", near != NULL ? "; did you mean " : "",
              near != NULL ? near : "", near != NULL ? "?" : "");
     return true;

@@ -9,6 +9,7 @@
  * ConnectorConfig.enrich; reference connector-config 3. */
 #include "base/buf.h"
 #include "worker/herder/validate/validation.h"
+#include "worker/supervisor/plugin_pick.h"
 
 struct stage {
     uint32_t kind;
@@ -204,24 +205,43 @@ static void add_own_keys(struct alias *a)
 /* --- the class -------------------------------------------------------------------------------- */
 
 /* Cast stands for Cast$Key and Cast$Value, of which one must be meant. */
-char *validate_stages_nested(const struct catalog *catalog, uint32_t kind, const char *name)
+static char *nested_in(const struct catalog *catalog, uint32_t kind, const char *name, bool whole)
 {
+    size_t len = strlen(name);
     struct buf out;
     char *text = NULL;
 
     buf_init(&out, 4096);
-    for (size_t i = 0; strchr(name, '.') != NULL && i < catalog_count(catalog); i++) {
+    for (size_t i = 0; i < catalog_count(catalog); i++) {
         const struct catalog_plugin *plugin = catalog_at(catalog, i);
-        size_t len = strlen(name);
+        const char *dot = whole ? NULL : strrchr(plugin->java_class, '.');
+        const char *class_name = dot != NULL ? dot + 1 : plugin->java_class;
 
-        if (plugin->kind == kind && strncmp(plugin->java_class, name, len) == 0 &&
-            plugin->java_class[len] == '$')
+        if (plugin->kind == kind && strncmp(class_name, name, len) == 0 && class_name[len] == '$' &&
+            plugin_pick_first_of_class(catalog, i))
             buf_printf(&out, "%s%s", out.len > 0 ? ", " : "", plugin->java_class);
     }
     if (out.len > 0 && !out.failed)
         text = buf_take(&out);
     buf_deinit(&out);
     return text;
+}
+
+char *validate_stages_nested(const struct catalog *catalog, uint32_t kind, const char *name)
+{
+    return strchr(name, '.') != NULL ? nested_in(catalog, kind, name, true) : NULL;
+}
+
+/* Java's sentence, and behind it what may be meant. */
+static void tell_no_class(struct alias *a, const char *type, const char *value, const char *name)
+{
+    char *nested = nested_in(a->v->in->catalog, a->stage->kind, name, false);
+
+    validation_problem(a->v, type,
+                       "Invalid value %s for configuration %s: Class %s could not be found.%s%s%s",
+                       value, type, name, nested != NULL ? " Did you mean " : "",
+                       nested != NULL ? nested : "", nested != NULL ? "?" : "");
+    free(nested);
 }
 
 static void tell_wrong_class(struct alias *a, const char *type, const char *value, const char *name)
@@ -236,9 +256,7 @@ static void tell_wrong_class(struct alias *a, const char *type, const char *valu
         validation_problem(
             a->v, type, "This class is abstract and cannot be created. Did you mean %s?", nested);
     else
-        validation_problem(a->v, type,
-                           "Invalid value %s for configuration %s: Class %s could not be found.",
-                           value, type, name);
+        tell_no_class(a, type, value, name);
     free(nested);
 }
 
