@@ -323,6 +323,16 @@ static int config_member(struct cursor *c, void *arg)
     return props_set(config, c->key.data, is_null ? NULL : c->text.data) == 0 ? 0 : no_memory(c);
 }
 
+/* A body of POST, given to what takes the configuration alone. */
+static int alone_member(struct cursor *c, void *arg)
+{
+    if (strcmp(c->key.data, "config") == 0 && peek(c) == '{')
+        return mr_fail(c->err, MR_ERR_PROTOCOL,
+                       "The body must be the configuration alone, without \"name\" and \"config\" "
+                       "around it, which only POST takes");
+    return config_member(c, arg);
+}
+
 /* Java's trim: everything up to U+0020 at both ends, NUL among it. */
 static int take_name(struct cursor *c, char **name)
 {
@@ -459,7 +469,7 @@ int request_json_config(const char *data, size_t len, struct props *out, bool *a
     int rc;
 
     props_init(out);
-    rc = read_document(data, len, absent, config_member, out, err);
+    rc = read_document(data, len, absent, alone_member, out, err);
     if (rc != 0)
         props_deinit(out);
     return rc;

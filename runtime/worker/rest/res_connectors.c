@@ -103,10 +103,13 @@ static void tell_unreachable(const char *name)
     const char *why = router_unreachable(name);
 
     if (why != NULL)
-        log_warn("connector \"%.200s\" can't be named in the path of a request: %s. So it can't be "
-                 "read, changed or deleted by itself, as on a Java worker: better give it another "
-                 "name",
-                 name, why);
+        log_warn(
+            "connector \"%.200s\" can't be named in the path of a request: %s. So it can't be "
+            "read, changed or deleted by itself, as on a Java worker: better give it another "
+            "name. To be rid of it: a standalone worker forgets it when it is started "
+            "anew; a cluster does when a record with the key \"connector-%.200s\" and no value "
+            "is written into its config.storage.topic",
+            name, why, name);
 }
 
 static void created(void *arg, const struct herder_answer *answer)

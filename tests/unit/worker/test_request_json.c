@@ -132,6 +132,12 @@ static void wrong_types_are_named_without_their_value(void **state)
     assert_string_equal(config_of("{\"x\":[\"a\"]}"),
                         "The value of the configuration 'x' must be text, a number, a boolean or "
                         "null, not an array");
+    assert_string_equal(config_of("{\"name\":\"c\",\"config\":{\"a\":\"b\"}}"),
+                        "The body must be the configuration alone, without \"name\" and \"config\" "
+                        "around it, which only POST takes");
+    assert_string_equal(config_of("{\"config\":[\"a\"]}"),
+                        "The value of the configuration 'config' must be text, a number, a boolean "
+                        "or null, not an array");
     assert_string_equal(config_of("{\"x\":\"a\\u0000b\"}"),
                         "The value of the configuration 'x' may not hold the character U+0000");
     assert_string_equal(config_of("{\"a\\u0000b\":1}"),
