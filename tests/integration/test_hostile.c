@@ -609,7 +609,7 @@ static void a_live_namesake_of_another_cluster_keeps_its_place(void **state)
     worker_run_put(w, name, file_sink(scratch_path("other.txt"), scratch_path("other.once")));
     worker_run_await(w, name, "RUNNING", 1, STATE_MS);
     wait_until(STATE_MS, scratch_contains(w->log, "of which this cluster knows nothing"));
-    wait_until(STATE_MS, scratch_contains(mine->log, " partitions revoked, ")); /* both are in it */
+    wait_until(STATE_MS, scratch_contains(mine->log, " partitions revoked: ")); /* both are in it */
     assert_false(scratch_contains(w->log, "had left it behind"));
     assert_false(scratch_contains(mine->log, "lost to the group"));
     w = mine;

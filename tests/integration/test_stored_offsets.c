@@ -233,7 +233,7 @@ static void a_task_that_wakes_up_behind_another_changes_nothing(void **state)
     scratch_write_text(gate, "");
     put_vault(one, conn, topic, vault_file(scratch_text(", \"hold\": \"%s\"", gate)));
     worker_run_await(one, conn, "RUNNING", 1, STATE_MS);
-    wait_until(STATE_MS, scratch_contains(one->log, "2 partitions assigned"));
+    wait_until(STATE_MS, scratch_contains(one->log, "partitions assigned: 2,"));
     wait_until(STATE_MS, (host = worker_run_host(one, conn)) != 0);
     wait_until(STATE_MS, scratch_read(scratch_text("%s.waits", gate), NULL) != NULL);
     freeze(one, host, SIGSTOP);

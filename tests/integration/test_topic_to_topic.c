@@ -318,7 +318,7 @@ static size_t assignments(const struct worker_run *w)
     size_t len, n = 0;
     char *log = scratch_read(w->log, &len);
 
-    for (const char *at = log; (at = strstr(at, "4 partitions assigned")) != NULL; at++)
+    for (const char *at = log; (at = strstr(at, "partitions assigned: 4,")) != NULL; at++)
         n++;
     return n;
 }

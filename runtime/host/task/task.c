@@ -499,7 +499,7 @@ static bool start_check(struct task *task)
                 answer->error);
         task_fail(task, &err, NULL);
     } else if (answer != NULL && !ok) {
-        log_info("the task is not to run here any more");
+        log_info("this start is overtaken: the worker has decided anew about the task meanwhile");
     }
     if (answer != NULL) {
         json_decref(task->left);

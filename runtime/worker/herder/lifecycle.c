@@ -372,8 +372,8 @@ void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const
 static void on_killed_for_task(struct lifecycle *lc, const struct supervisor_death *death)
 {
     log_write_for(LOG_WARN, LOGGER, lc->name, death->culprit,
-                  "the task would not stop, so its process was ended; all tasks of "
-                  "the connector start again");
+                  "the task would not stop, so its process was ended%s",
+                  lc->tasks.count > 0 ? "; all tasks that the connector has here start again" : "");
     show_dead(lc, STATE_RESTARTING, death->text);
     start_soon(lc);
 }

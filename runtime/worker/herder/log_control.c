@@ -47,7 +47,7 @@ json_t *log_control_set(struct supervisor *sup, const char *name, enum log_level
     for (size_t i = 0; i < count; i++)
         json_array_append_new(out, json_string(changed[i]));
     free(changed);
-    log_info("level %s for %s and what begins with it: %zu loggers changed", log_level_name(level),
+    log_info("level %s for %s and what begins with it; loggers changed: %zu", log_level_name(level),
              name, count);
     if (count > 0)
         supervisor_log_levels(sup);

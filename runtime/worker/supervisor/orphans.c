@@ -194,7 +194,7 @@ int orphans_bury(const char *run_dir, int64_t wait_ms, int cancel_fd, struct mr_
     int rc = find_orphans(run_dir, &all, err);
 
     if (all.count > 0)
-        log_info("waiting for %zu host processes of an earlier worker to end", all.count);
+        log_info("waiting for host processes of an earlier worker to end: %zu", all.count);
     if (wait_for(&all, wait_ms, cancel_fd)) {
         for (size_t i = 0; i < all.count; i++)
             kill_orphan(&all.list[i]);

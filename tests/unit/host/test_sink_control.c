@@ -150,8 +150,8 @@ static atomic_int revoked;
 static void witness(const char *line, size_t len)
 {
     (void)len;
-    assigned += strstr(line, "partitions assigned, ") != NULL;
-    revoked += strstr(line, "partitions revoked, ") != NULL;
+    assigned += strstr(line, "partitions assigned: ") != NULL;
+    revoked += strstr(line, "partitions revoked: ") != NULL;
 }
 
 static int setup(void **state)

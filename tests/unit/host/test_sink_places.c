@@ -150,7 +150,7 @@ static atomic_int assigned; /* lines about partitions that were */
 static void witness(const char *line, size_t len)
 {
     (void)len;
-    assigned += strstr(line, "partitions assigned, ") != NULL;
+    assigned += strstr(line, "partitions assigned: ") != NULL;
 }
 
 static int setup(void **state)

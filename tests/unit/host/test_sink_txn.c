@@ -119,7 +119,7 @@ static void witness(const char *line, size_t len)
     (void)len;
     told += strstr(line, "isolation.level=read_uncommitted gives way to read_committed") != NULL;
     away += strstr(line, "its records wait until it is there") != NULL;
-    revoked += strstr(line, "partitions revoked, ") != NULL;
+    revoked += strstr(line, "partitions revoked: ") != NULL;
 }
 
 static int pass_setup(void **state)

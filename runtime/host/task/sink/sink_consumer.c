@@ -136,7 +136,7 @@ static void on_assigned(void *arg, const struct consumer_partition *parts, size_
     sink_consumer_note_member(s);
     if (s->emit != NULL)
         sink_state_come(s->emit->state, parts, count);
-    log_info("%zu partitions assigned, %zu in all", count, ledger_count(s->ledger));
+    log_info("partitions assigned: %zu, in all %zu", count, ledger_count(s->ledger));
     sink_control_open(s, parts, count);
 }
 
@@ -164,7 +164,7 @@ static void on_revoked(void *arg, const struct consumer_partition *parts, size_t
     ledger_revoke(s->ledger, parts, count);
     sink_task_drop_held(s, parts, count);
     if (!lost)
-        log_info("%zu partitions revoked, %zu left", count, ledger_count(s->ledger));
+        log_info("partitions revoked: %zu, left %zu", count, ledger_count(s->ledger));
 }
 
 /* An answer to a commit of the old offsets would hide that the new ones are not committed, and

@@ -165,7 +165,7 @@ static void on_ready(void *arg, const struct mr_error *err)
     }
     d->replayed = true;
     d->parts.readable(d->parts.arg);
-    log_info("%zu connectors in the config topic; joins group %s",
+    log_info("connectors in the config topic: %zu; joins group %s",
              config_state_count(distributed_config(d)), d->parts.config->cluster.group_id);
     member_start(d->member, config_state_offset(distributed_config(d)));
 }

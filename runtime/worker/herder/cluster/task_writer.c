@@ -208,7 +208,7 @@ static void write_set(struct dist_conn *conn, const struct props *configs, size_
         return;
     }
     conn->writing = true;
-    log_write_for(LOG_INFO, LOGGER, conn->name, -1, "%zu task configurations are new: %s", count,
+    log_write_for(LOG_INFO, LOGGER, conn->name, -1, "new task configurations: %zu, %s", count,
                   d->leads ? "written" : "sent to the leader");
     if (d->leads)
         cluster_store_put_tasks(d->store, conn->name, configs, count, on_stored, conn);
