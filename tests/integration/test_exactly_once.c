@@ -169,6 +169,26 @@ static void an_open_transaction_of_a_lost_worker_holds_no_reader_up(void **state
     assert_int_equal(topic_read(leader->servers, flows[mine].topic, 1, STATE_MS).count, 1);
 }
 
+/* Nobody starts it again. */
+static void an_open_transaction_of_a_dead_host_holds_no_reader_up(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("eos"), "millrace.restart.max=0\n");
+    struct flow f = flow_start(w, "src",
+                               ", \"transaction.boundary\": \"interval\", "
+                               "\"transaction.boundary.interval.ms\": \"600000\", "
+                               "\"producer.override.transaction.timeout.ms\": \"600000\"");
+
+    (void)state;
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    wait_until(STATE_MS, end_of(w->servers, f.topic) >= LINES);
+    topic_produce(w->servers, f.topic, 0, NULL, "of another");
+    assert_int_equal(topic_read(w->servers, f.topic, 0, 0).count, 0);
+    assert_int_equal(kill(worker_run_host(w, "src"), SIGKILL), 0);
+    assert_int_equal(topic_read(w->servers, f.topic, 1, STATE_MS).count, 1);
+    worker_run_await(w, "src", "FAILED", 1, STATE_MS);
+}
+
 /* --- stopped, paused, moved ------------------------------------------------------------------- */
 
 static void a_pause_commits_what_is_open(void **state)
@@ -537,6 +557,7 @@ int main(void)
         scratch_test(killed_hosts_lose_and_double_nothing),
         scratch_test(an_open_transaction_of_the_dead_vanishes),
         scratch_test(an_open_transaction_of_a_lost_worker_holds_no_reader_up),
+        scratch_test(an_open_transaction_of_a_dead_host_holds_no_reader_up),
         scratch_test(a_pause_commits_what_is_open),
         scratch_test(work_that_moves_arrives_once),
         scratch_test(a_cluster_comes_to_it_by_rolling_restarts),

@@ -76,7 +76,7 @@ struct source_parts {
  * logger     have every worker set a logger's level. NULL: there is no other worker
  * made       a connector made the configurations of its tasks: answered by connectors_run or
  *            connectors_keep, now or later
- * told, share, shared
+ * told, orphaned, share, shared
  *            as in connectors.h; NULL where nothing is shared
  * may_start  is this task, started with this generation, still to run here?
  * joined     a sink task that runs here is this member of its consumer group. NULL: nobody else
@@ -135,6 +135,7 @@ struct conn_source {
     void (*made)(struct conn_source *source, const char *conn, struct props *configs, size_t count);
     void (*told)(struct conn_source *source, const char *conn, int task, enum state state,
                  const char *trace);
+    void (*orphaned)(struct conn_source *source, const struct lifecycle_orphans *orphans);
     void (*share)(struct conn_source *source, const char *conn, struct share *out);
     void (*shared)(struct conn_source *source, const char *conn);
     bool (*may_start)(const struct conn_source *source, const char *conn, int task,

@@ -342,6 +342,14 @@ static void on_told(void *arg, const char *conn, int task, enum state state, con
         all->options.told(all->options.arg, conn, task, state, trace);
 }
 
+static void on_orphaned(void *arg, const struct lifecycle_orphans *orphans)
+{
+    struct connectors *all = arg;
+
+    if (all->options.orphaned != NULL)
+        all->options.orphaned(all->options.arg, orphans);
+}
+
 static void on_moved(void *arg, const char *conn)
 {
     struct connectors *all = arg;
@@ -657,6 +665,7 @@ struct connectors *connectors_new(const struct connectors_options *options)
                                       .restart_max = options->restart_max,
                                       .made = on_made,
                                       .told = on_told,
+                                      .orphaned = on_orphaned,
                                       .moved = on_moved,
                                       .arg = all};
     all->entries = map_new();

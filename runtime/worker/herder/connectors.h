@@ -22,7 +22,8 @@ typedef void (*connectors_done)(void *arg, const struct mr_error *err);
 /* Borrowed for life.
  *
  * made     as in lifecycle.h; answered by connectors_run or connectors_keep
- * told     a state changed here, as in lifecycle.h; NULL: nobody listens
+ * told, orphaned
+ *          as in lifecycle.h; NULL: nobody listens
  * share    of a cluster: what of this connector is to run here now? The answer is freed by
  *          share_deinit
  * shared   of a cluster: after a connectors_reshare nothing ends any more that is not wanted
@@ -33,6 +34,7 @@ struct connectors_options {
     int restart_max;
     void (*made)(void *arg, const char *conn, struct props *configs, size_t count);
     void (*told)(void *arg, const char *conn, int task, enum state state, const char *trace);
+    void (*orphaned)(void *arg, const struct lifecycle_orphans *orphans);
     void (*share)(void *arg, const char *conn, struct share *out);
     void (*shared)(void *arg, const char *conn);
     void *arg;

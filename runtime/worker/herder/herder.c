@@ -53,6 +53,13 @@ static void on_told(void *arg, const char *conn, int task, enum state state, con
     herder->source->told(herder->source, conn, task, state, trace);
 }
 
+static void on_orphaned(void *arg, const struct lifecycle_orphans *orphans)
+{
+    struct herder *herder = arg;
+
+    herder->source->orphaned(herder->source, orphans);
+}
+
 static void on_share(void *arg, const char *conn, struct share *out)
 {
     struct herder *herder = arg;
@@ -309,6 +316,7 @@ static void open_connectors(struct herder *herder)
                                          .restart_max = herder->config->restart_max,
                                          .made = on_made,
                                          .told = shares ? on_told : NULL,
+                                         .orphaned = shares ? on_orphaned : NULL,
                                          .share = shares ? on_share : NULL,
                                          .shared = shares ? on_shared : NULL,
                                          .arg = herder};

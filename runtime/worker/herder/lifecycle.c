@@ -145,11 +145,27 @@ static void give_up(struct lifecycle *lc)
         lc->tasks.list[i].failed = true;
 }
 
+/* Those that start at once take their ids over themselves. */
+static void tell_orphans(struct lifecycle *lc)
+{
+    struct lifecycle_orphans orphans = {lc->name, lc->plugin, &lc->config, NULL, 0};
+    int32_t *tasks = calloc(lc->tasks.count + 1, sizeof(*tasks));
+
+    mr_assert(tasks != NULL);
+    orphans.tasks = tasks;
+    orphans.count = task_life_take_open(&lc->tasks, tasks);
+    if (orphans.count > 0 && lc->env->orphaned != NULL)
+        lc->env->orphaned(lc->env->arg, &orphans);
+    free(tasks);
+}
+
 /* The host is gone, or could not be made, and nobody asked for it. */
 static void crash(struct lifecycle *lc, const char *text)
 {
     int64_t delay = restart_policy_died(&lc->policy, loop_now_ms(lc->env->loop));
 
+    if (delay != 0)
+        tell_orphans(lc);
     if (delay < 0) {
         show_dead(lc, STATE_FAILED, text);
         give_up(lc);
@@ -223,6 +239,8 @@ static void leave(struct lifecycle *lc)
 static void drained(struct lifecycle *lc)
 {
     task_life_hostless(&lc->tasks);
+    if (lc->next != NEXT_START)
+        tell_orphans(lc);
     for (size_t i = 0; i < lc->tasks.count; i++)
         if (!lc->tasks.list[i].failed && lc->tasks.list[i].state != STATE_RESTARTING)
             task_life_show(&lc->tasks, &lc->tasks.list[i], STATE_UNASSIGNED, NULL);
@@ -365,6 +383,8 @@ void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const
         on_task_stopped(lc, task);
     else
         task_life_on_state(&lc->tasks, task, state, trace);
+    if (state == STATE_FAILED)
+        tell_orphans(lc);
 }
 
 /* Its siblings were ended with it, and start with it again at once: no fault of theirs, so no state

@@ -16,6 +16,15 @@
 
 struct lifecycle;
 
+/* Tasks whose host died, and that do not start again now. All borrowed for the call. */
+struct lifecycle_orphans {
+    const char *conn;
+    const struct catalog_plugin *plugin;
+    const struct props *config;
+    const int32_t *tasks;
+    size_t count;
+};
+
 /* What all lifecycles share. Borrowed for life.
  *
  * made      the connector made the configurations of its tasks: an array of objects of text,
@@ -23,6 +32,7 @@ struct lifecycle;
  *           by lifecycle_asking_keep
  * told      a state changed, of a task or of the connector (-1); not to call back into the
  *           lifecycle. NULL: nobody listens
+ * orphaned  transactions that these may have left open nobody ends; likewise
  * moved     the lifecycle moved on by itself (a timer): ask it how it stands. Called last in
  *           whatever called it */
 struct lifecycle_env {
@@ -32,6 +42,7 @@ struct lifecycle_env {
     void (*made)(void *arg, const char *conn, struct props *configs, size_t count);
     void (*moved)(void *arg, const char *conn);
     void (*told)(void *arg, const char *conn, int task, enum state state, const char *trace);
+    void (*orphaned)(void *arg, const struct lifecycle_orphans *orphans);
     void *arg;
 };
 

@@ -125,6 +125,21 @@ bool task_life_any_stopping(const struct task_lives *tasks)
     return false;
 }
 
+size_t task_life_take_open(struct task_lives *tasks, int32_t *numbers)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < tasks->count; i++) {
+        struct task_life *task = &tasks->list[i];
+
+        if (task->alive || !task->open)
+            continue;
+        task->open = false;
+        numbers[n++] = task->number;
+    }
+    return n;
+}
+
 /* --- what is shown ---------------------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
@@ -214,6 +229,7 @@ void task_life_hostless(struct task_lives *tasks)
     for (size_t i = tasks->count; i > 0; i--) {
         struct task_life *task = &tasks->list[i - 1];
 
+        task->open = task->open || task->alive;
         task->alive = false;
         if (task->stop == TASK_LIFE_AGAIN)
             task->failed = false;
@@ -234,6 +250,7 @@ void task_life_on_state(struct task_lives *tasks, struct task_life *task, enum s
     if (state == STATE_FAILED || state == STATE_UNASSIGNED)
         task->alive = false;
     task->failed = state == STATE_FAILED;
+    task->open = task->open && state != STATE_RUNNING;
     if (state == STATE_UNASSIGNED && task->state == STATE_RESTARTING)
         return; /* it ended to restart: shown until it has */
     task_life_show(tasks, task, state, trace);

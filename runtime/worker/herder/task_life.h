@@ -26,6 +26,7 @@ struct task_life {
     char *trace; /* NULL none */
     bool alive;  /* its host runs it: not FAILED or UNASSIGNED since it was started */
     bool failed; /* by an error of its own */
+    bool open;   /* its host died with it, and it has not run since: a transaction may be open */
     enum task_life_stop stop;
 };
 
@@ -53,6 +54,9 @@ void task_life_replace(struct task_lives *tasks, const struct props *configs, si
 bool task_life_same(const struct task_lives *tasks, const struct props *configs, size_t count);
 bool task_life_any_alive(const struct task_lives *tasks);
 bool task_life_any_stopping(const struct task_lives *tasks);
+
+/* The numbers of those that are open and not alive, into room for all; then they are not. */
+size_t task_life_take_open(struct task_lives *tasks, int32_t *numbers);
 
 /* Trace: copied; NULL none. */
 void task_life_show(struct task_lives *tasks, struct task_life *task, enum state state,

@@ -191,7 +191,9 @@ struct fence_round *fence_round_new(struct loop *loop, const struct fence_order 
 
 void fence_round_free(struct fence_round **round)
 {
-    if (*round != NULL && cluster.fence_fn != NULL)
+    if (*round == NULL)
+        return;
+    if (cluster.fence_fn != NULL)
         note("fence off\n");
     cluster.fence_fn = NULL;
     *round = NULL;

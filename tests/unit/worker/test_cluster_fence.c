@@ -419,6 +419,116 @@ static void without_transactions_nothing_is_ended(void **state)
     expect("");
 }
 
+/* --- tasks whose host died here --------------------------------------------------------------- */
+
+/* Two tasks of a source here, which run; the second said so before a host died. */
+static void run_two(void)
+{
+    create("c");
+    commit("c", 2);
+    join("c:0 c:1", false);
+    task_says("c", 0, STATE_RUNNING);
+    task_says("c", 1, STATE_RUNNING);
+    forget();
+}
+
+/* What was fenced since the last look, in order. */
+static void fenced_are(const char *lines)
+{
+    char got[256] = "";
+
+    for (const char *at = world.journal; (at = strstr(at, "fence ")) != NULL; at++)
+        if (at == world.journal || at[-1] == '\n')
+            strncat(got, at, strcspn(at, "\n") + 1);
+    assert_string_equal(got, lines);
+    forget();
+}
+
+static void what_a_dead_host_left_open_is_ended_before_the_next_start_in_a_while(void **state)
+{
+    (void)state;
+    run_two();
+    died("c");
+    pass(0);
+    fenced_are(""); /* it begins at once, and takes its ids over */
+    died("c");
+    fenced_are("fence g-c-0\nfence g-c-1\n");
+    fenced(0);
+    pass(1000);
+    task_says("c", 0, STATE_RUNNING);
+    died("c");
+    fenced_are("fence g-c-0\nfence g-c-1\n");
+    pass(5000);
+    host_asks(1); /* that long no answer came */
+    fenced_are("fence off\n");
+}
+
+static void what_is_stopped_before_it_began_again_leaves_nothing_open(void **state)
+{
+    (void)state;
+    run_two();
+    died("c");
+    pass(0);
+    task_says("c", 1, STATE_RUNNING);
+    record("target-state-c", "{\"state\":\"STOPPED\"}");
+    task_says("c", 0, STATE_UNASSIGNED);
+    task_says("c", 1, STATE_UNASSIGNED);
+    died("c");
+    fenced_are("fence g-c-0\n");
+    fenced(MR_ERR_FATAL); /* as good as it gets */
+}
+
+static void what_fails_before_it_began_again_leaves_nothing_open(void **state)
+{
+    (void)state;
+    run_two();
+    died("c");
+    pass(0);
+    task_says("c", 0, STATE_FAILED);
+    fenced_are("fence g-c-0\n");
+    fenced(0);
+}
+
+static void a_deleted_connector_whose_host_was_killed_leaves_nothing_open(void **state)
+{
+    (void)state;
+    run_two();
+    task_says("c", 1, STATE_UNASSIGNED);
+    record("connector-c", NULL);
+    died("c");
+    fenced_are("fence g-c-0\n");
+    fenced(0);
+}
+
+static void an_orderly_end_leaves_nothing_open(void **state)
+{
+    (void)state;
+    run_two();
+    record("target-state-c", "{\"state\":\"STOPPED\"}");
+    task_says("c", 0, STATE_UNASSIGNED);
+    task_says("c", 1, STATE_UNASSIGNED);
+    died("c");
+    fenced_are("");
+}
+
+static void what_is_somebody_elses_by_now_is_not_ended(void **state)
+{
+    (void)state;
+    run_two();
+    round_ends(&(struct round){.revoked = "c:0 c:1"});
+    died("c");
+    fenced_are("");
+}
+
+static void without_transactions_a_dead_host_left_nothing_open(void **state)
+{
+    (void)state;
+    run_two();
+    record("target-state-c", "{\"state\":\"STOPPED\"}");
+    died("c");
+    fenced_are("");
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define test_enabled(name) cmocka_unit_test_setup_teardown(name, set_up_enabled, tear_down_enabled)
 
@@ -447,6 +557,13 @@ int main(void)
         test_enabled(who_has_work_again_or_leads_no_more_fences_nobody),
         test_enabled(a_round_that_assigned_nothing_loses_nothing),
         test(without_transactions_nothing_is_ended),
+        test_enabled(what_a_dead_host_left_open_is_ended_before_the_next_start_in_a_while),
+        test_enabled(what_is_stopped_before_it_began_again_leaves_nothing_open),
+        test_enabled(what_fails_before_it_began_again_leaves_nothing_open),
+        test_enabled(a_deleted_connector_whose_host_was_killed_leaves_nothing_open),
+        test_enabled(an_orderly_end_leaves_nothing_open),
+        test_enabled(what_is_somebody_elses_by_now_is_not_ended),
+        test(without_transactions_a_dead_host_left_nothing_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

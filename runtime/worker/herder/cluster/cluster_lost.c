@@ -7,11 +7,17 @@
  *   led ── source tasks, configured, that nobody has or still stops ──► fence_round ─► the log
  *           └── none, or we lead no more: what is under way is called off
  *
+ * A worker does the same, leader or not, for tasks of its own whose host died: those that wait for
+ * their next start, that are given up, stopped or deleted. Not without a lease, nor for what was
+ * given away meanwhile: somebody may run it. Who begins calls it off; that comes too late where the
+ * coordinator is slow, and then the task begins once more.
+ *
  * Once a loss: what fails is not tried again, transaction.timeout.ms ends it. Called by
  * cluster_round.c, and distributed.c when a connector goes; loop thread. */
 #include "worker/herder/cluster/distributed_private.h"
 #include "worker/herder/cluster/fence_round.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 #define LOGGER "worker.herder.fence"
@@ -92,6 +98,89 @@ static void look(struct dist_conn *conn, const struct lead *lead)
     if (lost.count > 0)
         fence(conn);
 }
+
+/* --- tasks of ours ---------------------------------------------------------------------------- */
+
+static bool in_transactions(const struct distributed *d, const struct catalog_plugin *plugin)
+{
+    bool enabled = strcasecmp(d->parts.config->cluster.exactly_once, "enabled") == 0;
+
+    return plugin->emits || (plugin->kind == MR_PLUGIN_SOURCE && enabled);
+}
+
+/* Those that nobody else may have by now. */
+static size_t still_ours(const struct distributed *d, const struct lifecycle_orphans *orphans,
+                         int32_t *out)
+{
+    bool deleted = config_state_conn(distributed_config(d), orphans->conn) == NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < orphans->count; i++)
+        if (deleted || work_list_has(&d->allocation, orphans->conn, orphans->tasks[i]))
+            out[n++] = orphans->tasks[i];
+    return n;
+}
+
+static void on_orphans_fenced(void *arg, const struct mr_error *err)
+{
+    struct dist_conn *conn = arg;
+
+    if (err != NULL)
+        log_write_for(LOG_WARN, LOGGER, conn->name, -1,
+                      "transactions that its process may have left open end by "
+                      "transaction.timeout.ms: %s",
+                      err->text);
+    fence_round_free(&conn->orphan_round);
+}
+
+static void fence_orphans(struct dist_conn *conn, const struct lifecycle_orphans *orphans,
+                          const int32_t *tasks, size_t count)
+{
+    const struct worker_config *config = conn->d->parts.config;
+    const struct fence_order order = {.worker = &config->props,
+                                      .connector = orphans->config,
+                                      .providers = config->providers,
+                                      .group = config->cluster.group_id,
+                                      .conn = conn->name,
+                                      .tasks = tasks,
+                                      .count = count};
+    struct mr_error err = {0};
+
+    log_write_for(LOG_INFO, LOGGER, conn->name, -1,
+                  "transactions that %zu of its tasks may have left open are ended", count);
+    fence_round_free(&conn->orphan_round);
+    conn->orphan_round =
+        fence_round_new(conn->d->parts.loop, &order, on_orphans_fenced, conn, &err);
+    if (conn->orphan_round == NULL)
+        on_orphans_fenced(conn, &err);
+}
+
+void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans *orphans)
+{
+    struct dist_conn *conn = distributed_conn(d, orphans->conn);
+    int32_t *tasks;
+    size_t count;
+
+    if (conn == NULL || d->closing || distributed_lease_over(d) ||
+        !in_transactions(d, orphans->plugin))
+        return;
+    tasks = calloc(orphans->count, sizeof(*tasks));
+    mr_assert(tasks != NULL);
+    count = still_ours(d, orphans, tasks);
+    if (count > 0)
+        fence_orphans(conn, orphans, tasks, count);
+    free(tasks);
+}
+
+void cluster_lost_begins(struct distributed *d, const char *name)
+{
+    struct dist_conn *conn = distributed_conn(d, name);
+
+    if (conn != NULL)
+        fence_round_free(&conn->orphan_round);
+}
+
+/* --- the door --------------------------------------------------------------------------------- */
 
 void cluster_lost_led(struct distributed *d, const struct lead *lead)
 {

@@ -49,6 +49,7 @@ static void free_conn(void *value)
 
     task_writer_forget(conn);
     cluster_lost_forget(conn);
+    fence_round_free(&conn->orphan_round);
     fence_round_free(&conn->round);
     work_list_deinit(&conn->missing);
     free(conn->missing_trace);
@@ -64,7 +65,7 @@ void distributed_forget(struct distributed *d)
         struct dist_conn *conn = value;
 
         if (conn->known || conn->stopping || conn->writing || conn->fencing ||
-            connectors_sharing(d->connectors, conn->name))
+            conn->orphan_round != NULL || connectors_sharing(d->connectors, conn->name))
             continue;
         map_remove(d->conns, conn->name);
         free_conn(conn);
@@ -325,6 +326,11 @@ static void on_told(struct conn_source *source, const char *conn, int task, enum
     cluster_status_told(distributed_of(source), conn, task, state, trace);
 }
 
+static void on_orphaned(struct conn_source *source, const struct lifecycle_orphans *orphans)
+{
+    cluster_lost_orphaned(distributed_of(source), orphans);
+}
+
 /* --- life ------------------------------------------------------------------------------------- */
 
 static bool in_transactions(const struct distributed *d, const struct config_conn *config)
@@ -486,6 +492,8 @@ static struct member *open_member(struct distributed *d, struct mr_error *err)
 static void on_fence(struct conn_source *source, const char *name, bool patient,
                      connectors_done done, void *arg)
 {
+    if (patient)
+        cluster_lost_begins(distributed_of(source), name);
     cluster_fence(distributed_of(source), name, patient, done, arg);
 }
 
@@ -506,6 +514,7 @@ static const struct conn_source table = {
     .next_task = on_next_task,
     .made = on_made,
     .told = on_told,
+    .orphaned = on_orphaned,
     .share = on_share,
     .shared = on_shared,
     .may_start = on_may_start,

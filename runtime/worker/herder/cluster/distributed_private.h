@@ -39,6 +39,7 @@ struct dist_conn {
     /* cluster_lost.c */
     struct work_list lost; /* tasks that nobody has, and whose ids were fenced for it */
     struct fence_round *lost_round;
+    struct fence_round *orphan_round; /* of tasks whose host died here */
 };
 
 struct fence_wait;
@@ -206,6 +207,9 @@ void cluster_fence_end(struct distributed *d);     /* closing: before peers and 
 /* After the owners are known. */
 void cluster_lost_led(struct distributed *d, const struct lead *lead);
 void cluster_lost_forget(struct dist_conn *conn); /* call off what is under way */
+/* Tasks here whose host died, and that stay away for now; their connector begins again. */
+void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans *orphans);
+void cluster_lost_begins(struct distributed *d, const char *conn);
 
 /* --- key_keeper.c ----------------------------------------------------------------------------- */
 
