@@ -17,9 +17,10 @@
  * What was ever paused librdkafka keeps, with its records, when brokers say that the topic is gone:
  * they wait for it until delivery.timeout.ms, as they do in Java, where else they come back at
  * once. librdkafka asks for such a topic when metadata.max.age.ms is over; here it is asked for after
- * five seconds (each second, with brokers that take 1.5 s, nothing was delivered at all: tried). A
- * transaction is to be begun anew then, and soon: its producer rests in long stalls only, and its
- * delivery.timeout.ms is its transaction.timeout.ms at most.
+ * five seconds, and then when twice the time has gone by: with one request in flight records wait
+ * behind each, and slow brokers would come to nothing else. A transaction is to be begun anew then,
+ * and soon: its producer rests in long stalls only, and its delivery.timeout.ms is its
+ * transaction.timeout.ms at most.
  *
  * The owner's thread; a timer in the set that it waits on brings it here. */
 #include "base/clock.h"
@@ -101,8 +102,9 @@ static int64_t next_look_ms(const struct producer *p, int64_t now_ms, bool heard
 static void ask_for_topics(struct producer *p, int64_t now_ms)
 {
     const struct rd_kafka_metadata *metadata = NULL;
+    int64_t quiet_ms = now_ms - p->rest.heard_ms, asked_ms = p->rest.asked_ms - p->rest.heard_ms;
 
-    if (now_ms - p->rest.heard_ms < ASK_MS || now_ms - p->rest.asked_ms < ASK_MS)
+    if (quiet_ms < ASK_MS || (asked_ms > 0 && quiet_ms < 2 * asked_ms))
         return;
     p->rest.asked_ms = now_ms;
     if (rd_kafka_metadata(p->rk, 0, NULL, &metadata, 0) == RD_KAFKA_RESP_ERR_NO_ERROR)
