@@ -101,13 +101,6 @@ static void look(struct dist_conn *conn, const struct lead *lead)
 
 /* --- tasks of ours ---------------------------------------------------------------------------- */
 
-static bool in_transactions(const struct distributed *d, const struct catalog_plugin *plugin)
-{
-    bool enabled = strcasecmp(d->parts.config->cluster.exactly_once, "enabled") == 0;
-
-    return plugin->emits || (plugin->kind == MR_PLUGIN_SOURCE && enabled);
-}
-
 /* Those that nobody else may have by now. */
 static size_t still_ours(const struct distributed *d, const struct lifecycle_orphans *orphans,
                          int32_t *out)
@@ -162,7 +155,7 @@ void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans
     size_t count;
 
     if (conn == NULL || d->closing || distributed_lease_over(d) ||
-        !in_transactions(d, orphans->plugin))
+        !distributed_in_transactions(d, orphans->plugin))
         return;
     tasks = calloc(orphans->count, sizeof(*tasks));
     mr_assert(tasks != NULL);

@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kafka/client_conf.h"
-#include "model/offsets_topic.h"
 #include "worker/herder/cluster/distributed_private.h"
 #include "worker/herder/cluster/fence_round.h"
 #include "worker/supervisor/plugin_pick.h"
@@ -333,13 +332,10 @@ static void on_orphaned(struct conn_source *source, const struct lifecycle_orpha
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static bool in_transactions(const struct distributed *d, const struct config_conn *config)
+bool distributed_in_transactions(const struct distributed *d, const struct catalog_plugin *plugin)
 {
-    const struct catalog_plugin *plugin = distributed_plugin(d, config);
-
-    return plugin != NULL &&
-           (plugin->emits || (plugin->kind == MR_PLUGIN_SOURCE &&
-                              offsets_topic_transactions(&d->parts.config->props)));
+    return plugin->emits || (plugin->kind == MR_PLUGIN_SOURCE &&
+                             strcasecmp(d->parts.config->cluster.exactly_once, "enabled") == 0);
 }
 
 /* The topic says what is used, on every worker: a host here tells of it once, and again after it
@@ -348,10 +344,12 @@ static void on_topic_used(struct conn_source *source, const char *conn, int task
 {
     struct distributed *d = distributed_of(source);
     const struct config_conn *config = config_state_conn(distributed_config(d), conn);
+    const struct catalog_plugin *plugin;
 
     if (config == NULL)
         return;
-    if (in_transactions(d, config))
+    plugin = distributed_plugin(d, config);
+    if (plugin != NULL && distributed_in_transactions(d, plugin))
         cluster_store_look_at_topic(d->store, topic);
     if (!status_state_uses(cluster_store_status(d->store), conn, topic))
         cluster_store_put_topic(d->store, conn, topic, task);

@@ -129,6 +129,8 @@ const struct config_state *distributed_config(const struct distributed *d);
  * not run then). NULL: it is not installed here. */
 const struct catalog_plugin *distributed_plugin(const struct distributed *d,
                                                 const struct config_conn *config);
+/* Do tasks of such a connector run in transactions here? */
+bool distributed_in_transactions(const struct distributed *d, const struct catalog_plugin *plugin);
 /* A connector of which something still stops here that others may begin after the next round; NULL
  * none. */
 const char *distributed_stopping(const struct distributed *d);
