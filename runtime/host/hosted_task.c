@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "host/data/schema_tree.h"
 #include "host/thread_guard.h"
 #include "host/trace.h"
 
@@ -30,6 +31,8 @@ static void send_task_status(struct conn *conn, int number, enum state state, co
                              state_name(state));
 
     hosted_set_text(body, "trace", trace);
+    if (state == STATE_FAILED && schema_tree_spent())
+        json_object_set_new(body, "spent", json_true());
     hosted_send(conn->hosted, MSG_TASK_STATUS, body);
 }
 

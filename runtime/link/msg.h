@@ -14,10 +14,12 @@ enum msg_kind {
     MSG_HELLO = 1,          /* version, build, pid: must be first */
     MSG_CONNECTOR_STATUS,   /* conn, state, trace?, version? */
     MSG_TASK_CONFIGS_READY, /* conn, configs: [{key: text}] | error */
-    MSG_TASK_STATUS,        /* conn, task, state, trace?; UNASSIGNED = stopped as asked */
-    MSG_TASK_MEMBER,        /* conn, task, member: its consumer's id in its group */
-    MSG_OFFSETS_GET,        /* id, conn, partitions: [object] */
-    MSG_OFFSETS_PUT,        /* id, conn, entries: [[partition object, offset object | null]] */
+    /* conn, task, state, trace?; UNASSIGNED = stopped as asked. spent?: true with FAILED = what this
+     * process may hold of something is used up for good: another start belongs in a new one */
+    MSG_TASK_STATUS,
+    MSG_TASK_MEMBER, /* conn, task, member: its consumer's id in its group */
+    MSG_OFFSETS_GET, /* id, conn, partitions: [object] */
+    MSG_OFFSETS_PUT, /* id, conn, entries: [[partition object, offset object | null]] */
     /* id, conn, task, generation (of TASK_START): is this task still to run here? */
     MSG_START_CHECK,
     MSG_FENCE, /* id, conn: fence the producers of earlier generations */

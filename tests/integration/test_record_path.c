@@ -7,6 +7,8 @@
 #include "support/topic.h"
 #include "support/worker_run.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FLOW_MS 30000
@@ -340,12 +342,67 @@ static void dead_letters_that_no_brokers_can_keep_fail_the_task(void **state)
     assert_int_equal(worker_run_stop(w), 0);
 }
 
+/* --- more schemas than a process may hold ----------------------------------------------------- */
+
+#define FIELDS 12000 /* each with a schema of its own: eight records fill a process */
+
+static const char *record_of_new_schemas(int number)
+{
+    size_t size = FIELDS * 80 + 200, at = 0;
+    char *text = scratch_keep(malloc(size));
+
+    assert_non_null(text);
+    at += (size_t)snprintf(text + at, size - at,
+                           "{\"schema\":{\"type\":\"struct\",\"fields\":["
+                           "{\"type\":\"int32\",\"field\":\"n\"}");
+    for (int i = 0; i < FIELDS; i++)
+        at += (size_t)snprintf(text + at, size - at,
+                               ",{\"type\":\"int8\",\"optional\":true,\"name\":\"%d.%d\","
+                               "\"field\":\"%d\"}",
+                               number, i, i);
+    snprintf(text + at, size - at, "]},\"payload\":{\"n\":%d}}", number);
+    return text;
+}
+
+/* By itself as often as over a death, and then by a request: each time in a new process. */
+static void a_topic_of_ever_new_schemas_goes_on_in_new_processes(void **state)
+{
+    struct worker_run *w =
+        worker_run_start(&(struct worker_run_options){.props = "millrace.restart.max=1\n"});
+    const char *topic = scratch_name("schemas"), *file = scratch_path("schemas.txt");
+
+    (void)state;
+    topic_create(w->servers, topic, 1);
+    for (int i = 0; i < 20; i++)
+        topic_produce(w->servers, topic, 0, NULL, record_of_new_schemas(i));
+    worker_run_put(w, "schemas",
+                   scratch_text("\"connector.class\": \"FileStreamSink\", \"tasks.max\": \"1\", "
+                                "\"file\": \"%s\", \"topics\": \"%s\", "
+                                "\"consumer.override.max.poll.records\": \"1\", "
+                                "\"value.converter\": "
+                                "\"org.apache.kafka.connect.json.JsonConverter\", "
+                                "\"transforms\": \"n\", \"transforms.n.type\": "
+                                "\"org.apache.kafka.connect.transforms.ExtractField$Value\", "
+                                "\"transforms.n.field\": \"n\"",
+                                file, topic));
+    wait_until(FLOW_MS, strcmp(worker_run_state(w, "schemas", "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(
+        strstr(worker_run_state(w, "schemas", "tasks.0.trace"), "different schemas were made"));
+    assert_int_equal(topic_committed(w->servers, "connect-schemas", topic, 0), 16);
+    worker_run_expect(w, 204, "POST", "/connectors/schemas/tasks/0/restart", NULL);
+    wait_until(FLOW_MS, topic_committed(w->servers, "connect-schemas", topic, 0) == 20);
+    assert_string_equal(scratch_read(file, NULL), "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n"
+                                                  "14\n15\n16\n17\n18\n19\n");
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(records_go_their_whole_way),
         scratch_test(a_converter_of_somebody_else_is_one_like_ours),
         scratch_test(dead_letters_that_no_brokers_can_keep_fail_the_task),
+        scratch_test(a_topic_of_ever_new_schemas_goes_on_in_new_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,7 @@ struct tree {
     _Atomic(struct node *) buckets[BUCKETS];
     pthread_mutex_t lock; /* for writers */
     atomic_size_t count;
+    atomic_bool spent;
     size_t texts; /* of these, made for what a text says */
     size_t bytes;
     _Atomic(const struct mr_schema *) plain[MR_KIND_TIMESTAMP + 1]; /* by kind of values */
@@ -440,6 +441,8 @@ static const struct mr_schema *add_locked(const struct mr_schema_spec *spec, uin
     if (known != NULL)
         return known;
     if (!plain && is_full(bytes, maker)) {
+        if (maker != BY_TEXT) /* a text has another reading then */
+            atomic_store(&tree.spent, true);
         mr_fail(err, MR_ERR_FULL,
                 "%zu different schemas were made %s, no more are allowed: does a "
                 "plugin or a topic make "
@@ -553,6 +556,11 @@ const struct mr_schema *schema_tree_container(uint8_t kind, const struct mr_sche
 const struct mr_schema *schema_tree_bare(const struct mr_schema_spec *spec, struct mr_error *err)
 {
     return intern(spec, BY_SPEC, err);
+}
+
+bool schema_tree_spent(void)
+{
+    return atomic_load(&tree.spent);
 }
 
 size_t schema_tree_count(void)

@@ -38,6 +38,10 @@ const struct mr_schema *schema_tree_container(uint8_t kind, const struct mr_sche
 /* Of a spec with a kind and optional alone, whose LIST or MAP has unknown members or such. */
 const struct mr_schema *schema_tree_bare(const struct mr_schema_spec *spec, struct mr_error *err);
 
+/* Was a schema refused for want of room? From then on this process can do what asks for new ones no
+ * more: only another process can. */
+bool schema_tree_spent(void);
+
 size_t schema_tree_count(void); /* how many there are; for tests and metrics */
 
 #endif

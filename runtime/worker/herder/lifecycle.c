@@ -13,7 +13,8 @@
  *       │        │ the policy gave up                             │                          │
  *       │        ▼                                                ▼                          ▼
  *       │      DOWN ◄────────────────────────────────────────  DRAINING ◄── stop, end, apply …
- *       └───────────────────────────────────────── stopped ───────┘ (to DUE where a start follows)
+ *       └───────────────────────────────────────── stopped ───────┘ (to DUE where a start follows,
+ *                                                                    to WAITING from a spent host)
  *                                                            * begin, of a share without the object
  *
  * Beside it, in STARTING to UP, each task goes its own way (task_life.c), and several may be
@@ -159,6 +160,12 @@ static void tell_orphans(struct lifecycle *lc)
     free(tasks);
 }
 
+static void wait_to_start(struct lifecycle *lc, int64_t delay_ms)
+{
+    lc->phase = WAITING;
+    loop_timer_start(lc->env->loop, &lc->timer, delay_ms, begin, lc);
+}
+
 /* The host is gone, or could not be made, and nobody asked for it. */
 static void crash(struct lifecycle *lc, const char *text)
 {
@@ -174,9 +181,8 @@ static void crash(struct lifecycle *lc, const char *text)
                       "starts again in %.3g s (death %d of at most %d in %d minutes)",
                       (double)delay / 1000, lc->policy.count, lc->policy.max,
                       RESTART_POLICY_WINDOW_MS / 60000);
-        lc->phase = WAITING;
         show_dead(lc, STATE_RESTARTING, text);
-        loop_timer_start(lc->env->loop, &lc->timer, delay, begin, lc);
+        wait_to_start(lc, delay);
     }
     lifecycle_settle(lc, NULL);
 }
@@ -239,7 +245,7 @@ static void leave(struct lifecycle *lc)
 static void drained(struct lifecycle *lc)
 {
     task_life_hostless(&lc->tasks);
-    if (lc->next != NEXT_START)
+    if (lc->next != NEXT_START && (lc->next != NEXT_WAIT || lc->wait_ms > 0))
         tell_orphans(lc);
     for (size_t i = 0; i < lc->tasks.count; i++)
         if (!lc->tasks.list[i].failed && lc->tasks.list[i].state != STATE_RESTARTING)
@@ -248,6 +254,9 @@ static void drained(struct lifecycle *lc)
         if (lc->state != STATE_RESTARTING && lc->state != STATE_STOPPED && !lc->object_down)
             lifecycle_show(lc, STATE_UNASSIGNED, NULL);
         start_soon(lc);
+    } else if (lc->next == NEXT_WAIT) {
+        wait_to_start(lc, lc->wait_ms);
+        lifecycle_settle(lc, NULL);
     } else if (lc->next == NEXT_REST) {
         lc->phase = IDLE;
         if (lc->target == TARGET_STOPPED)
@@ -373,6 +382,29 @@ static void on_task_stopped(struct lifecycle *lc, struct task_life *task)
         lifecycle_settle(lc, NULL);
 }
 
+/* It FAILED in a host that is spent: the policy decides, as over a death, whether all goes on in a
+ * new one. If not, its siblings run on here until somebody starts it again. */
+static bool goes_on_elsewhere(struct lifecycle *lc, struct task_life *task, const char *trace)
+{
+    int64_t delay;
+
+    if (!task->alive || !lifecycle_serves(lc) || !supervisor_spent(lc->env->sup, lc->name))
+        return false;
+    delay = restart_policy_died(&lc->policy, loop_now_ms(lc->env->loop));
+    if (delay < 0)
+        return false;
+    log_write_for(LOG_WARN, LOGGER, lc->name, task->number,
+                  "the task used up what its process may hold: a new process begins in %.3g s "
+                  "(number %d of at most %d in %d minutes), with all tasks of the connector",
+                  (double)delay / 1000, lc->policy.count, lc->policy.max,
+                  RESTART_POLICY_WINDOW_MS / 60000);
+    task->alive = false;
+    lc->wait_ms = delay;
+    show_dead(lc, STATE_RESTARTING, trace);
+    lifecycle_drain(lc, NEXT_WAIT);
+    return true;
+}
+
 void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const char *trace)
 {
     struct task_life *task = task_life_find(&lc->tasks, number);
@@ -381,6 +413,8 @@ void lifecycle_on_task(struct lifecycle *lc, int number, enum state state, const
         return;
     if (state == STATE_UNASSIGNED && lifecycle_serves(lc) && task->stop != TASK_LIFE_GOES_ON)
         on_task_stopped(lc, task);
+    else if (state == STATE_FAILED && goes_on_elsewhere(lc, task, trace))
+        return;
     else
         task_life_on_state(&lc->tasks, task, state, trace);
     if (state == STATE_FAILED)
@@ -398,6 +432,15 @@ static void on_killed_for_task(struct lifecycle *lc, const struct supervisor_dea
     start_soon(lc);
 }
 
+/* A task was to start in it (task_life_start). */
+static void on_spent_gone(struct lifecycle *lc)
+{
+    log_write_for(LOG_INFO, LOGGER, lc->name, -1,
+                  "its used up process has ended: all tasks of the connector start in a new one");
+    show_dead(lc, STATE_RESTARTING, NULL);
+    start_soon(lc);
+}
+
 void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *death)
 {
     bool stopping = task_life_any_stopping(&lc->tasks);
@@ -412,6 +455,8 @@ void lifecycle_on_died(struct lifecycle *lc, const struct supervisor_death *deat
     task_life_hostless(&lc->tasks);
     if (stopping && death->culprit >= 0)
         on_killed_for_task(lc, death);
+    else if (death->expected)
+        on_spent_gone(lc);
     else
         crash(lc, death->text);
 }

@@ -10,7 +10,7 @@
 #define LIFECYCLE_ASK_AGAIN_MS 250 /* task configurations that are not ready: the first time */
 
 enum phase { IDLE, DUE, STARTING, ASKING, UP, DRAINING, WAITING, DOWN };
-enum next { NEXT_START, NEXT_REST, NEXT_LEAVE, NEXT_DOWN }; /* after DRAINING */
+enum next { NEXT_START, NEXT_WAIT, NEXT_REST, NEXT_LEAVE, NEXT_DOWN }; /* after DRAINING */
 
 struct lifecycle {
     char *name;
@@ -35,6 +35,7 @@ struct lifecycle {
     uint64_t serial;
     struct restart_policy policy;
     struct loop_timer timer; /* of DUE, WAITING, and ASKING again */
+    int64_t wait_ms;         /* of NEXT_WAIT */
     int64_t ask_again_ms;
     bool settled;
     struct mr_error result;

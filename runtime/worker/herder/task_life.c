@@ -176,10 +176,22 @@ void task_life_show_all(struct task_lives *tasks, enum state state, const char *
 
 /* --- towards the host ------------------------------------------------------------------------- */
 
+/* A host that is spent takes no further task: it is ended, and all that was in it starts again in
+ * another. */
+static int start_in_host(struct task_lives *tasks, const struct task_life *task,
+                         enum target_state target)
+{
+    if (supervisor_spent(tasks->sup, tasks->conn)) {
+        supervisor_drain(tasks->sup, tasks->conn);
+        return MR_ERR_CLOSED;
+    }
+    return supervisor_start_task(tasks->sup, tasks->conn, task->number, &task->config, target,
+                                 task->generation);
+}
+
 void task_life_start(struct task_lives *tasks, struct task_life *task, enum target_state target)
 {
-    int rc = supervisor_start_task(tasks->sup, tasks->conn, task->number, &task->config, target,
-                                   task->generation);
+    int rc = start_in_host(tasks, task, target);
 
     task->failed = false;
     task->alive = rc == 0;

@@ -64,7 +64,8 @@ void task_life_show(struct task_lives *tasks, struct task_life *task, enum state
 /* But those that failed by themselves. */
 void task_life_show_all(struct task_lives *tasks, enum state state, const char *trace);
 
-/* To a host that serves. */
+/* To a host that serves; one that is spent (supervisor_spent) is ended instead: `died` follows, and
+ * the task is to start with what comes then. */
 void task_life_start(struct task_lives *tasks, struct task_life *task, enum target_state target);
 void task_life_start_idle(struct task_lives *tasks, enum target_state target);
 void task_life_stop(struct task_lives *tasks, struct task_life *task, enum task_life_stop then);

@@ -136,6 +136,13 @@ bool supervisor_hosts(const struct supervisor *sup, const char *conn)
     return find_host(sup, conn) != NULL;
 }
 
+bool supervisor_spent(const struct supervisor *sup, const char *conn)
+{
+    const struct tenant *tenant = find_host(sup, conn);
+
+    return tenant != NULL && tenant_spent(tenant);
+}
+
 static json_t *places_of(const struct supervisor *sup, const char *library,
                          const struct props *config)
 {

@@ -87,6 +87,10 @@ struct supervisor_connector {
 int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec,
                      struct mr_error *err);
 bool supervisor_hosts(const struct supervisor *sup, const char *conn);
+/* It has a host that serves, and in which a task FAILED because the process itself has used up what
+ * it may hold (too many schemas): what runs there may go on, what is to start should start in
+ * another. */
+bool supervisor_spent(const struct supervisor *sup, const char *conn);
 
 /* To a connector that has a host; MR_ERR_CLOSED otherwise (its death is reported by `died`). */
 int supervisor_target(struct supervisor *sup, const char *conn, enum target_state target);

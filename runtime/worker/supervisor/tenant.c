@@ -64,6 +64,7 @@ struct tenant {
     size_t topics;           /* told since they were forgotten */
     int culprit;             /* the task whose stop took the host down, -1 none */
     bool expected;           /* tenant_drain was called */
+    bool spent;              /* a task failed there of what only a new process mends */
 };
 
 static void on_stops(void *arg);
@@ -251,6 +252,8 @@ static int on_task_status(struct tenant *tenant, const json_t *body, struct mr_e
     tell = t->live;
     if (state == STATE_FAILED || state == STATE_UNASSIGNED)
         tell = task_ended(tenant, t, state);
+    if (state == STATE_FAILED && json_is_true(json_object_get(body, "spent")))
+        tenant->spent = true;
     arm_stops(tenant);
     if (tell)
         tenant->owner->events->task_status(tenant->owner->events_arg, tenant->conn, task, state,
@@ -543,6 +546,11 @@ int tenant_start_task_take(struct tenant *tenant, int task, int64_t generation, 
     t->live = rc == 0;
     t->generation = generation;
     return rc;
+}
+
+bool tenant_spent(const struct tenant *tenant)
+{
+    return tenant->spent && child_serving(tenant->child);
 }
 
 int tenant_stop_task(struct tenant *tenant, int task)

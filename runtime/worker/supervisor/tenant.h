@@ -44,6 +44,7 @@ int tenant_send_take(struct tenant *tenant, enum msg_kind kind, json_t *body);
 
 /* As the functions of supervisor.h. Starting a task that runs is MR_ERR_STATE. */
 int tenant_start_task_take(struct tenant *tenant, int task, int64_t generation, json_t *body);
+bool tenant_spent(const struct tenant *tenant);
 int tenant_stop_task(struct tenant *tenant, int task);
 int tenant_forget_topics(struct tenant *tenant);
 void tenant_drain(struct tenant *tenant);

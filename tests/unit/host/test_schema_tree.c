@@ -281,6 +281,7 @@ static void a_schema_for_each_record_is_stopped(void **state)
     int i;
 
     (void)state;
+    assert_false(schema_tree_spent());
     for (i = 0; i <= SCHEMA_TREE_MAX; i++) {
         struct mr_schema_spec spec = {.kind = MR_KIND_INT32, .name = name};
 
@@ -290,6 +291,7 @@ static void a_schema_for_each_record_is_stopped(void **state)
     }
     assert_true(i <= SCHEMA_TREE_MAX);
     assert_int_equal(err.code, MR_ERR_FULL);
+    assert_true(schema_tree_spent());
     snprintf(name, sizeof(name), "flood.0");
     assert_non_null(make(&(struct mr_schema_spec){.kind = MR_KIND_INT32, .name = name}, NULL));
     for (uint8_t kind = MR_KIND_BOOL; kind <= MR_KIND_BYTES; kind++)

@@ -582,7 +582,7 @@ static void task_says(const char *conn, int task, enum state state)
 
 __attribute__((unused)) static void died(const char *conn)
 {
-    struct supervisor_death death = {true, -1, "drained"};
+    struct supervisor_death death = {host_of(conn)->draining, -1, "drained"};
 
     memset(host_of(conn), 0, sizeof(struct host));
     world.events.died(world.arg, conn, &death);

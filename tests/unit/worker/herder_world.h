@@ -34,6 +34,7 @@ struct loop {
 struct host {
     char conn[128];
     bool draining;
+    bool spent;
     bool live[TASKS_MAX];
     bool asked[TASKS_MAX]; /* to stop, and not answered yet */
     int stopping;          /* the last task of these, -1 none */
@@ -220,6 +221,13 @@ void supervisor_free(struct supervisor **sup)
 bool supervisor_hosts(const struct supervisor *sup, const char *conn)
 {
     return host_of(conn) != NULL;
+}
+
+bool supervisor_spent(const struct supervisor *sup, const char *conn)
+{
+    const struct host *host = host_of(conn);
+
+    return host != NULL && host->spent && !host->draining;
 }
 
 int supervisor_start(struct supervisor *sup, const struct supervisor_connector *spec,

@@ -1137,6 +1137,50 @@ static void a_crashed_host_starts_again_by_the_policy_and_then_fails(void **stat
     expect("ask c 2\ntask c 0 STARTED\ntask c 1 STARTED\nstart c Src STARTED\n");
 }
 
+/* Connect's worker would never be: what one process may hold is a limit of ours. */
+static void a_task_that_used_up_its_process_goes_on_in_a_new_one(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    host_of("c")->spent = true;
+    task_says("c", 1, STATE_FAILED, "too many schemas");
+    expect("drain c\n"); /* its sibling ends in order */
+    assert_states(f, "c", "RESTARTING RESTARTING RESTARTING");
+    assert_trace(f, "c", 1, "too many schemas");
+    task_says("c", 0, STATE_UNASSIGNED, NULL);
+    died("c", true, -1, "drained");
+    assert_states(f, "c", "RESTARTING RESTARTING RESTARTING");
+    pass(0);
+    expect("start c Src STARTED\n");
+    come_up("c");
+    assert_states(f, "c", "RUNNING RUNNING RUNNING");
+    assert_trace(f, "c", 1, NULL);
+}
+
+static void a_restart_of_a_task_that_used_up_its_process_begins_in_a_new_one(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 3); /* the policy has no restarts */
+    task_says("c", 2, STATE_FAILED, "boom");
+    host_of("c")->spent = true;
+    task_says("c", 1, STATE_FAILED, "too many schemas");
+    expect("");
+    assert_states(f, "c", "RUNNING RUNNING FAILED FAILED");
+    herder_restart_task(f->herder, "c", 1, on_answer, &f->last);
+    expect("drain c\n");
+    assert_answered(f, 1, 0);
+    task_says("c", 0, STATE_UNASSIGNED, NULL);
+    died("c", true, -1, "drained");
+    assert_states(f, "c", "RESTARTING RESTARTING RESTARTING FAILED");
+    pass(0);
+    says("c", STATE_RUNNING, NULL);
+    made("c", 3, "a");
+    expect("start c Src STARTED\nask c 2\ntask c 0 STARTED\ntask c 1 STARTED\n");
+    assert_trace(f, "c", 2, "boom");
+}
+
 static void deaths_are_forgotten_after_ten_minutes(void **state)
 {
     struct fixture *f = *state;
@@ -1599,6 +1643,7 @@ static void host_moves(struct host *host)
             task_says(name, host->stopping, STATE_UNASSIGNED, NULL);
         break;
     case 2:
+        host->spent = host->spent || dice(3) == 0;
         if (host->live[task])
             task_says(name, task, STATE_FAILED, "boom");
         break;
@@ -2108,6 +2153,10 @@ int main(void)
         herder_test(a_task_that_fails_while_it_is_stopped_starts_all_the_same),
         herder_test(a_task_that_will_not_stop_costs_its_siblings_no_failure),
         herder_test(a_crashed_host_starts_again_by_the_policy_and_then_fails),
+        herder_test(a_task_that_used_up_its_process_goes_on_in_a_new_one),
+        cmocka_unit_test_setup_teardown(
+            a_restart_of_a_task_that_used_up_its_process_begins_in_a_new_one,
+            set_up_without_restarts, tear_down),
         herder_test(deaths_are_forgotten_after_ten_minutes),
         herder_test(a_task_that_failed_by_itself_stays_failed_over_a_crash),
         herder_test(tasks_fail_with_a_connector_that_fails_after_a_crash),

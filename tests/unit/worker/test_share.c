@@ -433,6 +433,7 @@ static void host_moves(struct fixture *f)
             task_says(f, task, STATE_UNASSIGNED);
         break;
     case 3:
+        host->spent = host->spent || dice(8) == 0;
         if (host->live[task])
             task_says(f, task, dice(4) == 0 ? STATE_FAILED : STATE_RUNNING);
         break;

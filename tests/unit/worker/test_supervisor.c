@@ -480,6 +480,28 @@ static void a_failed_task_stops_at_once_and_starts_again(void **state)
     assert_int_equal(f->deaths, 0);
 }
 
+static bool second_failed(struct fixture *f)
+{
+    return f->task_state[1] == STATE_FAILED;
+}
+
+static void a_host_that_is_spent_is_known_and_serves_on(void **state)
+{
+    struct fixture *f = *state;
+
+    start_tasks(f, "spender", 1);
+    assert_false(supervisor_spent(f->sup, "spender"));
+    assert_int_equal(supervisor_start_task(f->sup, "spender", 1, &f->props, TARGET_STARTED, 1), 0);
+    wait_until(f, second_failed);
+    assert_true(supervisor_spent(f->sup, "spender"));
+    assert_int_equal(f->task_state[0], STATE_RUNNING);
+    assert_int_equal(supervisor_drain(f->sup, "spender"), 0);
+    assert_false(supervisor_spent(f->sup, "spender"));
+    wait_until(f, dead);
+    assert_true(f->death.expected);
+    assert_false(supervisor_spent(f->sup, "spender"));
+}
+
 static void a_task_that_never_ran_stops_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -1249,6 +1271,7 @@ int main(int argc, char **argv)
         TEST(who_has_no_host_is_told_so),
         TEST(tasks_start_and_stop_alone),
         TEST(a_failed_task_stops_at_once_and_starts_again),
+        TEST(a_host_that_is_spent_is_known_and_serves_on),
         TEST(a_task_that_never_ran_stops_at_once),
         TEST(a_drained_host_is_expected_to_be_gone),
         TEST(a_lease_reaches_old_hosts_and_new_ones),
