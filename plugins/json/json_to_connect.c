@@ -8,6 +8,8 @@
  * around it closes. */
 #include "json_private.h"
 
+#include <stdlib.h>
+
 #include <millrace/hash.h>
 
 /* What a conversion carries along. */
@@ -340,6 +342,39 @@ static bool same_items(const struct mr_value *a, const struct mr_value *b, size_
     return true;
 }
 
+/* In any order. Mostly it is one; else each pair of a is looked for in a table of b's. */
+static bool same_pairs(struct mr_value a, struct mr_value b)
+{
+    const struct mr_pair *pairs = mr_pairs(a), *others = mr_pairs(b);
+    size_t mask = 15;
+    uint32_t *slots, i;
+    bool same = true;
+
+    if (same_items(&pairs->key, &others->key, 2 * (size_t)a.len))
+        return true;
+    while (mask < 2 * (size_t)a.len)
+        mask = 2 * mask + 1;
+    slots = (uint32_t *)calloc(mask + 1, sizeof(*slots));
+    if (slots == NULL)
+        return false;
+    for (i = 0; i < b.len; i++) {
+        size_t at = (size_t)mr_hash_value(mr_hash_seed(slots), others[i].key) & mask;
+
+        while (slots[at] != 0)
+            at = (at + 1) & mask;
+        slots[at] = i + 1;
+    }
+    for (i = 0; i < a.len && same; i++) {
+        size_t at = (size_t)mr_hash_value(mr_hash_seed(slots), pairs[i].key) & mask;
+
+        while (slots[at] != 0 && !same_key(others[slots[at] - 1].key, pairs[i].key))
+            at = (at + 1) & mask;
+        same = slots[at] != 0 && same_key(others[slots[at] - 1].value, pairs[i].value);
+    }
+    free(slots);
+    return same;
+}
+
 static bool same_decimal(const struct mr_decimal *a, const struct mr_decimal *b)
 {
     return a->scale == b->scale && a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
@@ -357,7 +392,7 @@ static bool same_key(struct mr_value a, struct mr_value b)
     case MR_KIND_LIST:
         return same_items(mr_items(a), mr_items(b), a.len);
     case MR_KIND_MAP:
-        return same_items(&mr_pairs(a)->key, &mr_pairs(b)->key, 2 * (size_t)a.len);
+        return same_pairs(a, b);
     case MR_KIND_STRUCT:
         return same_items(mr_slots(a), mr_slots(b), a.len);
     case MR_KIND_DECIMAL:

@@ -461,6 +461,35 @@ static void crafted_names_take_no_time(void **state)
     read_soon("true", text);
 }
 
+/* As Map.equals has it; the last entry of equal ones counts. */
+static void keys_that_are_maps_are_the_same_in_any_order(void **state)
+{
+#define MAP(key, value) \
+    "{\"type\":\"map\",\"keys\":" key ",\"values\":" value ",\"optional\":false}"
+#define PLAIN(type) "{\"type\":\"" type "\",\"optional\":false}"
+#define BY_NUMBERS "{\"schema\":" MAP(MAP(PLAIN("int32"), PLAIN("int32")), PLAIN("int32"))
+#define BY_TEXTS "{\"schema\":" MAP(MAP(PLAIN("string"), PLAIN("int32")), PLAIN("int32"))
+    static const struct {
+        const char *document, *text;
+    } rows[] = {
+        {BY_NUMBERS ",\"payload\":[[[[1,1],[2,2]],5],[[[2,2],[1,1]],6]]}",
+         BY_NUMBERS ",\"payload\":[[[[2,2],[1,1]],6]]}"},
+        {BY_NUMBERS ",\"payload\":[[[[1,1],[2,2]],5],[[[2,1],[1,2]],6]]}",
+         BY_NUMBERS ",\"payload\":[[[[1,1],[2,2]],5],[[[2,1],[1,2]],6]]}"},
+        {BY_NUMBERS ",\"payload\":[[[[1,1],[2,2]],5],[[[3,3],[1,1]],6]]}",
+         BY_NUMBERS ",\"payload\":[[[[1,1],[2,2]],5],[[[3,3],[1,1]],6]]}"},
+        {BY_TEXTS ",\"payload\":[[{\"a\":1,\"b\":2},5],[{\"b\":2,\"a\":1},6]]}",
+         BY_TEXTS ",\"payload\":[[{\"b\":2,\"a\":1},6]]}"},
+    };
+    struct plugin_host h;
+
+    (void)state;
+    open_json(&h, "schemas.enable", "true", NULL, NULL);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_string_equal(turn(&h, rows[i].document), rows[i].text);
+    plugin_host_close(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +508,7 @@ int main(void)
         cmocka_unit_test(what_nests_too_deep_is_not_written),
         cmocka_unit_test(hostile_names_take_no_time),
         cmocka_unit_test(crafted_names_take_no_time),
+        cmocka_unit_test(keys_that_are_maps_are_the_same_in_any_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
