@@ -174,10 +174,10 @@ static int write_list(struct way_out *w, const struct mr_schema *schema, struct 
     return rc;
 }
 
-/* An object wants names: by the key's schema, or without one by the keys themselves. */
+/* An object wants names: by the key's schema, or without a schema by the keys themselves. */
 static bool is_object(const struct mr_schema *schema, struct mr_value v)
 {
-    if (schema != NULL && schema->key != NULL)
+    if (schema != NULL)
         return schema->key->kind == MR_KIND_STRING;
     for (uint32_t i = 0; i < v.len; i++)
         if (mr_pairs(v)[i].key.kind != MR_KIND_STRING)
@@ -250,6 +250,12 @@ static int write_map(struct way_out *w, const struct mr_schema *schema, struct m
     const struct mr_schema *key = schema == NULL ? NULL : schema->key;
     const struct mr_schema *value = schema == NULL ? NULL : schema->value;
 
+    if (schema != NULL && key == NULL) /* {} as a header's text is one */
+        return mr_fail(
+            w->err, MR_ERR_DATA,
+            "java.lang.NullPointerException: Cannot invoke "
+            "\"org.apache.kafka.connect.data.Schema.type()\" because the return value of "
+            "\"org.apache.kafka.connect.data.Schema.keySchema()\" is null");
     return is_object(schema, v) ? write_object(w, key, value, v) : write_tuples(w, key, value, v);
 }
 

@@ -490,6 +490,30 @@ static void keys_that_are_maps_are_the_same_in_any_order(void **state)
     plugin_host_close(&h);
 }
 
+/* What an empty object as a header's text is read as: no reader could use its schema. */
+static void a_map_whose_schema_tells_no_key_is_refused(void **state)
+{
+    static const char *const texts[] = {"{}", "{\"x\":{}}"};
+    static const char *const enable[] = {"true", "false"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct plugin_host h;
+        const struct mr_schema *schema;
+        struct mr_value v;
+        const void *data;
+        size_t len;
+
+        open_json(&h, "schemas.enable", enable[i / 2], NULL, NULL);
+        assert_int_equal(mr_value_parse(plugin_host_arena(&h), texts[i % 2], strlen(texts[i % 2]),
+                                        &schema, &v, NULL),
+                         0);
+        assert_int_equal(plugin_host_from_connect(&h, schema, v, &data, &len), MR_ERR_DATA);
+        assert_non_null(strstr(h.err.text, "keySchema()\" is null"));
+        plugin_host_close(&h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +532,7 @@ int main(void)
         cmocka_unit_test(what_nests_too_deep_is_not_written),
         cmocka_unit_test(hostile_names_take_no_time),
         cmocka_unit_test(crafted_names_take_no_time),
+        cmocka_unit_test(a_map_whose_schema_tells_no_key_is_refused),
         cmocka_unit_test(keys_that_are_maps_are_the_same_in_any_order),
     };
 
