@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wires that are cut: between a worker and all brokers, both ways and either way alone; and between
- * workers. R17, R19 of the plan, at least once. */
+ * workers. R17, R19 of the plan, at least once; R17 exactly once, too. */
 #include "chaos/chaos.h"
 #include "chaos/chaos_cut.h"
+#include "chaos/chaos_flows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,49 @@ static void a_worker_that_hears_nothing_falls_silent(void **state)
     cut_and_mend(CHAOS_IN);
 }
 
+/* R17's other half. Sources, topic to topic and sinks: what it had open is ended by others, and what
+ * it had under way comes too late when the wire is mended. */
+static void a_worker_that_is_cut_off_commits_nothing_any_more(void **state)
+{
+    static const struct {
+        enum chaos_way ways;
+        int ms;
+    } cuts[] = {{CHAOS_BOTH_WAYS, CUT_MS},
+                {CHAOS_OUT, CUT_MS},
+                {CHAOS_IN, CUT_MS},
+                {CHAOS_BOTH_WAYS, 60000}};
+    struct chaos_cluster *c =
+        chaos_cluster(1, "exactly.once.source.support=enabled\nmillrace.restart.max=100\n");
+    const struct chaos_flows *flows;
+    struct chaos_cut *cut;
+    int ports[CHAOS_BROKERS_MAX + 1];
+
+    (void)state;
+    chaos_broker_ports(c, ports);
+    cut = chaos_cut_new(ports);
+    chaos_cut_use(cut);
+    chaos_join(c, NULL);
+    chaos_cut_use(NULL);
+    flows = chaos_flows_start(
+        c, &(struct chaos_flows_terms){.tasks = 3, .rate = 200, .interval_ms = 200, .clients = ""});
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        int64_t from;
+
+        wait_until(CHAOS_HEAL_MS, (chaos_owners(flows->source) & 1u << 1) != 0);
+        from = scratch_now_ms();
+        chaos_cut_now(cut, cuts[i].ways);
+        wait_until(CHAOS_HEAL_MS, chaos_owners(flows->source) == 1u << 0);
+        chaos_figure("taken over after", scratch_since(from), CUT_OFF_MS);
+        chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
+        wait_until(cuts[i].ms * 2, scratch_since(from) > cuts[i].ms);
+        chaos_cut_now(cut, 0);
+        wait_until(CHAOS_HEAL_MS, (chaos_owners(flows->source) & 1u << 1) != 0);
+        chaos_flows_await(flows, CHAOS_HEAL_MS * 2);
+    }
+    printf("             %lld records in all\n", (long long)chaos_flows_judge(flows));
+    chaos_atomic_judge(flows);
+}
+
 /* R19. The second worker can't reach the first, which leads: data goes on, calls that must be sent
  * on fail in words, and task configurations that wait are written once the wire is mended. */
 static void workers_that_cannot_reach_the_leader_go_on(void **state)
@@ -112,6 +156,7 @@ const struct CMUnitTest chaos_network[] = {
     scratch_test(a_worker_without_brokers_is_replaced),
     scratch_test(a_worker_that_is_not_heard_is_replaced),
     scratch_test(a_worker_that_hears_nothing_falls_silent),
+    scratch_test(a_worker_that_is_cut_off_commits_nothing_any_more),
     scratch_test(workers_that_cannot_reach_the_leader_go_on),
 };
 const size_t chaos_network_count = sizeof(chaos_network) / sizeof(chaos_network[0]);
