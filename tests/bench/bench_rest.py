@@ -69,7 +69,7 @@ class Java:
 def measure(worker):
     url, topic = f"http://127.0.0.1:{worker.port}", fresh("load")
     wait("the worker", lambda: get(f"{url}/health"))
-    config = {"connector.class": worker.ticker, "topic": topic, "rate": "1000", "tasks.max": "1"}
+    config = {"connector.class": worker.ticker, "topic": topic, "rate": "1000", "first": "0", "tasks.max": "1"}
     urllib.request.urlopen(urllib.request.Request(f"{url}/connectors", data=json.dumps({"name": "load", "config": config}).encode(),
                                                   headers={"Content-Type": "application/json"}), timeout=60).read()
     wait("the connector", lambda: get(f"{url}/connectors/load/status").count(b"RUNNING") == 2)
