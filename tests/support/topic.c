@@ -48,27 +48,44 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char 
     return rk;
 }
 
-void topic_create(const char *servers, const char *topic, int partitions)
+static rd_kafka_resp_err_t try_to_create(rd_kafka_t *rk, rd_kafka_NewTopic_t *spec)
 {
-    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    char text[256];
-    rd_kafka_NewTopic_t *spec = rd_kafka_NewTopic_new(topic, partitions, -1, text, sizeof(text));
     const rd_kafka_topic_result_t **results;
+    rd_kafka_resp_err_t code;
     rd_kafka_event_t *event;
     size_t count;
 
-    assert_non_null(spec);
     rd_kafka_CreateTopics(rk, &spec, 1, NULL, queue);
     event = rd_kafka_queue_poll(queue, CALL_MS * 3);
     assert_non_null(event);
+    code = rd_kafka_event_error(event);
     results =
         rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
-    if (count != 1 || rd_kafka_topic_result_error(results[0]) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        fail_msg("creating %s: %s", topic, rd_kafka_event_error_string(event));
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = rd_kafka_topic_result_error(results[0]);
     rd_kafka_event_destroy(event);
-    rd_kafka_NewTopic_destroy(spec);
     rd_kafka_queue_destroy(queue);
+    return code;
+}
+
+/* A broker that was slow to tell its controller that it lives is none for a moment: "invalid
+ * replication factor". */
+void topic_create(const char *servers, const char *topic, int partitions)
+{
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
+    char text[256];
+    rd_kafka_NewTopic_t *spec = rd_kafka_NewTopic_new(topic, partitions, -1, text, sizeof(text));
+    int64_t from = scratch_now_ms();
+    rd_kafka_resp_err_t code;
+
+    assert_non_null(spec);
+    while ((code = try_to_create(rk, spec)) == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR &&
+           scratch_since(from) < CALL_MS * 3)
+        scratch_pause(20);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail_msg("creating %s: %s", topic, rd_kafka_err2str(code));
+    rd_kafka_NewTopic_destroy(spec);
     rd_kafka_destroy(rk);
 }
 

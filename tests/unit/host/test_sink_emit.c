@@ -32,6 +32,7 @@ static struct {
     atomic_int large;   /* bytes of each value; 0: the value as it came */
     atomic_int flushes;
     atomic_int firsts;   /* records 0 */
+    atomic_int beside;   /* records of the call that had one, with it */
     atomic_int seek_to;  /* once, behind the call that has record 0; -1 never */
     atomic_bool outside; /* emits are called for in flush */
     const char *topic;
@@ -85,7 +86,10 @@ static int step_emits(void *self, const struct mr_batch *in, struct mr_emitter *
     for (size_t i = 0; i < mr_batch_count(in); i++) {
         const struct mr_record *rec = mr_record_at(in, i);
 
-        step.firsts += number(rec) == 0;
+        if (number(rec) == 0) {
+            step.firsts++;
+            step.beside = (int)mr_batch_count(in);
+        }
         step.mixed += rec->partition != mr_record_at(in, 0)->partition;
         broken = broken || ends_so(rec, step.fails);
         if (ends_so(rec, step.refuses))
@@ -352,7 +356,7 @@ static void offsets_that_the_group_refuses_are_read_again(void **state)
 }
 
 /* What comes before the seek is not lost with its transaction; and it is not emitted again by
- * whoever goes on after it. */
+ * whoever goes on after it. How many the first poll brings is the broker's affair. */
 static void a_seek_is_a_part_of_the_transaction(void **state)
 {
     struct rig *rig = *state;
@@ -360,7 +364,8 @@ static void a_seek_is_a_part_of_the_transaction(void **state)
     step.seek_to = DONE;
     rig_init(rig, 1, "topics", "in", QUICK, "consumer.override.max.poll.records", "10", NULL);
     run_to_the_end(rig);
-    assert_int_equal(rig_topic_end(rig, "out"), 10);
+    assert_in_range(step.beside, 1, 10);
+    assert_int_equal(rig_topic_end(rig, "out"), step.beside);
 }
 
 static void a_seek_whose_transaction_is_turned_back_leads_nowhere(void **state)
