@@ -123,6 +123,7 @@ static json_t *json_of_plugin(const struct plugin *plugin)
         json_object_set_new(object, "boundaries", json_true());
     if (plugin->sink.emits != NULL)
         json_object_set_new(object, "emits", json_true());
+    set_text(object, "stores_offsets", plugin->sink.stores_offsets);
     if (plugin_stage_checks(plugin))
         json_object_set_new(object, "checks", json_true());
     return object;

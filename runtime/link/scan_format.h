@@ -13,7 +13,10 @@
  * PATH     as given in argv, byte for byte
  * PLUGIN   {"name": text, "version": text, "kind": enum mr_plugin_kind as a number,
  *           "aliases": [text, ...], "doc": text or null, "keys": [KEY, ...],
- *           "checks": bool, may be left out: it has a check (check_format.h)}
+ *           "checks": bool, may be left out: it has a check (check_format.h);
+ *           and what struct mr_source and struct mr_sink say by these names, each of which may be
+ *           left out: "exactly_once": text, "boundaries": bool, "emits": bool (there is a function
+ *           of that name), "stores_offsets": text}
  * KEY      the members of struct mr_config_key by their own names:
  *          {"name": text, "type": number, "flags": number, "fallback": text or null,
  *           "doc": text or null, "choices": text or null, "has_range": bool, "min": integer,

@@ -337,6 +337,7 @@ static void what_retention_took_fails_the_task_until_the_user_decides(void **sta
     put_vault(w, conn, topic, vault_file(EARLIEST));
     wait_until(FLOW_MS, has(file, topic, 120));
     assert_times(file, topic, 0, 30, 50, 2);
+    assert_false(scratch_contains(w->log, "has no effect"));
 }
 
 static void what_retention_took_is_left_out_if_the_user_says_latest(void **state)

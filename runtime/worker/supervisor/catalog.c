@@ -253,6 +253,8 @@ static int read_plugin(struct entry *e, struct mr_error *err)
         rc = get_text(e->source, "doc", &e->pub.doc, err);
     if (rc == 0)
         rc = get_text(e->source, "exactly_once", &e->pub.exactly_once, err);
+    if (rc == 0)
+        rc = get_text(e->source, "stores_offsets", &e->pub.stores_offsets, err);
     if (rc == 0 && !json_get_int(e->source, "kind", MR_PLUGIN_SOURCE, MR_PLUGIN_REST_FILTER, &kind))
         rc = mr_fail(err, MR_ERR_PROTOCOL, "its kind is none that this worker knows");
     if (rc != 0)

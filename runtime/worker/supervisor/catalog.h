@@ -20,6 +20,7 @@ struct catalog_plugin {
     const char *exactly_once;         /* of a source, see struct mr_source; NULL not said */
     bool boundaries;                  /* of a source, likewise */
     bool emits;                       /* of a sink: it writes to topics, in transactions */
+    const char *stores_offsets;       /* of a sink, see struct mr_sink; NULL it does not */
     bool checks;            /* it can judge values of its keys by itself: plugin_check.h */
     const char *java_class; /* the first alias that looks like a Java class, else name: for REST */
 };

@@ -3,6 +3,7 @@
  * plays. The texts are those that a Java worker 4.3.1 answered. */
 #include "no_services.h"
 #include "base/buf.h"
+#include "model/conn_extras.h"
 #include "worker/herder/validate/validate.h"
 
 #include "fake_catalog.h"
@@ -60,6 +61,9 @@ static const struct mr_config_key pattern_keys[] = {{"pattern", MR_CFG_STRING,
 
 static const struct mr_config_key one_keys[] = {{"of.one", MR_CFG_INT, .fallback = "1"}, {0}};
 static const struct mr_config_key two_keys[] = {{"of.two", MR_CFG_INT, .fallback = "2"}, {0}};
+
+static const struct mr_config_key once_keys[] = {
+    {"file", MR_CFG_STRING, .fallback = NULL}, {"once", MR_CFG_BOOLEAN, .fallback = "false"}, {0}};
 
 static const struct catalog_plugin plugins[] = {
     {.name = "FileStreamSink",
@@ -129,6 +133,24 @@ static const struct catalog_plugin plugins[] = {
      .aliases = none,
      .keys = one_keys,
      .java_class = "Twice"},
+    {.name = "Emitter",
+     .kind = MR_PLUGIN_SINK,
+     .aliases = none,
+     .keys = sink_keys,
+     .emits = true,
+     .java_class = "Emitter"},
+    {.name = "Storing",
+     .kind = MR_PLUGIN_SINK,
+     .aliases = none,
+     .keys = sink_keys,
+     .stores_offsets = "",
+     .java_class = "Storing"},
+    {.name = "StoringOnce",
+     .kind = MR_PLUGIN_SINK,
+     .aliases = none,
+     .keys = once_keys,
+     .stores_offsets = "once",
+     .java_class = "StoringOnce"},
     {.name = "Greedy", /* the same library in a second folder */
      .kind = MR_PLUGIN_SOURCE,
      .boundaries = true,
@@ -284,7 +306,7 @@ static void an_unknown_class_is_told_with_what_there_is(void **state)
     expect(f, 0,
            "Failed to find any class that implements Connector and which name matches "
            "JsonConverter, available connectors "
-           "are: " SINK ", " SOURCE ", Greedy");
+           "are: " SINK ", " SOURCE ", Greedy, Emitter, Storing, StoringOnce");
 }
 
 static void good_configurations_pass(void **state)
@@ -870,6 +892,60 @@ static void dead_letters_of_a_source_are_known(void **state)
                 "errors.deadletterqueue.topic.name\n");
 }
 
+/* What every task reads beyond Connect's keys has its effect where it is read, and is told of
+ * elsewhere. */
+static void keys_beyond_connects_are_known_where_they_are_read(void **state)
+{
+    static const struct {
+        const char *class_name;
+        enum conn_extras_reader reader; /* CONN_EXTRAS_READERS: none of them */
+    } cases[] = {{SOURCE, CONN_EXTRAS_SOURCE},
+                 {SINK, CONN_EXTRAS_READERS},
+                 {"Emitter", CONN_EXTRAS_EMITS},
+                 {"Storing", CONN_EXTRAS_STORES}};
+    struct fixture *f = *state;
+    struct buf lines;
+
+    buf_init(&lines, 1 << 16);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        bool source = cases[c].reader == CONN_EXTRAS_SOURCE;
+
+        for (const struct conn_extra *e = conn_extras; e->name != NULL; e++) {
+            if (!source && strncmp(e->name, "millrace.", 9) != 0)
+                continue; /* Connect's, of sinks */
+            if (source)
+                a_source(f);
+            else
+                a_sink(f);
+            set(f, "connector.class", cases[c].class_name);
+            set(f, e->name, "1");
+            buf_reset(&lines);
+            if (e->reader == CONN_EXTRAS_SOURCE && !source)
+                buf_printf(&lines, "%s: sinks have errors.deadletterqueue.topic.name\n", e->name);
+            else if (e->reader != cases[c].reader)
+                buf_printf(&lines, "%s: only sinks that %s have it\n", e->name,
+                           e->reader == CONN_EXTRAS_EMITS ? "emit"
+                                                          : "store their offsets with their data");
+            remarked(f, lines.len > 0 ? lines.data : "");
+            props_remove(&f->config, e->name);
+            props_remove(&f->config, source ? "topic" : "topics");
+        }
+    }
+    buf_deinit(&lines);
+}
+
+static void what_goes_with_stored_offsets_is_told_where_they_are_not_stored(void **state)
+{
+    struct fixture *f = *state;
+
+    a_sink(f);
+    set(f, "connector.class", "StoringOnce");
+    set(f, CONN_EXTRAS_OUT_OF_RANGE, "earliest");
+    remarked(f, "millrace.offsets.out.of.range: it needs once=true\n");
+    set(f, "once", "true");
+    remarked(f, "");
+}
+
 static void misspelt_options_of_transforms_are_remarked_upon(void **state)
 {
     struct fixture *f = *state;
@@ -1203,6 +1279,8 @@ int main(void)
         validate_test(what_has_no_effect_is_remarked_upon),
         validate_test(dead_letters_of_a_source_are_known),
         validate_test(a_reference_that_stays_is_remarked_upon),
+        validate_test(keys_beyond_connects_are_known_where_they_are_read),
+        validate_test(what_goes_with_stored_offsets_is_told_where_they_are_not_stored),
         validate_test(misspelt_options_of_transforms_are_remarked_upon),
         validate_test(misspelt_keys_are_remarked_upon_with_the_nearest_name),
         validate_test(keys_of_converters_and_clients_are_known),

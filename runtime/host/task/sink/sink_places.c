@@ -16,6 +16,7 @@
  * delivered before it. */
 #include "base/clock.h"
 #include "host/task/sink/sink_task_private.h"
+#include "model/conn_extras.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #define LOGGER "host.task.sink"
 #include "base/log.h"
 
-#define OUT_OF_RANGE "millrace.offsets.out.of.range"
+#define OUT_OF_RANGE CONN_EXTRAS_OUT_OF_RANGE
 #define ASK_AGAIN_MS 1000
 #define BOUNDS_MS 2000
 #define FOLLOW_MS 1000 /* behind the plugin's offsets, the group's */

@@ -23,6 +23,7 @@
 #include "host/task/task_client.h"
 #include "kafka/topic_admin.h"
 #include "kafka/topic_log.h"
+#include "model/conn_extras.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@
 #define LOGGER "host.task.state"
 #include "base/log.h"
 
-#define MOST "millrace.state.max.bytes"
+#define MOST CONN_EXTRAS_STATE_MAX
 #define MOST_BYTES (INT64_C(256) << 20)
 #define VALUE_MAX ((size_t)64 << 20) /* of one key or value */
 #define ASK_MS 2000                  /* one question about a topic */

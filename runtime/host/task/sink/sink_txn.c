@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "host/task/task_client.h"
 #include "kafka/consumer.h"
+#include "model/conn_extras.h"
 #include "model/offsets_topic.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@
 #define LOGGER "host.task.emit"
 #include "base/log.h"
 
-#define INTERVAL "millrace.commit.interval.ms"
+#define INTERVAL CONN_EXTRAS_COMMIT_INTERVAL
 #define INTERVAL_MS 100  /* as Kafka Streams has it under exactly-once */
 #define TIMEOUT_MS 60000 /* transaction.timeout.ms, Java's default */
 #define SLICE_MS 100     /* between two looks at stop and lease */

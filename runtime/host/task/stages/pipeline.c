@@ -22,6 +22,7 @@
 #include "host/task/stages/transform_chain.h"
 #include "kafka/producer.h"
 #include "model/conn_config.h"
+#include "model/conn_extras.h"
 
 #include <stdlib.h>
 
@@ -115,9 +116,8 @@ static int open_dead_letters(struct pipeline *p, const struct pipeline_spec *spe
     for (size_t i = 0; rc == MR_OK && i < 3; i++)
         rc = conn_config_get(keys[i], spec->connector, &values[i], err);
     if (rc == MR_OK)
-        topic = spec->source
-                    ? props_get(spec->connector, "millrace.errors.deadletterqueue.topic.name")
-                    : values[0].text;
+        topic =
+            spec->source ? props_get(spec->connector, CONN_EXTRAS_DEAD_LETTERS) : values[0].text;
     if (topic != NULL && topic[0] != '\0') {
         p->tolerance.dead = p->dead = dead_letters_open(
             &(struct dead_letters_spec){

@@ -4,9 +4,11 @@
  * the herder when a configuration is taken; pure.
  *
  * Known is what the validation has looked at: the framework's keys, the connector's own, those of
- * its converters, transforms and predicates. A plugin can read only keys that it declares, so a key
- * that is not among them reaches nobody. */
+ * its converters, transforms and predicates; and what tasks read besides, by the table of
+ * model/conn_extras. A plugin can read only keys that it declares, so a key that is not among them
+ * reaches nobody. */
 #include "base/nearest.h"
+#include "model/conn_extras.h"
 #include "worker/herder/validate/validation.h"
 
 #define UNKNOWN_MAX 20 /* remarks about unknown keys */
@@ -58,33 +60,92 @@ static bool knows_keys_of(const struct validate_result *result, const char *conv
     return false;
 }
 
-/* What dead letters of a source are set by: beyond Connect, so no part of what its validation
- * shows. */
-static const char *const source_dead_letters[] = {"millrace.errors.deadletterqueue.topic.name",
-                                                  "errors.deadletterqueue.topic.replication.factor",
-                                                  "errors.deadletterqueue.context.headers.enable"};
-
-/* What a sink that emits has besides. */
-static const char *const emitter_keys[] = {"millrace.commit.interval.ms",
-                                           "millrace.state.max.bytes"};
+/* --- beyond Connect's ------------------------------------------------------------------------- */
 
 #define SINK_DEAD_LETTERS "errors.deadletterqueue.topic.name"
-#define SOURCE_NAMES (sizeof(source_dead_letters) / sizeof(source_dead_letters[0]))
-#define EMITTER_NAMES (sizeof(emitter_keys) / sizeof(emitter_keys[0]))
+
+static bool is_source(const struct catalog_plugin *plugin)
+{
+    return plugin->kind == MR_PLUGIN_SOURCE;
+}
+
+static bool emits(const struct catalog_plugin *plugin)
+{
+    return plugin->emits;
+}
+
+static bool may_store(const struct catalog_plugin *plugin)
+{
+    return plugin->stores_offsets != NULL;
+}
+
+/* Who reads them, and how the others are told. */
+static const struct {
+    bool (*is)(const struct catalog_plugin *plugin);
+    const char *who;
+} readers[CONN_EXTRAS_READERS] = {
+    [CONN_EXTRAS_SOURCE] = {is_source, "sources"},
+    [CONN_EXTRAS_EMITS] = {emits, "sinks that emit"},
+    [CONN_EXTRAS_STORES] = {may_store, "sinks that store their offsets with their data"},
+};
 
 static const char **names_of(const struct validate_result *result)
 {
-    const char **names =
-        calloc(result->key_count + SOURCE_NAMES + EMITTER_NAMES + 1, sizeof(*names));
+    size_t count = result->key_count, extras = 0;
+    const char **names;
 
+    while (conn_extras[extras].name != NULL)
+        extras++;
+    names = calloc(count + extras + 1, sizeof(*names));
     mr_assert(names != NULL);
-    for (size_t i = 0; i < result->key_count; i++)
+    for (size_t i = 0; i < count; i++)
         names[i] = result->keys[i].name;
-    for (size_t i = 0; result->plugin->kind == MR_PLUGIN_SOURCE && i < SOURCE_NAMES; i++)
-        names[result->key_count + i] = source_dead_letters[i];
-    for (size_t i = 0; result->plugin->emits && i < EMITTER_NAMES; i++)
-        names[result->key_count + i] = emitter_keys[i];
+    for (size_t i = 0; i < extras; i++)
+        if (readers[conn_extras[i].reader].is(result->plugin))
+            names[count++] = conn_extras[i].name;
     return names;
+}
+
+static void no_problem(void *arg, const char *key, const char *text)
+{
+    (void)arg;
+    (void)key;
+    (void)text;
+}
+
+/* The key that has to be true for this one to count, where it is not; NULL: nothing is amiss. */
+static const char *needed(const struct props *config, const struct catalog_plugin *plugin,
+                          const char *extra)
+{
+    const char *name = plugin->stores_offsets;
+    struct config_value value = {0};
+    bool stores = true;
+
+    if (name == NULL || strcmp(extra, CONN_EXTRAS_OUT_OF_RANGE) != 0)
+        return NULL;
+    for (const struct mr_config_key *key = plugin->keys; key->name != NULL; key++)
+        if (strcmp(key->name, name) == 0 &&
+            config_def_check(key, config, &value, no_problem, NULL) == 0)
+            stores = value.i != 0;
+    config_value_deinit(&value);
+    return stores ? NULL : name;
+}
+
+/* Whose key is it, that this plugin's connectors do not have? false: nobody's. */
+static bool judge_others(const struct catalog_plugin *plugin, const char *key, char *text,
+                         size_t size)
+{
+    const struct conn_extra *extra = conn_extras_find(key);
+    bool sink = plugin->kind == MR_PLUGIN_SINK;
+
+    if (strcmp(key, sink ? CONN_EXTRAS_DEAD_LETTERS : SINK_DEAD_LETTERS) == 0)
+        snprintf(text, size, "%s have %s", sink ? "sinks" : "sources",
+                 sink ? SINK_DEAD_LETTERS : CONN_EXTRAS_DEAD_LETTERS);
+    else if (extra != NULL)
+        snprintf(text, size, "only %s have it", readers[extra->reader].who);
+    else
+        return false;
+    return true;
 }
 
 static bool contains(const char *const *names, const char *key)
@@ -132,8 +193,16 @@ static bool judge(const struct props *config, const struct validate_result *resu
 {
     const char *converter = converter_of(key), *list = unlisted(result, key), *near;
 
-    if (is_judged_elsewhere(key) || contains(names, key))
+    if (is_judged_elsewhere(key))
         return false;
+    if (contains(names, key)) {
+        near = needed(config, result->plugin, key);
+        if (near != NULL)
+            snprintf(text, size, "it needs %s=true", near);
+        return near != NULL;
+    }
+    if (judge_others(result->plugin, key, text, size))
+        return true;
     if (converter != NULL && props_get(config, converter) == NULL) {
         snprintf(text, size,
                  "%s is not set, and the worker's converter has the worker's settings; set both "
@@ -145,13 +214,6 @@ static bool judge(const struct props *config, const struct validate_result *resu
         return false;
     if (list != NULL) {
         snprintf(text, size, "%s does not list its alias", list);
-        return true;
-    }
-    if (strcmp(key, source_dead_letters[0]) == 0 || strcmp(key, SINK_DEAD_LETTERS) == 0) {
-        bool sink = result->plugin->kind == MR_PLUGIN_SINK;
-
-        snprintf(text, size, "%s have %s", sink ? "sinks" : "sources",
-                 sink ? SINK_DEAD_LETTERS : source_dead_letters[0]);
         return true;
     }
     near = converter != NULL ? ends_like(names, key, converter) : NULL;
