@@ -31,6 +31,7 @@
 #include "worker/rest/server.h"
 #include "worker/run_dir.h"
 #include "worker/starter.h"
+#include "worker/supervisor/orphans.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -58,6 +59,7 @@ enum exit_code {
 #define START_END_MS 1000         /* for a start that is called off */
 /* timeout(1) and some supervisors send to process and group: one request. */
 #define SAME_SIGNAL_MS 500
+#define LEFT_MS 1000 /* for processes that are left at the end */
 
 /* The two kinds of worker. */
 struct mode {
@@ -447,6 +449,8 @@ static void take_apart(struct worker *worker)
     run_dir_close(&worker->state_dir);
     run_dir_close(&worker->run_dir);
     worker_config_deinit(&worker->config);
+    if (!orphans_end(LEFT_MS))
+        log_warn("not all processes that plugins have left behind can be ended");
 }
 
 static int run(const struct mode *mode, int argc, char **argv)
@@ -459,6 +463,7 @@ static int run(const struct mode *mode, int argc, char **argv)
         return EXIT_USAGE;
     }
     worker.signal_fd = block_signals();
+    orphans_adopt();
     log_info("Millrace %s starts, %s, with %s", MILLRACE_VERSION,
              mode == &cluster ? "in a cluster" : mode->name,
              argv[1][0] != '\0' ? argv[1] : "no worker file");

@@ -383,7 +383,7 @@ static void a_filter_says_who_may_do_what_and_fails_closed(void **state)
     assert_told(call(w, "GET", "/connectors", "X-Badge: tin"), 200, "[]");
     assert_false(scratch_contains(w->log, "silver"));
     assert_int_equal(worker_run_stop(w), 0);
-    wait_until(STATE_MS, worker_run_processes(w) == 0);
+    assert_int_equal(worker_run_processes(w), 0);
 }
 
 /* --- in a cluster ----------------------------------------------------------------------------- */

@@ -8,7 +8,8 @@
  * number is used again later. So several workers may share one folder, and a live one's hosts are
  * never touched. Just before the kill the lock's holder is asked for again.
  *
- * orphans_bury blocks and runs on the starter's thread; orphans_sweep runs on the loop's. */
+ * orphans_bury blocks and runs on the starter's thread; orphans_sweep runs on the loop's, as does
+ * orphans_end when that has ended. */
 #define LOGGER "worker.supervisor"
 #include "worker/supervisor/orphans.h"
 
@@ -220,17 +221,26 @@ void orphans_adopt(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-static void end_child(pid_t pid)
+/* until_ms: waited for so long; 0 not at all. */
+static void end_child(pid_t pid, int64_t until_ms)
 {
+    struct pollfd end = {.fd = -1, .events = POLLIN};
+    int64_t left = until_ms > 0 ? until_ms - clock_ms() : 0;
     siginfo_t info;
 
     kill(pid, SIGKILL);
+    if (left > 0)
+        end.fd = pidfd_open(pid, 0);
+    if (end.fd >= 0) {
+        (void)poll(&end, 1, (int)left);
+        close(end.fd);
+    }
     waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
 }
 
 /* /proc/self/task/<thread>/children: numbers separated by blanks. It may skip one while others go:
  * a look that found any is followed by another. */
-static size_t sweep_thread(const char *thread, bool (*ours)(pid_t pid))
+static size_t sweep_thread(const char *thread, bool (*ours)(pid_t pid), int64_t until_ms)
 {
     char path[64];
     size_t found = 0;
@@ -243,29 +253,55 @@ static size_t sweep_thread(const char *thread, bool (*ours)(pid_t pid))
         return 0;
     while (fscanf(file, "%ld", &pid) == 1)
         if (pid > 0 && !ours((pid_t)pid)) {
-            end_child((pid_t)pid);
+            end_child((pid_t)pid, until_ms);
             found++;
         }
     fclose(file);
     return found;
 }
 
-size_t orphans_sweep(bool (*ours)(pid_t pid))
+static size_t sweep(bool (*ours)(pid_t pid), int64_t until_ms)
 {
-    siginfo_t info;
     size_t found = 0;
     struct dirent *entry;
-    DIR *dir;
+    DIR *dir = opendir("/proc/self/task");
 
-    /* No child at all, the usual case, is known without a look into /proc. */
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
-        return 0;
-    dir = opendir("/proc/self/task");
     if (dir == NULL)
         return 0;
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
-            found += sweep_thread(entry->d_name, ours);
+            found += sweep_thread(entry->d_name, ours, until_ms);
     closedir(dir);
     return found;
+}
+
+/* The usual case, known without a look into /proc. */
+static bool are_none(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+}
+
+size_t orphans_sweep(bool (*ours)(pid_t pid))
+{
+    return are_none() ? 0 : sweep(ours, 0);
+}
+
+static bool nobody(pid_t pid)
+{
+    (void)pid;
+    return false;
+}
+
+bool orphans_end(int64_t wait_ms)
+{
+    int64_t until_ms = clock_ms() + wait_ms;
+
+    while (!are_none()) {
+        if (clock_ms() >= until_ms)
+            return false;
+        (void)sweep(nobody, until_ms);
+    }
+    return true;
 }

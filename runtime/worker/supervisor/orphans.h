@@ -22,4 +22,9 @@ void orphans_adopt(void);
  * how many there were: call again until there is none. Never blocks. */
 size_t orphans_sweep(bool (*ours)(pid_t pid));
 
+/* The last act of a worker: kill every child that is left, and wait until they are gone, for
+ * wait_ms at the most. The guard of a service that has just ended is one (host/group_guard.h).
+ * false: some can't be ended. Blocks. */
+bool orphans_end(int64_t wait_ms);
+
 #endif

@@ -188,17 +188,12 @@ static bool is_known(pid_t pid)
     return pid == known;
 }
 
-static void leftovers_are_swept_and_known_children_kept(void **state)
+/* A process that left the group of the child that made it, and has come to us. */
+static pid_t leftover(void)
 {
-    struct fixture *f = *state;
-    pid_t middle;
+    pid_t middle, grandchild = 0;
     int fds[2];
-    pid_t grandchild = 0;
-    int64_t end_ms = clock_ms() + 5000;
 
-    orphans_adopt();
-    hold(f, getpid(), 60000, true);
-    known = f->holder;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     middle = fork();
     if (middle == 0) {
@@ -215,11 +210,43 @@ static void leftovers_are_swept_and_known_children_kept(void **state)
     close(fds[0]);
     close(fds[1]);
     waitpid(middle, NULL, 0);
+    return grandchild;
+}
+
+static void leftovers_are_swept_and_known_children_kept(void **state)
+{
+    struct fixture *f = *state;
+    pid_t grandchild;
+    int64_t end_ms = clock_ms() + 5000;
+
+    orphans_adopt();
+    hold(f, getpid(), 60000, true);
+    known = f->holder;
+    grandchild = leftover();
     while (orphans_sweep(is_known) > 0 && clock_ms() < end_ms)
         poll(NULL, 0, 10);
     assert_int_equal(kill(grandchild, 0), -1);
     assert_int_equal(errno, ESRCH);
     assert_int_equal(waitpid(known, NULL, WNOHANG), 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+static void nobody_is_left_when_the_last_act_is_over(void **state)
+{
+    struct fixture *f = *state;
+    pid_t all[20];
+
+    orphans_adopt();
+    hold(f, getpid(), 60000, true);
+    for (size_t i = 0; i < 20; i++)
+        all[i] = leftover();
+    assert_true(orphans_end(10000));
+    f->holder = 0;
+    assert_int_equal(waitpid(-1, NULL, 0), -1);
+    assert_int_equal(errno, ECHILD);
+    for (size_t i = 0; i < 20; i++)
+        assert_int_equal(kill(all[i], 0), -1);
+    assert_true(orphans_end(0));
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
@@ -238,6 +265,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_wait_that_is_called_off_kills_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leftovers_are_swept_and_known_children_kept, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(nobody_is_left_when_the_last_act_is_over, set_up,
                                         tear_down),
     };
 
