@@ -283,7 +283,7 @@ static struct map *wholes_in(const char *text)
 /* "${file:/etc/x:key}: why it stays". Of a text that may be none of ours, so that it may be a part
  * of a password, no more than the name of a provider. */
 static void tell_left(const struct providers *providers, const struct config_ref *ref,
-                      struct buf *out)
+                      const char *why, struct buf *out)
 {
     const struct named *named = providers != NULL ? find_name(providers, ref->provider) : NULL;
     int shown = (int)(ref->whole.len < LEFT_SHOWN ? ref->whole.len : LEFT_SHOWN);
@@ -305,11 +305,12 @@ static void tell_left(const struct providers *providers, const struct config_ref
                    "${%s:PATH:KEY}",
                    shown, ref->whole.at, named->name);
     else
-        buf_printf(out, "%.*s that stays as it is: its config provider has no such value", shown,
-                   ref->whole.at);
+        buf_printf(out, "%.*s that stays as it is: %s", shown, ref->whole.at,
+                   why != NULL ? why : "its config provider has no such value");
 }
 
-char *providers_left(const struct providers *providers, const char *raw, const char *value)
+char *providers_left(const struct providers *providers, const char *raw, const char *value,
+                     const struct map *why)
 {
     struct map *standing = raw != NULL && config_ref_any(value) ? wholes_in(value) : NULL;
     struct config_ref ref;
@@ -320,7 +321,7 @@ char *providers_left(const struct providers *providers, const char *raw, const c
         char *whole = text_of(ref.whole);
 
         if (map_remove(standing, whole) != NULL)
-            tell_left(providers, &ref, &told);
+            tell_left(providers, &ref, why != NULL ? map_get(why, whole) : NULL, &told);
         free(whole);
         raw = ref.whole.at + ref.whole.len;
     }
@@ -469,14 +470,22 @@ static int get_of_service(struct resolving *r, const struct config_ref *ref,
     return values != NULL ? 0 : MR_ERR_IO;
 }
 
+static void note_why(struct resolving *r, const struct config_ref *ref, const char *text)
+{
+    char *whole = text_of(ref->whole);
+
+    free(map_set(r->job->why, whole, text_dup(text)));
+    free(whole);
+}
+
 static int get_of_kind(struct resolving *r, const struct config_ref *ref, const struct named *named,
                        char **value, struct mr_error *err)
 {
     char remark[REMARK_MAX], *path = text_of(ref->path), *key = text_of(ref->key);
     int rc = provider_kind_get(named->provider, path, key, &r->cache, value, remark, err);
 
-    if (remark[0] != '\0' && r->job->remark != NULL)
-        r->job->remark(r->job->arg, remark);
+    if (remark[0] != '\0' && r->job->why != NULL)
+        note_why(r, ref, remark);
     free(path);
     free(key);
     return rc;

@@ -6,6 +6,7 @@
 #ifndef BASE_PROVIDER_H
 #define BASE_PROVIDER_H
 
+#include "base/map.h"
 #include "base/props.h"
 #include "base/secrets.h"
 
@@ -39,15 +40,15 @@ struct providers *providers_ref(const struct providers *providers);
  * failed   set to the key (of in, borrowed) whose reference could not be read; NULL: nobody wants it
  * ttl_ms   set to the least time after which a provider wants a value to be read again, in
  *          milliseconds, or INT64_MAX: none; NULL: nobody wants it
- * remark   why something stays as it is, as Java logs it; may be NULL */
+ * why      of a reference that stays as it is, where its provider says more than that it has no such
+ *          value: "${…}" → a malloc'ed text; NULL: nobody wants it */
 struct provider_job {
     const struct props *in;
     const char *except;
     struct secrets *secrets;
     const char **failed;
     int64_t *ttl_ms;
-    void (*remark)(void *arg, const char *text);
-    void *arg;
+    struct map *why;
 };
 
 /* A copy of the configuration with every reference replaced that is to a provider of ours and to
@@ -66,9 +67,10 @@ void providers_glance_all(const struct providers *providers, const struct props 
 
 /* Which references in raw still stand in value, which raw was resolved to, and why, malloc'ed, to be
  * told behind a key: "has a reference ${env:X} that stays as it is: …"; NULL: none does. Both may be
- * NULL. Of a reference to a provider that the worker does not name only the name is told, and else
+ * NULL, as may why, of the provider_job. Of a reference to a provider that the worker does not name only the name is told, and else
  * no part of either: they may be a password. */
-char *providers_left(const struct providers *providers, const char *raw, const char *value);
+char *providers_left(const struct providers *providers, const char *raw, const char *value,
+                     const struct map *why);
 
 /* Has the text a reference to a provider of ours? quick: to one that waits for nothing; slow: to
  * one that reads files, or is a service. */

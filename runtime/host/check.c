@@ -134,7 +134,9 @@ static int resolve(struct question *q, struct mr_error *err)
     if (rc == MR_OK && q->worker != NULL) {
         providers = providers_new(&worker, false, NULL, err);
         rc = providers != NULL
-                 ? host_references_resolve(providers, &q->config, NULL, &resolved, err)
+                 ? host_references_resolve(
+                       &(struct host_references){.providers = providers, .config = &q->config},
+                       &resolved, err)
                  : MR_ERR_CONFIG;
     }
     if (rc == MR_OK && q->worker != NULL) {

@@ -48,8 +48,11 @@ static bool are_entries(const json_t *offsets)
 static int resolve(struct own_question *q, const struct props *raw, struct mr_error *err)
 {
     struct providers *providers = providers_new(&q->worker, false, NULL, err);
-    int rc = providers != NULL ? host_references_resolve(providers, raw, NULL, &q->config, err)
-                               : MR_ERR_CONFIG;
+    int rc =
+        providers != NULL
+            ? host_references_resolve(
+                  &(struct host_references){.providers = providers, .config = raw}, &q->config, err)
+            : MR_ERR_CONFIG;
 
     providers_free(&providers);
     return rc;

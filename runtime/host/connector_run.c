@@ -123,12 +123,21 @@ static void look_again_in(struct connector_run *run, const struct props *resolve
     run->again_ms = wanted && ttl_ms != INT64_MAX ? clock_ms() + run->ttl_ms : INT64_MAX;
 }
 
+static int resolve_into(const struct connector_run *run, int64_t *ttl_ms, struct props *out,
+                        struct mr_error *err)
+{
+    struct host_references of = {
+        .providers = run->providers, .config = &run->config, .ttl_ms = ttl_ms, .tell = true};
+
+    return host_references_resolve(&of, out, err);
+}
+
 /* References are looked up anew: what they name may have changed since. */
 static int resolve(struct connector_run *run, struct mr_error *err)
 {
     struct props resolved;
     int64_t ttl_ms = INT64_MAX;
-    int rc = host_references_resolve(run->providers, &run->config, &ttl_ms, &resolved, err);
+    int rc = resolve_into(run, &ttl_ms, &resolved, err);
 
     if (rc != 0)
         return rc;
@@ -146,7 +155,7 @@ static void look_again(struct connector_run *run)
     struct props now;
     int64_t ttl_ms = INT64_MAX;
 
-    if (host_references_resolve(run->providers, &run->config, &ttl_ms, &now, &err) != 0) {
+    if (resolve_into(run, &ttl_ms, &now, &err) != 0) {
         log_warn("what its configuration refers to was to be read again, and it goes on with what "
                  "it has: %s",
                  err.text);

@@ -6,11 +6,20 @@
 
 #include "base/provider.h"
 
+/* providers  NULL: there are none
+ * ttl_ms     as in struct provider_job; NULL: nobody wants it
+ * tell       what stays as it is in it is logged, the same once a process */
+struct host_references {
+    const struct providers *providers;
+    const struct props *config;
+    int64_t *ttl_ms;
+    bool tell;
+};
+
 /* As providers_resolve; from then on what was resolved is hidden in the log and in frames
- * (base/log_hide.h). Remarks are logged. providers NULL: there are none. ttl_ms: as in struct
- * provider_job; NULL: nobody wants it. */
-int host_references_resolve(const struct providers *providers, const struct props *config,
-                            int64_t *ttl_ms, struct props *out, struct mr_error *err);
+ * (base/log_hide.h). */
+int host_references_resolve(const struct host_references *of, struct props *out,
+                            struct mr_error *err);
 
 /* The configuration of a task as its connector made it, with references back in their places: those
  * of the same key of the connector's configuration as it is stored (raw), as in Java; and those for

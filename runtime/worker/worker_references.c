@@ -22,13 +22,6 @@
 #define OWNERS_MAX 64
 #define AS_WRITTEN "plugin.path" /* as in Java */
 
-static void on_remark(void *arg, const char *text)
-{
-    const struct worker_config *config = arg;
-
-    log_warn("%s: %s", config->path, text);
-}
-
 /* --- keys that lead to nothing ---------------------------------------------------------------- */
 
 /* Whose key is this, of what stands below PROVIDERS? NULL: nobody's. */
@@ -126,16 +119,17 @@ static void warn(const struct worker_config *config)
 /* --- values ----------------------------------------------------------------------------------- */
 
 /* Those that lead to nothing are taken as they are written, as in Java. */
-static void tell_left(const struct worker_config *config, const struct props *resolved)
+static void tell_left(const struct worker_config *config, const struct props *resolved,
+                      const struct map *why)
 {
     char where[512];
 
     for (size_t i = 0; i < config->props.count; i++) {
         const struct props_entry *entry = &config->props.entries[i];
-        char *left =
-            strcmp(entry->key, AS_WRITTEN) != 0
-                ? providers_left(config->providers, entry->value, props_get(resolved, entry->key))
-                : NULL;
+        char *left = strcmp(entry->key, AS_WRITTEN) != 0
+                         ? providers_left(config->providers, entry->value,
+                                          props_get(resolved, entry->key), why)
+                         : NULL;
 
         if (left != NULL) {
             worker_config_where(config, entry->key, where, sizeof(where));
@@ -153,21 +147,21 @@ static int resolve(struct worker_config *config, struct mr_error *err)
                                .except = AS_WRITTEN,
                                .secrets = config->secrets,
                                .failed = &key,
-                               .remark = on_remark,
-                               .arg = config};
+                               .why = map_new()};
     struct props resolved;
     int rc = providers_resolve(config->providers, &job, &resolved, err);
 
     if (rc != 0) {
         worker_config_where(config, key, where, sizeof(where));
         err_prefix(err, "%s%s", where, key);
-        return rc;
+    } else {
+        tell_left(config, &resolved, job.why);
+        props_deinit(&config->props);
+        config->props = resolved;
+        log_hide(config->secrets);
     }
-    tell_left(config, &resolved);
-    props_deinit(&config->props);
-    config->props = resolved;
-    log_hide(config->secrets);
-    return 0;
+    map_free(&job.why, free);
+    return rc;
 }
 
 static int open_providers(struct worker_config *config, struct mr_error *err)

@@ -303,6 +303,52 @@ static void a_killed_host_comes_back_and_its_neighbour_sees_nothing(void **state
     assert_int_not_equal(worker_run_host(f.w, "source"), victim);
 }
 
+/* How often the log says it. */
+static int said(const struct worker_run *w, const char *text)
+{
+    char *log = scratch_read(w->log, NULL);
+    int times = 0;
+
+    for (const char *at = strstr(log, text); at != NULL; at = strstr(at + 1, text))
+        times++;
+    return times;
+}
+
+static void what_a_config_provider_refuses_is_one_line_of_the_log(void **state)
+{
+    static const char *const refused = "is not allowed to be accessed";
+    const char *secret = scratch_path("secret.properties");
+    struct worker_run *w = worker_run_start(&(struct worker_run_options){
+        .props = "config.providers=file\n"
+                 "config.providers.file.class=FileConfigProvider\n"
+                 "config.providers.file.param.allowed.paths=/usr/share\n"});
+    const char *topic = scratch_name("refused"),
+               *sink = scratch_text("\"connector.class\": \"FileStreamSink\", \"topics\": \"%s\", "
+                                    "\"file\": \"%s\", \"note\": \"${file:%s:k}\", "
+                                    "\"tasks.max\": ",
+                                    topic, scratch_path("out.txt"), secret);
+    struct http_reply reply;
+
+    (void)state;
+    scratch_write_text(secret, "k=1\n");
+    topic_create(w->servers, topic, 3);
+    worker_run_put(w, "runs", scratch_text("%s\"3\"", sink));
+    worker_run_await(w, "runs", "RUNNING", 3, STATE_MS);
+    wait_until(STATE_MS, said(w, refused) > 0);
+    assert_int_equal(said(w, "[runs] note has a reference ${file:"), 1);
+    worker_run_expect(w, 201, "POST", "/connectors",
+                      scratch_text("{\"name\": \"rests\", \"initial_state\": \"STOPPED\", "
+                                   "\"config\": {%s\"1\"}}",
+                                   sink));
+    assert_int_equal(said(w, "[rests] note has a reference ${file:"), 1);
+    reply = worker_run_expect(w, 400, "PUT", "/connectors/wrong/config",
+                              scratch_text("{%s\"none\"}", sink));
+    assert_non_null(strstr(reply.body, "Invalid value none for configuration tasks.max"));
+    assert_int_equal(said(w, "[wrong] note has a reference ${file:"), 1);
+    assert_int_equal(worker_run_stop(w), 0);
+    assert_int_equal(said(w, refused), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +362,7 @@ int main(void)
         scratch_test(a_name_has_many_lives),
         scratch_test(a_changed_configuration_takes_effect_at_once),
         scratch_test(mistakes_of_the_client_change_nothing),
+        scratch_test(what_a_config_provider_refuses_is_one_line_of_the_log),
         scratch_test(a_killed_host_comes_back_and_its_neighbour_sees_nothing),
     };
 

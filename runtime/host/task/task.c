@@ -527,28 +527,17 @@ static bool may_begin(struct task *task, bool (*claim)(void *arg), void *arg)
     return true;
 }
 
-/* The environment may be another than when the connector was created. */
-static void tell_left(const struct task *task, const struct props *raw,
-                      const struct props *resolved)
-{
-    for (size_t i = 0; i < raw->count; i++) {
-        const struct props_entry *entry = &raw->entries[i];
-        const char *value = props_get(resolved, entry->key);
-        char *left = providers_left(task->providers, entry->value, value);
-
-        if (left != NULL)
-            log_warn("%s %s", entry->key, left);
-        free(left);
-    }
-}
-
 /* Of what was resolved before nothing stays: a secret may be another by now, and one that looks
  * like a reference is none. */
 static int resolve(const struct task *task, const struct props *raw, struct props *out,
                    struct mr_error *err)
 {
+    /* The task's own is made of the connector's. */
+    struct host_references of = {
+        .providers = task->providers, .config = raw, .tell = raw == &task->raw_connector_config};
+
     props_deinit(out);
-    return host_references_resolve(task->providers, raw, NULL, out, err);
+    return host_references_resolve(&of, out, err);
 }
 
 static bool resolve_all(struct task *task)
@@ -560,8 +549,6 @@ static bool resolve_all(struct task *task)
         task_fail(task, &err, NULL);
         return false;
     }
-    /* The task's own is made of it. */
-    tell_left(task, &task->raw_connector_config, &task->connector_config);
     return true;
 }
 

@@ -126,6 +126,21 @@ static void on_left(void *arg, const char *key, const char *text)
     log_write_for(LOG_WARN, LOGGER, arg, -1, "%s %s", key, text);
 }
 
+void herder_tell_left(const struct validate_input *input, const char *conn)
+{
+    validate_references_left(input, on_left, (void *)(uintptr_t)conn);
+}
+
+/* Will no host read the configuration now, and tell what stays as it is in it? */
+static bool is_at_rest(const struct herder *herder, const struct herder_put *put)
+{
+    struct source_conn stored;
+
+    if (herder->source->find(herder->source, put->conn, &stored))
+        return stored.target == TARGET_STOPPED;
+    return !put->no_initial && put->initial == TARGET_STOPPED;
+}
+
 /* A put whose configuration is being judged. */
 struct put_asked {
     struct herder *herder;
@@ -177,19 +192,29 @@ static void put_valid(struct herder *herder, const struct herder_put *put,
     herder->source->put(herder->source, &store, on_put, pending);
 }
 
+static void take_judged(struct put_asked *asked, const struct validate_input *input,
+                        const struct validate_result *result)
+{
+    const char *conn = asked->put.conn;
+
+    if (validate_error_count(result) > 0 || is_at_rest(asked->herder, &asked->put))
+        herder_tell_left(input, conn);
+    if (!is_valid(result, asked->done, asked->arg))
+        return;
+    asked->put.config = input->raw != NULL ? input->raw : input->config;
+    validate_remarks(input, result, on_remark, (void *)(uintptr_t)conn);
+    put_valid(asked->herder, &asked->put, result->plugin, asked->done, asked->arg);
+}
+
 static void on_put_judged(void *arg, const struct validate_input *input,
                           const struct validate_result *result, const struct mr_error *err)
 {
     struct put_asked *asked = arg;
 
-    if (err != NULL) {
+    if (err != NULL)
         refuse_with(asked->done, asked->arg, err, NULL);
-    } else if (is_valid(result, asked->done, asked->arg)) {
-        asked->put.config = input->raw != NULL ? input->raw : input->config;
-        validate_remarks(input, result, on_remark, (void *)(uintptr_t)asked->put.conn);
-        validate_references_left(input, on_left, (void *)(uintptr_t)asked->put.conn);
-        put_valid(asked->herder, &asked->put, result->plugin, asked->done, asked->arg);
-    }
+    else
+        take_judged(asked, input, result);
     free((char *)(uintptr_t)asked->put.conn);
     free(asked);
 }

@@ -91,12 +91,20 @@ static void open_providers(struct fixture *f)
         fail_msg("%s", err.text);
 }
 
-static void on_remark(void *arg, const char *text)
+static void note_reasons(struct fixture *f, const struct map *why)
 {
-    struct fixture *f = arg;
-    size_t len = strlen(f->remarks);
+    const char *reference;
+    void *text;
 
-    snprintf(f->remarks + len, sizeof(f->remarks) - len, "%s\n", text);
+    f->remarks[0] = '\0';
+    for (size_t i = 0; map_next(why, &i, &reference, &text);) {
+        size_t len = strlen(f->remarks);
+        char *left = providers_left(f->providers, reference, reference, why);
+
+        assert_non_null(strstr(left, text));
+        snprintf(f->remarks + len, sizeof(f->remarks) - len, "%s\n", left);
+        free(left);
+    }
 }
 
 /* What a value becomes; an error is its text, behind "! ". */
@@ -104,6 +112,7 @@ static const char *resolved(struct fixture *f, const char *fmt, ...)
 {
     static char out[2048];
     struct props in, done;
+    struct provider_job job = {.in = &in, .why = map_new()};
     struct mr_error err = {0};
     char text[1024];
     va_list args;
@@ -116,9 +125,9 @@ static const char *resolved(struct fixture *f, const char *fmt, ...)
     assert_int_equal(props_set(&in, "other", "as it is"), 0);
     assert_int_equal(props_set(&in, "none", NULL), 0);
     assert_int_equal(props_set(&in, "key", text), 0);
-    rc = providers_resolve(f->providers,
-                           &(struct provider_job){.in = &in, .remark = on_remark, .arg = f}, &done,
-                           &err);
+    rc = providers_resolve(f->providers, &job, &done, &err);
+    note_reasons(f, job.why);
+    map_free(&job.why, free);
     snprintf(out, sizeof(out), "%s%s", rc != 0 ? "! " : "",
              rc != 0 ? err.text : props_get(&done, "key"));
     if (rc == 0) {
@@ -135,7 +144,7 @@ static const char *resolved(struct fixture *f, const char *fmt, ...)
 /* As Java's pattern cuts it: "provider|path|key" of each reference. */
 static void left(const struct fixture *f, const char *raw, const char *value, const char *want)
 {
-    char *told = providers_left(f->providers, raw, value);
+    char *told = providers_left(f->providers, raw, value, NULL);
 
     assert_non_null(told);
     assert_string_equal(told, want);
@@ -208,7 +217,7 @@ static void long_texts_are_looked_through_once(void **state)
 
     strcat(text, "}");
     assert_false(config_ref_any(text));
-    assert_null(providers_left(f->providers, refs, values));
+    assert_null(providers_left(f->providers, refs, values, NULL));
     strcpy(refs + strlen(refs) - 6, "${e:B}");
     strcpy(values + strlen(values) - 6, "${e:B}");
     left(f, refs, values,
@@ -258,7 +267,9 @@ static void what_is_not_there_stays_as_it_is(void **state)
     assert_string_equal(resolved(f, "%s", text), text);
     assert_string_equal(f->remarks, "");
     assert_string_equal(resolved(f, "${d:/nowhere/at/all:k}"), "${d:/nowhere/at/all:k}");
-    assert_string_equal(f->remarks, "The path /nowhere/at/all is not a directory\n");
+    assert_string_equal(f->remarks,
+                        "has a reference ${d:/nowhere/at/all:k} that stays as it is: The path "
+                        "/nowhere/at/all is not a directory\n");
 }
 
 static void what_stays_is_told_by_its_reference_and_why(void **state)
@@ -287,10 +298,10 @@ static void what_stays_is_told_by_its_reference_and_why(void **state)
          "has a reference ${e:...} that stays as it is: the worker's config.providers have no such "
          "name");
     open_providers(f);
-    assert_null(providers_left(f->providers, "${e:A}", "value of a"));
-    assert_null(providers_left(f->providers, "${topic}", "${topic}"));
-    assert_null(providers_left(f->providers, NULL, "x"));
-    assert_null(providers_left(f->providers, "${e:A}", NULL));
+    assert_null(providers_left(f->providers, "${e:A}", "value of a", NULL));
+    assert_null(providers_left(f->providers, "${topic}", "${topic}", NULL));
+    assert_null(providers_left(f->providers, NULL, "x", NULL));
+    assert_null(providers_left(f->providers, "${e:A}", NULL, NULL));
 }
 
 static void what_cannot_be_read_is_an_error(void **state)
@@ -376,7 +387,7 @@ static void more_than_can_be_hidden_or_held_is_an_error(void **state)
 static void only_allowed_paths_are_read(void **state)
 {
     struct fixture *f = *state;
-    char paths[256], text[512];
+    char paths[256], text[256], both[600], told[1024];
 
     assert_int_equal(mkdir(at(f, "in"), 0700), 0);
     assert_int_equal(mkdir(at(f, "in-not"), 0700), 0);
@@ -396,10 +407,14 @@ static void only_allowed_paths_are_read(void **state)
     for (size_t i = 0; i < 3; i++) {
         static const char *const names[] = {"in-not/p", "in/../in-not/p", "in/link"};
 
-        f->remarks[0] = '\0';
         snprintf(text, sizeof(text), "${f:%s:a}", at(f, names[i]));
-        assert_string_equal(resolved(f, "%s", text), text);
-        assert_non_null(strstr(f->remarks, "is not allowed to be accessed"));
+        snprintf(told, sizeof(told),
+                 "has a reference %s that stays as it is: The path %s is not allowed to be "
+                 "accessed\n",
+                 text, at(f, names[i]));
+        snprintf(both, sizeof(both), "%s %s", text, text);
+        assert_string_equal(resolved(f, "%s", both), both);
+        assert_string_equal(f->remarks, told); /* once, however often it stands there */
     }
     for (size_t i = 0; i < 2; i++) {
         snprintf(text, sizeof(text), "${d:%s:%s}", at(f, i == 0 ? "in-not" : "in"),

@@ -28,13 +28,14 @@ struct asking {
     char got[1024];
 };
 
-static void on_resolved(void *arg, struct props *config, struct secrets **secrets,
+static void on_resolved(void *arg, struct props *config, struct secrets **secrets, struct map **why,
                         const struct mr_error *err)
 {
     struct asking *asking = arg;
     const char *value = props_get(config, "key");
 
     assert_true((err == NULL) == (secrets != NULL));
+    assert_true((err == NULL) == (why != NULL && *why != NULL));
     snprintf(asking->got, sizeof(asking->got), "%s", err != NULL ? err->text : value);
     props_deinit(config);
     loop_stop(asking->loop);

@@ -27,6 +27,7 @@ struct hearing {
     struct props config;
     struct props resolved;   /* config, where it has references */
     struct secrets *secrets; /* NULL: nothing was resolved */
+    struct map *why;         /* likewise: references stay as they are */
     struct validate_input input;
     struct validate_result result;
     json_t *questions;
@@ -60,6 +61,7 @@ static void end(struct hearing *h, const struct mr_error *err)
     props_deinit(&h->resolved);
     if (h->secrets != NULL)
         secrets_free(&h->secrets);
+    map_free(&h->why, free);
     free(h);
 }
 
@@ -92,7 +94,7 @@ static void hear(struct hearing *h)
         plugin_check_ask(h->judge->check, json_incref(h->questions), on_checked, h);
 }
 
-static void on_resolved(void *arg, struct props *config, struct secrets **secrets,
+static void on_resolved(void *arg, struct props *config, struct secrets **secrets, struct map **why,
                         const struct mr_error *err)
 {
     struct hearing *h = arg;
@@ -105,8 +107,11 @@ static void on_resolved(void *arg, struct props *config, struct secrets **secret
     h->secrets = *secrets;
     props_init(config);
     *secrets = NULL;
+    h->why = *why;
+    *why = NULL;
     h->input.config = &h->resolved;
     h->input.raw = &h->config;
+    h->input.why = h->why;
     hear(h);
 }
 
@@ -118,7 +123,8 @@ void judge_config(struct judge *judge, const struct props *config, judge_done do
     mr_assert(h != NULL && props_copy(&h->config, config) == 0);
     props_init(&h->resolved);
     h->judge = judge;
-    h->input = (struct validate_input){&h->config, judge->catalog, judge->worker, NULL};
+    h->input = (struct validate_input){
+        .config = &h->config, .catalog = judge->catalog, .worker = judge->worker};
     h->done = done;
     h->arg = arg;
     if (!providers_refer_any(judge->worker->providers, config))

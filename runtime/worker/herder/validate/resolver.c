@@ -16,8 +16,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LOGGER "worker.herder"
-#include "base/log.h"
 #include "base/thread.h"
 
 #define JOBS_MAX 64
@@ -31,6 +29,7 @@ struct job {
     bool done; /* resolved is there, or err */
     struct mr_error err;
     struct secrets *secrets;
+    struct map *why; /* references stay as they are */
 };
 
 /* The loop's side. */
@@ -62,22 +61,17 @@ static void job_unref(struct job *job)
     props_deinit(&job->config);
     props_deinit(&job->resolved);
     secrets_free(&job->secrets);
+    map_free(&job->why, free);
     providers_free(&job->providers);
     if (job->ring >= 0)
         close(job->ring);
     free(job);
 }
 
-static void on_remark(void *arg, const char *text)
-{
-    (void)arg;
-    log_warn("%s", text);
-}
-
 static void *run(void *arg)
 {
     struct job *job = arg;
-    struct provider_job what = {.in = &job->config, .secrets = job->secrets, .remark = on_remark};
+    struct provider_job what = {.in = &job->config, .secrets = job->secrets, .why = job->why};
     uint64_t one = 1;
 
     (void)providers_resolve(job->providers, &what, &job->resolved, &job->err);
@@ -100,6 +94,7 @@ static struct job *job_new(const struct providers *providers, const struct props
     }
     job->providers = providers_ref(providers);
     job->secrets = secrets_new();
+    job->why = map_new();
     props_init(&job->resolved);
     job->ring = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return job;
@@ -130,7 +125,8 @@ static void answer(struct asked *asked, const struct mr_error *err)
         asked->next->prev = asked->prev;
     asked->resolver->count--;
     asked->fn(asked->arg, err == NULL ? &asked->job->resolved : &empty,
-              err == NULL ? &asked->job->secrets : NULL, err);
+              err == NULL ? &asked->job->secrets : NULL, err == NULL ? &asked->job->why : NULL,
+              err);
     job_unref(asked->job);
     free(asked);
 }

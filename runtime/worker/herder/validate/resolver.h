@@ -9,11 +9,11 @@
 
 struct resolver;
 
-/* config, *secrets: taken by the callee if it wants them (freed otherwise); secrets NULL after an
- * error. err NULL, or why not: MR_ERR_IO in Java's words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver
+/* config, *secrets, *why (as of a provider_job): taken by the callee if it wants them (freed
+ * otherwise); secrets and why NULL after an error. err NULL, or why not: MR_ERR_IO in Java's words, MR_ERR_FULL, MR_ERR_CLOSED (the resolver
  * is freed). */
 typedef void (*resolver_fn)(void *arg, struct props *config, struct secrets **secrets,
-                            const struct mr_error *err);
+                            struct map **why, const struct mr_error *err);
 
 struct resolver *resolver_new(struct loop *loop, const struct providers *providers); /* borrowed */
 void resolver_free(struct resolver **resolver); /* all that wait are answered */

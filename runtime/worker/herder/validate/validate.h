@@ -33,12 +33,14 @@ struct validate_result {
     bool bare;
 };
 
-/* raw: config with its references to config providers, as it was posted; NULL: it has none. */
+/* raw: config with its references to config providers, as it was posted; NULL: it has none.
+ * why: references of it stay as they are (struct provider_job); NULL: likewise. */
 struct validate_input {
     const struct props *config;
     const struct catalog *catalog;
     const struct worker_config *worker;
     const struct props *raw;
+    const struct map *why;
 };
 
 /* 0 and the keys with their problems (perhaps none); or MR_ERR_CONFIG when Connect looks at no
@@ -60,7 +62,7 @@ typedef void (*validate_remark)(void *arg, const char *key, const char *text);
 void validate_remarks(const struct validate_input *input, const struct validate_result *result,
                       validate_remark fn, void *arg);
 
-/* References of a valid configuration that nothing was found for, so that the value is taken as it
+/* References of a configuration that nothing was found for, so that the value is taken as it
  * stands, as in Java: which and why, to be logged as "KEY TEXT" (providers_left). */
 void validate_references_left(const struct validate_input *input, validate_remark fn, void *arg);
 

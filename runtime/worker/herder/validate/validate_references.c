@@ -54,7 +54,7 @@ void validate_references_left(const struct validate_input *in, validate_remark f
     for (size_t i = 0; i < raw->count; i++) {
         const struct props_entry *entry = &raw->entries[i];
         const char *value = props_get(in->config, entry->key);
-        char *left = providers_left(in->worker->providers, entry->value, value);
+        char *left = providers_left(in->worker->providers, entry->value, value, in->why);
 
         if (left != NULL)
             fn(arg, entry->key, left);
