@@ -370,8 +370,7 @@ static void what_is_stored_ahead_of_the_topic_fails_the_task_until_the_user_deci
     put_vault(w, conn, topic, vault_file(""));
     wait_until(FLOW_MS, has(file, topic, 100));
     stop(w, conn);
-    topic_delete(w->servers, topic);
-    topic_create(w->servers, topic, 2);
+    topic_make_anew(w->servers, topic, 2);
     topic_produce_numbers(w->servers, topic, 2, 0, 40);
     resume(w, conn);
     wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);

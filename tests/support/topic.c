@@ -71,7 +71,7 @@ static rd_kafka_resp_err_t try_to_create(rd_kafka_t *rk, rd_kafka_NewTopic_t *sp
 
 /* A broker that was slow to tell its controller that it lives is none for a moment: "invalid
  * replication factor". */
-void topic_create(const char *servers, const char *topic, int partitions)
+static rd_kafka_resp_err_t create(const char *servers, const char *topic, int partitions)
 {
     rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL);
     char text[256];
@@ -83,10 +83,32 @@ void topic_create(const char *servers, const char *topic, int partitions)
     while ((code = try_to_create(rk, spec)) == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR &&
            scratch_since(from) < CALL_MS * 3)
         scratch_pause(20);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        fail_msg("creating %s: %s", topic, rd_kafka_err2str(code));
     rd_kafka_NewTopic_destroy(spec);
     rd_kafka_destroy(rk);
+    return code;
+}
+
+static void expect_created(rd_kafka_resp_err_t code, const char *topic)
+{
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail_msg("creating %s: %s", topic, rd_kafka_err2str(code));
+}
+
+void topic_create(const char *servers, const char *topic, int partitions)
+{
+    expect_created(create(servers, topic, partitions), topic);
+}
+
+void topic_make_anew(const char *servers, const char *topic, int partitions)
+{
+    int64_t from = scratch_now_ms();
+    rd_kafka_resp_err_t code;
+
+    do {
+        topic_delete(servers, topic);
+        code = create(servers, topic, partitions);
+    } while (code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS && scratch_since(from) < CALL_MS * 3);
+    expect_created(code, topic);
 }
 
 int topic_partitions(const char *servers, const char *topic)

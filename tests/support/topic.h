@@ -45,6 +45,9 @@ void topic_produce_numbers(const char *servers, const char *topic, int partition
 void topic_produce_spread(const char *servers, const char *topic, int partitions,
                           const char *const *values, size_t count);
 void topic_delete(const char *servers, const char *topic);
+/* Deleted and created. What a consumer asked before it was closed waits at the broker behind its
+ * fetch, and may create the topic in between, with the broker's number of partitions: then again. */
+void topic_make_anew(const char *servers, const char *topic, int partitions);
 /* As retention would: what a partition has below this offset is gone. */
 void topic_delete_before(const char *servers, const char *topic, int partition, int64_t offset);
 
