@@ -42,6 +42,7 @@
 struct part {
     int64_t next; /* everything before was handed out */
     bool started;
+    bool at_end; /* was there once: the end of what is decided, for a reader of committed records */
 };
 
 struct append {
@@ -468,6 +469,7 @@ static void take(struct topic_log *log, const rd_kafka_message_t *msg)
             log->options.events->record(log->options.arg, &rec);
         } else if (ours) {
             place(log, msg->partition, msg->offset);
+            log->parts[msg->partition].at_end = true;
         }
         log->trouble[0] = log->verdict != 0 ? log->trouble[0] : '\0';
         log->troubled = false; /* over before it was told */
@@ -564,6 +566,22 @@ bool topic_log_reached(const struct topic_log *log, const int64_t *mark)
     return true;
 }
 
+/* An end that comes after the mark was asked stands behind everything that was committed by then:
+ * what is missing up to the mark is open. */
+static bool decided(const struct topic_log *log, const int64_t *mark)
+{
+    for (int i = 0; i < log->options.partitions; i++)
+        if (wanted(log, i) && log->parts[i].next < mark[i] && !log->parts[i].at_end)
+            return false;
+    return true;
+}
+
+static bool heard(const struct topic_log *log, const int64_t *mark)
+{
+    (void)mark;
+    return log->heard;
+}
+
 static int64_t left_until(int64_t deadline_ms)
 {
     int64_t left = deadline_ms - clock_ms();
@@ -591,8 +609,9 @@ static int ask_mark(struct topic_log *log, int64_t deadline_ms, int64_t *mark, s
     return rc;
 }
 
-/* mark NULL: until anything is heard. */
-static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mark,
+typedef bool (*until_fn)(const struct topic_log *log, const int64_t *mark);
+
+static int follow(struct topic_log *log, int64_t deadline_ms, until_fn until, const int64_t *mark,
                   struct mr_error *err)
 {
     struct pollfd fd = {.fd = log->epoll, .events = POLLIN};
@@ -605,7 +624,7 @@ static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mar
         rc = serve(log, err);
         if (rc != 0 && rc != MR_ERR_RETRY)
             return rc;
-        if (mark != NULL ? topic_log_reached(log, mark) : log->heard) {
+        if (until(log, mark)) {
             err_clear(err);
             return 0;
         }
@@ -622,7 +641,8 @@ static int follow(struct topic_log *log, int64_t deadline_ms, const int64_t *mar
                    log->trouble[0] != '\0' ? ": " : "", log->trouble);
 }
 
-int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_error *err)
+static int read_until(struct topic_log *log, int64_t deadline_ms, until_fn until,
+                      struct mr_error *err)
 {
     struct mr_error own = {0};
     int64_t *mark = calloc((size_t)log->options.partitions, sizeof(*mark));
@@ -633,11 +653,21 @@ int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_
     if (rc == 0)
         rc = start(log, mark, &own);
     if (rc == 0)
-        rc = follow(log, deadline_ms, mark, &own);
+        rc = follow(log, deadline_ms, until, mark, &own);
     if (rc == 0)
         rc = start(log, NULL, &own);
     free(mark);
     return rc == 0 ? 0 : mr_fail(err, rc, "%s", own.text);
+}
+
+int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_error *err)
+{
+    return read_until(log, deadline_ms, topic_log_reached, err);
+}
+
+int topic_log_replay(struct topic_log *log, int64_t deadline_ms, struct mr_error *err)
+{
+    return read_until(log, deadline_ms, decided, err);
 }
 
 int topic_log_prove(struct topic_log *log, int64_t deadline_ms, struct mr_error *err)
@@ -646,6 +676,6 @@ int topic_log_prove(struct topic_log *log, int64_t deadline_ms, struct mr_error 
     int rc = start(log, NULL, &own);
 
     if (rc == 0)
-        rc = follow(log, deadline_ms, NULL, &own);
+        rc = follow(log, deadline_ms, heard, NULL, &own);
     return rc == 0 || rc == MR_ERR_TIMEOUT ? 0 : mr_fail(err, rc, "%s", own.text);
 }

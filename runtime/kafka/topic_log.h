@@ -19,7 +19,7 @@ struct topic_log_record {
     size_t value_len;
 };
 
-/* Called inside topic_log_serve and topic_log_read_to_end, on the owner's thread; they must not
+/* Called inside topic_log_serve and what reads to an end, on the owner's thread; they must not
  * call the log. */
 struct topic_log_events {
     void (*record)(void *arg, const struct topic_log_record *rec);
@@ -69,6 +69,9 @@ bool topic_log_reached(const struct topic_log *log, const int64_t *mark);
  * until deadline_ms (monotonic): MR_ERR_TIMEOUT with the newest trouble; MR_ERR_UNSUPPORTED no
  * right to read; MR_ERR_CLOSED once topic_admin_cancel was called; else as topic_log_serve. */
 int topic_log_read_to_end(struct topic_log *log, int64_t deadline_ms, struct mr_error *err);
+/* The same, before any other reading, and what open transactions hold up is not waited for, where
+ * isolation.level is read_committed. May be called again after MR_ERR_TIMEOUT. */
+int topic_log_replay(struct topic_log *log, int64_t deadline_ms, struct mr_error *err);
 /* May it be read at all? A log that is empty has its end without a right to read. Serves until a
  * partition has said something (an empty one does after fetch.max.wait.ms). 0, also when nothing
  * was heard until deadline_ms; else as topic_log_read_to_end. */

@@ -395,12 +395,15 @@ static struct producer *zombie(const char *servers, const char *id, const char *
     props_init(&java);
     assert_int_equal(props_set(&java, "bootstrap.servers", servers), 0);
     assert_int_equal(props_set(&java, "transactional.id", id), 0);
+    assert_int_equal(props_set(&java, "transaction.timeout.ms", "600000"), 0);
     p = producer_new(&java, NULL, NULL, &err);
     props_deinit(&java);
     if (p == NULL || insist(producer_txn_init, p, &err) != 0 || producer_txn_begin(p, &err) != 0 ||
         producer_send(p,
                       &(struct producer_record){.topic = producer_topic(p, topic, &err),
                                                 .timestamp_ms = -1,
+                                                .key = "zombie",
+                                                .key_len = 6,
                                                 .value = "zombie",
                                                 .value_len = 6},
                       &err) != 0)
@@ -431,6 +434,33 @@ static void producers_of_an_earlier_set_cannot_commit(void **state)
     flow_arrived(&f, w->servers);
     assert_int_equal(topic_read(w->servers, topic, 0, 0).count, 0);
     assert_true(scratch_contains(w->log, "fences the producers of 2 earlier tasks"));
+}
+
+/* As tasks and a leader leave them that were killed while a transaction ended: in the topics that
+ * every worker reads before it joins. */
+static void a_cluster_starts_in_spite_of_open_transactions_of_the_dead(void **state)
+{
+    const char *group = scratch_name("eos");
+    struct worker_run *w = member("w", group, "");
+    struct flow f = flow_start(w, "src", "");
+    struct producer *task, *leader;
+
+    (void)state;
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    flow_arrived(&f, w->servers);
+    assert_int_equal(worker_run_stop(w), 0);
+    task = zombie(w->servers, scratch_text("%s-src-0", group), scratch_text("%s-offsets", group));
+    leader = zombie(w->servers, scratch_text("connect-cluster-%s", group),
+                    scratch_text("%s-configs", group));
+    worker_run_again(w);
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    flow_arrived(&f, w->servers);
+    worker_run_expect(w, 204, "PUT", "/connectors/src/stop", NULL); /* the leader writes */
+    worker_run_await(w, "src", "STOPPED", 0, STATE_MS);
+    producer_free(&task);
+    producer_free(&leader);
 }
 
 /* The id is taken from a running task: it goes on, with nothing lost and nothing doubled. */
@@ -566,6 +596,7 @@ int main(void)
         scratch_test(a_poll_without_records_can_end_one),
         scratch_test(a_plugin_that_wants_both_ends_fails),
         scratch_test(producers_of_an_earlier_set_cannot_commit),
+        scratch_test(a_cluster_starts_in_spite_of_open_transactions_of_the_dead),
         scratch_test(a_task_whose_id_was_taken_begins_anew),
         scratch_test(offsets_are_changed_behind_a_fence),
         scratch_test(a_transaction_timeout_above_the_brokers_is_refused),

@@ -519,7 +519,9 @@ static void on_moved(void *arg, int32_t partition, int64_t offset)
         log->topic->name, (int)partition, (long long)offset);
 }
 
-/* The first time, with a line in the log every few seconds. */
+/* The first time, with a line in the log every few seconds. Not behind what open transactions hold
+ * up: it may be the worker itself, or a leader that it would join, who is to end them. Who asks for
+ * an end later does wait. */
 static int replay(struct store_log *log, struct mr_error *err)
 {
     int64_t since = clock_ms();
@@ -528,7 +530,7 @@ static int replay(struct store_log *log, struct mr_error *err)
     for (;;) {
         struct mr_error own = {0};
 
-        rc = topic_log_read_to_end(log->log, clock_ms() + SLICE_MS, &own);
+        rc = topic_log_replay(log->log, clock_ms() + SLICE_MS, &own);
         log->events->flush(log);
         if (rc == 0)
             return 0;
