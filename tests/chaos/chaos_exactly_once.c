@@ -218,6 +218,55 @@ static void tasks_come_and_go_exactly_once(void **state)
     chaos_mix_judge(&mix);
 }
 
+/* --- how soon --------------------------------------------------------------------------------- */
+
+static void count(void *arg, const struct topic_record *rec)
+{
+    (void)rec;
+    ++*(int64_t *)arg;
+}
+
+/* What a reader of committed records sees of a task. */
+static int64_t visible(const struct chaos_source *s, int task)
+{
+    int64_t records = 0;
+
+    topic_walk(s->cluster->servers, scratch_text("%s-%d", s->topic, task), count, &records);
+    return records;
+}
+
+/* R04 under exactly-once: everything is killed in transactions that would be open for a minute if
+ * nobody ended them. First committed records within 3 s of the start. */
+static void a_cluster_killed_in_transactions_is_back_in_three_seconds(void **state)
+{
+    struct chaos_cluster *c = chaos_cluster(2, PROPS);
+    const struct chaos_flows *flows = chaos_flows_start(
+        c, &(struct chaos_flows_terms){
+               .tasks = TASKS,
+               .rate = 50,
+               .interval_ms = 200,
+               .clients = ", \"producer.override.transaction.timeout.ms\": \"60000\""});
+
+    (void)state;
+    for (int round = 0; round < 5; round++) {
+        int64_t before[TASKS], from;
+
+        chaos_flows_await(flows, CHAOS_HEAL_MS);
+        for (int i = 0; i < c->count; i++)
+            chaos_destroy(c->w[i]);
+        for (int i = 0; i < TASKS; i++)
+            before[i] = visible(flows->source, i);
+        from = scratch_now_ms();
+        for (int i = 0; i < c->count; i++)
+            worker_run_launch(c->w[i]);
+        for (int i = 0; i < TASKS; i++)
+            wait_until(CHAOS_HEAL_MS, visible(flows->source, i) > before[i]);
+        chaos_figure("committed records of all tasks after the start", scratch_since(from), 3000);
+    }
+    chaos_flows_judge(flows);
+    chaos_atomic_judge(flows);
+}
+
 const struct CMUnitTest chaos_exactly_once[] = {
     scratch_test(a_late_end_tears_what_librdkafka_does_alone),
     scratch_test(late_and_lost_ends_tear_nothing),
@@ -225,6 +274,7 @@ const struct CMUnitTest chaos_exactly_once[] = {
     scratch_test(groups_and_ids_are_taken_away),
     scratch_test(a_transaction_that_timed_out_begins_anew),
     scratch_test(tasks_come_and_go_exactly_once),
+    scratch_test(a_cluster_killed_in_transactions_is_back_in_three_seconds),
     scratch_test(all_three_at_once_under_everything),
 };
 const size_t chaos_exactly_once_count = sizeof(chaos_exactly_once) / sizeof(chaos_exactly_once[0]);
