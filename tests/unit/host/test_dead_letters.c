@@ -177,6 +177,9 @@ static void a_refusal_without_tolerance_fails_the_task_behind_its_letter(void **
     picky.refuses = 7;
     rig_init(rig, 1, "topics", "in", QUICK, DEAD, NULL);
     rig_write_topic(rig, "in", 1, 0, 20);
+    for (int i = 0; i < 5; i++) /* the letter takes longer than the end of a task */
+        rd_kafka_mock_push_request_errors(rig->cluster, 0 /* Produce */, 1,
+                                          RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
     rig_start(rig, &picky_plugin, TARGET_STARTED);
     rig_wait_end(rig);
     assert_non_null(strstr(rig->trace, "Tolerance exceeded in error handler\nCaused by: "
@@ -300,26 +303,30 @@ static void assert_header(const rd_kafka_headers_t *headers, size_t i, const cha
         fail_msg("%s is %.*s", name, (int)size, (const char *)bytes);
 }
 
-/* In one request, so that one poll has both. */
+/* In one request, so that one poll has both: into a partition that is known, since a flush ends the
+ * linger. */
 static void write_values(struct rig *rig, const char *first, const char *second)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_topic_t *rkt;
     rd_kafka_t *rk;
     char why[256];
 
     rd_kafka_conf_set(conf, "bootstrap.servers", rig->bootstrap, why, sizeof(why));
-    rd_kafka_conf_set(conf, "linger.ms", "100", why, sizeof(why));
+    rd_kafka_conf_set(conf, "linger.ms", "500", why, sizeof(why));
     rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+    rkt = rd_kafka_topic_new(rk, "in", NULL);
+    assert_int_equal(rd_kafka_metadata(rk, 0, rkt, &metadata, 10000), 0);
+    rd_kafka_metadata_destroy(metadata);
     for (int i = 0; i < 2; i++) {
         const char *value = i == 0 ? first : second;
 
         assert_int_equal(
-            rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("in"), RD_KAFKA_V_PARTITION(0),
-                              RD_KAFKA_V_VALUE((void *)(uintptr_t)value, strlen(value)),
-                              RD_KAFKA_V_END),
-            0);
+            rd_kafka_produce(rkt, 0, 0, (void *)(uintptr_t)value, strlen(value), NULL, 0, NULL), 0);
     }
     assert_int_equal(rd_kafka_flush(rk, 10000), 0);
+    rd_kafka_topic_destroy(rkt);
     rd_kafka_destroy(rk);
 }
 

@@ -149,6 +149,11 @@ bool tolerance_skips(struct tolerance *t, const struct failure *failure, struct 
         tell_skipped(t, &cause, where);
         return true;
     }
+    /* The task ends, and with it what its letter is sent by. */
+    if (t->dead != NULL && dead_letters_settle(t->dead, &unsent) != MR_OK) {
+        *err = unsent;
+        return false;
+    }
     mr_fail(err, MR_ERR_FATAL, "Tolerance exceeded in error handler\nCaused by: %s",
             trace_write(trace, sizeof(trace), &cause, where));
     return false;

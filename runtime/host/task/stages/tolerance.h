@@ -43,8 +43,8 @@ int tolerance_init(struct tolerance *t, const struct props *config, struct mr_er
 
 /* A stage failed for one record for good: it is reported (log, dead letters). true: skip it, err is
  * cleared. false: the task must fail, and err has become the failure to show: "Tolerance exceeded
- * in error handler", then a line "Caused by: <class>: <text>", or what kept its letter from being
- * written. */
+ * in error handler", then a line "Caused by: <class>: <text>", and the letter is delivered; or what
+ * kept it from being written. */
 bool tolerance_skips(struct tolerance *t, const struct failure *failure, struct mr_error *err);
 
 /* "VALUE_CONVERTER of JsonConverter, record t-0@15" and the like. */
