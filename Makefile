@@ -229,6 +229,7 @@ $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
 $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create)
 $(addprefix $(BUILD)/tests/unit/host/,test_sink_emit test_sink_txn): TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_txn_,offsets commit abort)
+$(BUILD)/tests/unit/host/test_source_txn: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,txn_wait sender_again_take_back)
 $(BUILD)/tests/unit/host/test_sink_txn: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,consumer_new consumer_poll producer_free)
 $(BUILD)/tests/unit/host/test_sink_control: TEST_LINK += -Wl,--wrap=consumer_poll
 $(BUILD)/tests/unit/host/test_sink_state: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,clock_ms topic_admin_partitions)

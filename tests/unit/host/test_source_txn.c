@@ -4,6 +4,7 @@
  * (integration/test_exactly_once). */
 #include "base/log.h"
 #include "counter_source.h"
+#include "host/task/send/txn.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -216,6 +217,58 @@ static void one_offset_above_it_fails_the_task(void **state)
         fail_msg("%s", rig->trace);
 }
 
+/* --- a lease that goes while offsets are under way -------------------------------------------- */
+
+static struct {
+    struct rig *rig;     /* NULL: it stays */
+    atomic_bool arrived; /* the reports of the offsets, before they are taken back */
+} lapse;
+
+int __real_txn_wait(struct txn *t, struct mr_error *err);
+int __wrap_txn_wait(struct txn *t, struct mr_error *err);
+void __real_sender_again_take_back(struct sender *s);
+void __wrap_sender_again_take_back(struct sender *s);
+
+int __wrap_txn_wait(struct txn *t, struct mr_error *err)
+{
+    if (lapse.rig != NULL && !lapse.arrived)
+        task_lease_lost(lapse.rig->task, INT64_MAX);
+    return __real_txn_wait(t, err);
+}
+
+void __wrap_sender_again_take_back(struct sender *s)
+{
+    struct pollfd reports = {.fd = producer_fd(s->producer), .events = POLLIN};
+
+    if (lapse.rig != NULL)
+        lapse.arrived = poll(&reports, 1, 10000) == 1;
+    __real_sender_again_take_back(s);
+}
+
+static bool lapsed(struct rig *rig, int64_t n)
+{
+    (void)rig, (void)n;
+    return lapse.arrived;
+}
+
+static void offsets_delivered_without_the_lease_are_not_taken_for_records(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 100);
+    lapse.arrived = false;
+    lapse.rig = rig;
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, lapsed, 0);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    task_lease_renewed(rig->task);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    lapse.rig = NULL;
+    assert_int_equal(counter_script.started, 2);
+}
+
 /* --- ends that the plugin wants --------------------------------------------------------------- */
 
 /* The counter, which says where transactions end. */
@@ -339,6 +392,7 @@ int main(void)
         T(each_life_resolves_what_was_configured),
         T(offsets_above_buffer_memory_go_in_turns),
         T(one_offset_above_it_fails_the_task),
+        T(offsets_delivered_without_the_lease_are_not_taken_for_records),
         T(an_abort_that_was_sent_twice_is_begun_anew),
         T(behind_a_commit_that_was_sent_twice_a_stop_sends_nothing),
         T(not_for_ever),

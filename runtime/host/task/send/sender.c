@@ -167,6 +167,8 @@ void sender_on_report(void *arg, void *opaque, int code, const char *text)
     struct sender *s = arg;
     struct record *rec = opaque;
 
+    if (rec == NULL) /* an offset, of a transaction that is given up (txn_offsets.c) */
+        return;
     if (code == MR_OK) {
         CRASH_POINT(DELIVERED);
         task_topics_use(s->task, rec->pub.topic);
