@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,19 +49,20 @@ enum mr_code {
 };
 
 /* code            enum mr_code, 0 while nothing failed
- * flags           0; reserved for the framework
+ * message_len     bytes of text that are the message: behind them may stand a line
+ *                 "Caused by: <class>: <text>", which is for traces alone (mr_caused_by). 0: not
+ *                 told, as by a plugin built when this was reserved: up to the first such line
  * retry_after_ms  with MR_ERR_RETRY: milliseconds to wait before the next call, 0 = the framework's
  *                 own back-off
  * text            NUL-terminated UTF-8, one sentence: what, where, what to do. It may begin with the
  *                 Java class that traces and dead letters are to name, where the code's is another
- *                 ("java.lang.IllegalArgumentException: Unknown field: id"), and end with a line
- *                 "Caused by: <class>: <text>", which is for traces alone
+ *                 ("java.lang.IllegalArgumentException: Unknown field: id")
  *
  * Owner: whoever declared it (zeroed). A plugin gets it from the host and never creates or copies
  * one. */
 struct mr_error {
     int32_t code;
-    uint32_t flags;
+    uint32_t message_len;
     int64_t retry_after_ms;
     char text[1008];
 };
@@ -86,7 +88,60 @@ static inline int mr_fail(struct mr_error *err, int code, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(err->text, sizeof(err->text), fmt, args);
     va_end(args);
+    err->message_len = (uint32_t)strlen(err->text);
     return code;
+}
+
+/* Tell the cause of a failure, for traces: a line "Caused by: <class>: <text>" behind its message.
+ *
+ *     mr_fail(err, MR_ERR_DATA, "Invalid bytes field");
+ *     return mr_caused_by(err, MR_ERR_DATA, "java.lang.IllegalArgumentException: %s", why);
+ *
+ * err   may be NULL; the first cause stays
+ * code  what is returned
+ * fmt   printf format of class and text
+ *
+ * Thread: the owner of err. Never blocks. */
+MR_PRINTF(3, 4)
+static inline int mr_caused_by(struct mr_error *err, int code, const char *fmt, ...)
+{
+    static const char line[] = "\nCaused by: ";
+    va_list args;
+    size_t len;
+
+    if (err == NULL || err->message_len == 0)
+        return code;
+    len = err->message_len + sizeof(line) - 1;
+    if (len >= sizeof(err->text) || err->text[err->message_len] != '\0')
+        return code;
+    memcpy(err->text + err->message_len, line, sizeof(line));
+    va_start(args, fmt);
+    vsnprintf(err->text + len, sizeof(err->text) - len, fmt, args);
+    va_end(args);
+    return code;
+}
+
+/* A value's text for a message: cut to fit, between two characters, NUL-terminated, and each U+0000
+ * in it the two bytes C0 80, which dead letters turn back.
+ *
+ * out   size bytes, at least 1
+ * text  len bytes of UTF-8; may be NULL when len is 0
+ *
+ * Returns out. */
+static inline const char *mr_quote(char *out, size_t size, const void *text, size_t len)
+{
+    const char *p = (const char *)text;
+    size_t at = 0, i = 0, whole = 0; /* whole: up to the last character's end */
+
+    for (; i < len && at + 2 < size; i++) {
+        if (((unsigned char)p[i] & 0xc0) != 0x80)
+            whole = at;
+        if (p[i] == '\0')
+            out[at++] = (char)0xc0;
+        out[at++] = p[i] == '\0' ? (char)0x80 : p[i];
+    }
+    out[i < len && ((unsigned char)p[i] & 0xc0) == 0x80 ? whole : at] = '\0';
+    return out;
 }
 
 /* With a failure of code MR_ERR_RETRY: ask to be called again after ms milliseconds. */

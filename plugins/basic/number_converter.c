@@ -10,7 +10,7 @@
 #include "number_converter.h"
 
 /* What a trace shows below the message, as in Java; host/trace.h. */
-#define CAUSE "\nCaused by: org.apache.kafka.common.errors.SerializationException: "
+#define CAUSE "org.apache.kafka.common.errors.SerializationException: "
 
 /* One converter: what it is called in texts, and the kind and bytes of its values. */
 struct number {
@@ -116,14 +116,13 @@ static int read_number(const struct number *n, const void *data, size_t len, str
         return MR_OK;
     }
     if (len != n->size)
-        return mr_fail(err, MR_ERR_DATA,
-                       "Failed to deserialize %s: " CAUSE "Size of data received by %s is not %u",
-                       n->word, n->deserializer, n->size);
+        return mr_caused_by(err, mr_fail(err, MR_ERR_DATA, "Failed to deserialize %s: ", n->word),
+                            CAUSE "Size of data received by %s is not %u", n->deserializer,
+                            n->size);
     if (n->kind == MR_KIND_BOOL && *p > 1)
-        return mr_fail(err, MR_ERR_DATA,
-                       "Failed to deserialize boolean: " CAUSE
-                       "Unexpected byte received by BooleanDeserializer: %d",
-                       (int)(signed char)*p);
+        return mr_caused_by(err, mr_fail(err, MR_ERR_DATA, "Failed to deserialize boolean: "),
+                            CAUSE "Unexpected byte received by BooleanDeserializer: %d",
+                            (int)(signed char)*p);
     for (size_t i = 0; i < len; i++)
         bits = bits << 8 | p[i];
     *value = value_of(n, bits);

@@ -76,10 +76,10 @@ static const struct mr_config_key json_keys[] = {
 
 static int syntax_error(const struct record_json *r, const char *words, struct mr_error *err)
 {
-    return mr_fail(err, MR_ERR_DATA,
-                   "%s failed due to serialization error: \nCaused by: "
-                   "org.apache.kafka.common.errors.SerializationException: %s at byte %td of %td",
-                   words, r->problem, r->problem_at - r->start, r->end - r->start);
+    return mr_caused_by(
+        err, mr_fail(err, MR_ERR_DATA, "%s failed due to serialization error: ", words),
+        "org.apache.kafka.common.errors.SerializationException: %s at byte %td of %td", r->problem,
+        r->problem_at - r->start, r->end - r->start);
 }
 
 static int bad_document(const struct json_converter *c, struct mr_error *err)

@@ -9,10 +9,6 @@
 
 #include <stdlib.h>
 
-#define BAD_DEFAULT \
-    "org.apache.kafka.connect.errors.SchemaBuilderException: Invalid default value\nCaused by: " \
-    "org.apache.kafka.connect.errors.DataException: "
-
 static const struct {
     const char *json;
     uint8_t kind;
@@ -40,10 +36,9 @@ int json_decimal_scale(const struct mr_schema *schema, int32_t *scale, struct mr
         value = value * 10 + (*digits - '0');
     value = *text == '-' ? -value : value;
     if (*digits != '\0' || digits[-(digits > text)] < '0' || value < INT32_MIN || value > INT32_MAX)
-        return mr_fail(err, MR_ERR_DATA,
-                       "Invalid scale parameter found in Decimal schema: \nCaused by: "
-                       "java.lang.NumberFormatException: For input string: \"%.50s\"",
-                       text);
+        return mr_caused_by(
+            err, mr_fail(err, MR_ERR_DATA, "Invalid scale parameter found in Decimal schema: "),
+            "java.lang.NumberFormatException: For input string: \"%.50s\"", text);
     *scale = (int32_t)value;
     return MR_OK;
 }
@@ -87,6 +82,7 @@ static int optional_text(struct mr_arena *arena, struct mr_value tree, const cha
 static int read_kind(struct mr_value tree, uint8_t *kind, struct mr_error *err)
 {
     const struct mr_value *type = member(tree, "type");
+    char shown[204];
 
     if (type == NULL || type->kind != MR_KIND_STRING)
         return mr_fail(err, MR_ERR_DATA, "Schema must contain 'type' field");
@@ -96,8 +92,8 @@ static int read_kind(struct mr_value tree, uint8_t *kind, struct mr_error *err)
             *kind = types[i].kind;
             return MR_OK;
         }
-    return mr_fail(err, MR_ERR_DATA, "Unknown schema type: %.*s",
-                   type->len > 200 ? 200 : (int)type->len, (const char *)type->u.p);
+    return mr_fail(err, MR_ERR_DATA, "Unknown schema type: %s",
+                   mr_quote(shown, sizeof(shown), type->u.p, type->len));
 }
 
 static int read_array(struct json_converter *c, struct mr_arena *arena, struct mr_value tree,
@@ -205,13 +201,20 @@ static int read_attributes(struct mr_arena *arena, struct mr_value tree,
 static int make(const struct json_converter *c, const struct mr_schema_spec *spec,
                 const struct mr_schema **schema, struct mr_error *err)
 {
-    struct mr_error why = {0};
-    const struct mr_schema *made = mr_schema_make(c->task, spec, &why);
+    const struct mr_schema *made = mr_schema_make(c->task, spec, err);
 
     if (made == NULL)
-        return mr_fail(err, why.code < 0 ? why.code : MR_ERR_FATAL, "%s", why.text);
+        return mr_fail(err, MR_ERR_FATAL, "no schema was made");
     *schema = made;
     return MR_OK;
+}
+
+#define DATA_CAUSE "org.apache.kafka.connect.errors.DataException: "
+
+static int bad_default(struct mr_error *err)
+{
+    return mr_fail(err, MR_ERR_DATA,
+                   "org.apache.kafka.connect.errors.SchemaBuilderException: Invalid default value");
 }
 
 /* The default is read by the schema as it is without one. */
@@ -225,16 +228,16 @@ static int read_default(struct json_converter *c, struct mr_arena *arena, struct
     if (value == NULL)
         return MR_OK;
     rc = json_to_connect(c, arena, *schema, *value, &spec->default_value, err);
-    if (rc != MR_OK || spec->default_value.kind == MR_KIND_NULL)
-        return rc != MR_OK || spec->optional
-                   ? rc
-                   : mr_fail(err, MR_ERR_DATA,
-                             BAD_DEFAULT
-                             "Invalid value: null used for required value, schema type: %s",
-                             mr_java_type(spec->kind));
+    if (rc != MR_OK || (spec->default_value.kind == MR_KIND_NULL && spec->optional))
+        return rc;
+    if (spec->default_value.kind == MR_KIND_NULL)
+        return mr_caused_by(err, bad_default(err),
+                            DATA_CAUSE
+                            "Invalid value: null used for required value, schema type: %s",
+                            mr_java_type(spec->kind));
     /* In Java the value's schema is the unfinished one, which equals no other. */
     if (spec->kind == MR_KIND_STRUCT)
-        return mr_fail(err, MR_ERR_DATA, BAD_DEFAULT "Struct schemas do not match.");
+        return mr_caused_by(err, bad_default(err), DATA_CAUSE "Struct schemas do not match.");
     spec->has_default = true;
     return make(c, spec, schema, err);
 }
@@ -243,7 +246,7 @@ int json_schema_read(struct json_converter *c, struct mr_arena *arena, struct mr
                      const struct mr_schema **schema, struct mr_error *err)
 {
     struct mr_schema_spec spec;
-    const struct mr_schema *made;
+    const struct mr_schema *made = NULL;
     int rc;
 
     if (tree.kind == MR_KIND_NULL) {

@@ -112,8 +112,13 @@ static bool base64(struct mr_arena *arena, struct mr_value text, struct mr_value
 /* --- logical types ---------------------------------------------------------------------------- */
 
 #define DAY_MS 86400000
-#define CAUSE "\nCaused by: java.lang.IllegalArgumentException: " /* below the message, in traces */
+#define CAUSE "java.lang.IllegalArgumentException: "
 #define MAX_DECIMAL 16384u /* bytes; the host refuses longer ones */
+
+static int bad_decimal(struct way_in *w)
+{
+    return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field");
+}
 
 /* Big-endian two's complement made minimal. */
 static int decimal_of_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_value bytes,
@@ -127,17 +132,14 @@ static int decimal_of_bytes(struct way_in *w, const struct mr_schema *schema, st
 
     memset(&cause, 0, sizeof(cause));
     if (json_decimal_scale(schema, &scale, &cause) != MR_OK)
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes for Decimal field" CAUSE "%s",
-                       cause.text);
+        return mr_caused_by(w->err, bad_decimal(w), CAUSE "%s", cause.text);
     if (len == 0)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid bytes for Decimal field" CAUSE "Zero length BigInteger");
+        return mr_caused_by(w->err, bad_decimal(w), CAUSE "Zero length BigInteger");
     for (; len > 1 && p[0] == (p[1] & 0x80 ? 0xff : 0x00); len--)
         p++;
     if (len > MAX_DECIMAL)
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid bytes for Decimal field" CAUSE "%zu bytes, more than %u", len,
-                       MAX_DECIMAL);
+        return mr_caused_by(w->err, bad_decimal(w), CAUSE "%zu bytes, more than %u", len,
+                            MAX_DECIMAL);
     size = sizeof(*d) + len;
     d = (struct mr_decimal *)mr_alloc(w->arena, size);
     memset(d, 0, size);
@@ -163,8 +165,7 @@ static int to_decimal(struct way_in *w, const struct mr_schema *schema, struct m
                        "bytes but was %s",
                        node_type(tree.kind));
     else if (!base64(w->arena, tree, &bytes))
-        return mr_fail(w->err, MR_ERR_DATA,
-                       "Invalid bytes for Decimal field" CAUSE "broken base64");
+        return mr_caused_by(w->err, bad_decimal(w), CAUSE "broken base64");
     else
         return decimal_of_bytes(w, schema, bytes, out);
     return MR_OK;
@@ -278,7 +279,8 @@ static int to_bytes(struct way_in *w, const struct mr_schema *schema, struct mr_
     if (tree.kind != MR_KIND_STRING)
         return to_text(w, schema, tree, out);
     if (!base64(w->arena, tree, out))
-        return mr_fail(w->err, MR_ERR_DATA, "Invalid bytes field" CAUSE "broken base64");
+        return mr_caused_by(w->err, mr_fail(w->err, MR_ERR_DATA, "Invalid bytes field"),
+                            CAUSE "broken base64");
     return MR_OK;
 }
 

@@ -9,7 +9,7 @@
 #include "number_text.h"
 #include "requirement.h"
 
-#define SHOWN 900 /* bytes of a value in a text */
+#define SHOWN 900 /* room for a value in a text */
 
 /* --- the spec --------------------------------------------------------------------------------- */
 
@@ -80,8 +80,10 @@ static int unexpected(struct mr_value v, struct mr_error *err)
 
 static int out_of_range(struct mr_value v, struct mr_error *err)
 {
-    return mr_fail(err, MR_ERR_DATA, "Value (%.*s) was out of range for requested data type",
-                   v.len > SHOWN ? SHOWN : (int)v.len, (const char *)v.u.p);
+    char shown[SHOWN];
+
+    return mr_fail(err, MR_ERR_DATA, "Value (%s) was out of range for requested data type",
+                   mr_quote(shown, sizeof(shown), v.u.p, v.len));
 }
 
 /* The integer of a number or boolean before it is narrowed to kind; false for all others. */

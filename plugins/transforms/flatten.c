@@ -334,11 +334,13 @@ static int count_leaves(struct mr_value map, int depth, size_t *count, struct mr
 
 static int check_member(struct mr_value v, struct mr_value name, struct mr_error *err)
 {
+    char shown[804];
+
     if (v.kind == MR_KIND_STRUCT)
         return mr_fail(err, MR_ERR_DATA,
                        "Flatten transformation does not support class %s for record without "
-                       "schemas (for field %.*s).",
-                       mr_java_class(v), (int)name.len, (const char *)name.u.p);
+                       "schemas (for field %s).",
+                       mr_java_class(v), mr_quote(shown, sizeof(shown), name.u.p, name.len));
     if (v.kind > MR_KIND_STRUCT)
         return mr_fail(err, MR_ERR_DATA,
                        "Flatten transformation was passed a value of type class %s which is not "

@@ -185,20 +185,21 @@ static int unknown(struct mr_value v, struct mr_error *err)
 static int read_text(const struct timestamp_converter *t, struct mr_value v, int64_t *ms,
                      struct mr_error *err)
 {
-    int shown = v.len > 300 ? 300 : (int)v.len;
+    char shown[304];
 
     if (!t->formatted)
         return mr_fail(
             err, MR_ERR_DATA,
-            "java.lang.NullPointerException: Could not parse timestamp: value (%.*s) without "
+            "java.lang.NullPointerException: Could not parse timestamp: value (%s) without "
             "the option format",
-            shown, (const char *)v.u.p);
+            mr_quote(shown, sizeof(shown), v.u.p, v.len));
     if (date_format_read(&t->format, (const char *)v.u.p, v.len, ms))
         return MR_OK;
-    return mr_fail(err, MR_ERR_DATA,
-                   "Could not parse timestamp: value (%.*s) does not match pattern (%.300s)\n"
-                   "Caused by: java.text.ParseException: Unparseable date: \"%.*s\"",
-                   shown, (const char *)v.u.p, t->pattern, shown, (const char *)v.u.p);
+    mr_fail(err, MR_ERR_DATA,
+            "Could not parse timestamp: value (%s) does not match pattern (%.300s)",
+            mr_quote(shown, sizeof(shown), v.u.p, v.len), t->pattern);
+    return mr_caused_by(err, MR_ERR_DATA, "java.text.ParseException: Unparseable date: \"%s\"",
+                        shown);
 }
 
 /* What a value is by its own kind, as it is without a schema. */

@@ -21,6 +21,9 @@ void err_prefix(struct mr_error *err, const char *fmt, ...)
     va_end(args);
     memcpy(text, err->text, sizeof(text));
     snprintf(err->text, sizeof(err->text), "%.500s: %.500s", words, text);
+    if (err->message_len != 0)
+        err->message_len =
+            (uint32_t)(strnlen(words, 500) + 2 + (err->message_len < 500 ? err->message_len : 500));
 }
 
 int err_errno(struct mr_error *err, const char *fmt, ...)

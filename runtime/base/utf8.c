@@ -90,6 +90,24 @@ bool utf8_valid(const char *p, size_t len)
     return utf8_prefix(p, len) == len;
 }
 
+size_t utf8_encode(char *text, size_t len)
+{
+    size_t at = utf8_prefix(text, len), made = at;
+
+    while (at < len) {
+        bool zero = len - at > 1 && memcmp(text + at, "\xc0\x80", 2) == 0;
+        size_t good, bad = zero ? 2 : (size_t)-utf8_char(text + at, len - at);
+
+        text[made++] = zero ? '\0' : '?';
+        at += bad;
+        good = utf8_prefix(text + at, len - at);
+        memmove(text + made, text + at, good);
+        made += good;
+        at += good;
+    }
+    return made;
+}
+
 size_t utf8_cut(const char *text, size_t len, size_t max)
 {
     if (len <= max)

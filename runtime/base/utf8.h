@@ -15,6 +15,11 @@ int utf8_char(const char *p, size_t len);
 size_t utf8_prefix(const char *p, size_t len);
 bool utf8_valid(const char *p, size_t len);
 
+/* In place: each malformed part becomes one '?', a lone surrogate too, as String.getBytes has it;
+ * C0 80 is a NUL.
+ * Returns the length then, at most len. */
+size_t utf8_encode(char *text, size_t len);
+
 /* Bytes of a text of len bytes to show where max are wanted: no character is cut. */
 size_t utf8_cut(const char *text, size_t len, size_t max);
 

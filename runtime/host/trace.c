@@ -47,15 +47,25 @@ static size_t own_class(const char *text)
     return text[len] == ':' && text[len + 1] == ' ' ? len : 0;
 }
 
+/* Where the causes begin: what a plugin says of it may be wrong, or nothing. */
+static const char *message_end(const struct mr_error *err, const char *message)
+{
+    const char *end = message + strlen(message), *told = err->text + err->message_len, *line;
+
+    if (err->message_len != 0 && told >= message && told <= end)
+        return told;
+    line = strstr(message, "\nCaused by: ");
+    return line != NULL ? line : end;
+}
+
 struct trace_parts trace_parts(const struct mr_error *err)
 {
     size_t own = own_class(err->text);
     struct trace_parts parts = {.class_name = own > 0 ? err->text : trace_class(err->code),
                                 .message = err->text + (own > 0 ? own + 2 : 0)};
-    const char *cause = strstr(parts.message, "\nCaused by: ");
 
     parts.class_len = own > 0 ? own : strlen(parts.class_name);
-    parts.message_len = cause != NULL ? (size_t)(cause - parts.message) : strlen(parts.message);
+    parts.message_len = (size_t)(message_end(err, parts.message) - parts.message);
     return parts;
 }
 

@@ -13,7 +13,7 @@ const char *trace_class(int code);
 
 /* An error as an exception. Neither name is NUL-terminated; both are borrowed from err, or live for
  * ever. A plugin's text may begin with the class that it stands for ("java.lang.X: text"); else the
- * code's counts. A line "Caused by: <class>: <text>" behind the message is for traces. */
+ * code's counts. Where the message ends, the error says, or the first line "Caused by: ". */
 struct trace_parts {
     const char *class_name;
     size_t class_len;

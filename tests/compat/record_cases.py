@@ -272,6 +272,9 @@ ODD_STEPS = {
 }
 for name, steps in ODD_STEPS.items():
     case("snk-odd-" + name, SCHEMAS, DEAD, chain(*steps), topics={"in": topic(*ATS)})
+# What a message quotes is the record's own text: half a pair, a line like a cause's, a class's name, U+0000, and more of it than fits.
+QUOTED = ["\\ud83d", "x\\nCaused by: java.lang.Foo: z", "java.lang.Foo: z", "a\\u0000b", "\u00e9" * 2000]
+case("snk-dead-texts", PLAIN, DEAD, chain(("Cast$Value", {"spec": "a:int8"})), topics={"in": topic(*["{\"a\":\"%s\"}" % q for q in QUOTED])})
 MAPS = ["{\"a\":1,\"b\":\"x\",\"c\":{\"d\":[1,2],\"e\":null},\"t\":1700000000000,\"f\":2.50}", "{\"b\":\"2\"}", "{}", "[1]", "5", None, "{\"a\":null,\"c\":{},\"t\":null}"]
 PLAIN_STEPS = {
     "cast": [("Cast$Value", {"spec": "a:string,f:int32,zz:int8"})],

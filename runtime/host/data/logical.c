@@ -45,10 +45,10 @@ static int scale_of(const struct mr_schema *schema, int32_t *scale, struct mr_er
             continue;
         if (parse_int(schema->params[i].value, scale))
             return MR_OK;
-        return mr_fail(err, MR_ERR_DATA,
-                       "Invalid scale parameter found in Decimal schema: \nCaused by: "
-                       "java.lang.NumberFormatException: For input string: \"%.100s\"",
-                       schema->params[i].value);
+        return mr_caused_by(
+            err, mr_fail(err, MR_ERR_DATA, "Invalid scale parameter found in Decimal schema: "),
+            "java.lang.NumberFormatException: For input string: \"%.100s\"",
+            schema->params[i].value);
     }
     return mr_fail(err, MR_ERR_DATA, "Invalid Decimal schema: scale parameter not found.");
 }
@@ -173,7 +173,7 @@ static bool header_fits(const struct mr_schema *schema, uint8_t kind)
 int logical_header_check(struct mr_arena *arena, const struct mr_schema *schema, struct mr_value v,
                          struct mr_error *err)
 {
-    char wanted[VALUES_SCHEMA_TEXT];
+    char wanted[VALUES_SCHEMA_TEXT], shown[404];
     const char *text;
     size_t len;
 
@@ -184,6 +184,6 @@ int logical_header_check(struct mr_arena *arena, const struct mr_schema *schema,
         return mr_fail(err, MR_ERR_DATA, "A null value requires an optional schema but was %s",
                        wanted);
     text = values_text(arena, v, &len);
-    return mr_fail(err, MR_ERR_DATA, "The value %.*s is not compatible with the schema %s",
-                   len > 400 ? 400 : (int)len, text, wanted);
+    return mr_fail(err, MR_ERR_DATA, "The value %s is not compatible with the schema %s",
+                   mr_quote(shown, sizeof(shown), text, len), wanted);
 }

@@ -129,10 +129,9 @@ static int project_field(struct projection *p, const struct mr_schema *from, str
     int rc = project(&within, from, v, to->schema, out);
 
     if (rc != MR_OK)
-        return mr_fail(p->err, rc,
-                       "Error projecting %.200s\nCaused by: "
-                       "org.apache.kafka.connect.errors.SchemaProjectorException: %s",
-                       to->name, inner.text);
+        return mr_caused_by(p->err, mr_fail(p->err, rc, "Error projecting %.200s", to->name),
+                            "org.apache.kafka.connect.errors.SchemaProjectorException: %s",
+                            inner.text);
     return values_validate_field(to->name, to->schema, *out, p->err);
 }
 

@@ -29,7 +29,7 @@
 
 /* In front of what Java's SchemaBuilder says; and between that and its reason. */
 #define SCHEMA_BUILDER "org.apache.kafka.connect.errors.SchemaBuilderException: "
-#define DATA_CAUSE "\nCaused by: org.apache.kafka.connect.errors.DataException: "
+#define DATA_CAUSE "org.apache.kafka.connect.errors.DataException: "
 
 struct node {
     struct node *next;
@@ -299,8 +299,8 @@ static int fit_default(const struct mr_schema_spec *spec, struct mr_error *err)
 static int default_error(int rc, const struct mr_error *cause, struct mr_error *err)
 {
     return rc == MR_OK ? MR_OK
-                       : mr_fail(err, rc, SCHEMA_BUILDER "Invalid default value" DATA_CAUSE "%s",
-                                 cause->text);
+                       : mr_caused_by(err, mr_fail(err, rc, SCHEMA_BUILDER "Invalid default value"),
+                                      DATA_CAUSE "%s", cause->text);
 }
 
 /* What must hold before the spec can be hashed and compared; cheap. */

@@ -29,11 +29,12 @@ struct conversion {
 
 static int fail_to(const struct conversion *c, struct mr_value v, const char *what)
 {
+    char shown[404];
     size_t len;
     const char *text = values_text(c->arena, v, &len);
 
-    return mr_fail(c->err, MR_ERR_DATA, "Unable to convert %.*s (class %s) to %s",
-                   len > 400 ? 400 : (int)len, text, mr_java_class(v), what);
+    return mr_fail(c->err, MR_ERR_DATA, "Unable to convert %s (class %s) to %s",
+                   mr_quote(shown, sizeof(shown), text, len), mr_java_class(v), what);
 }
 
 /* Connect names the schema that it wants, or the one that the value has. */

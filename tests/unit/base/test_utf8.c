@@ -79,6 +79,24 @@ static void a_cut_goes_between_characters(void **state)
         assert_int_equal(utf8_cut(text, sizeof(text) - 1, max), want[max]);
 }
 
+static void what_is_malformed_is_written_as_java_writes_it(void **state)
+{
+    char text[] = "\xed\xa0\x80"
+                  "a\xc3\xa9"
+                  "\xed\xb0\x80\xed\xa0\x80"
+                  "b"
+                  "\xc0\x80"
+                  "\xff";
+    static const char want[] = "?a\xc3\xa9??b\0?";
+    char sound[] = "sound";
+
+    (void)state;
+    assert_int_equal(utf8_encode(text, sizeof(text) - 1), sizeof(want) - 1);
+    assert_memory_equal(text, want, sizeof(want) - 1);
+    assert_int_equal(utf8_encode(sound, 5), 5);
+    assert_string_equal(sound, "sound");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +105,7 @@ int main(void)
         cmocka_unit_test(a_prefix_ends_at_the_first_bad_byte),
         cmocka_unit_test(no_byte_behind_the_end_is_read),
         cmocka_unit_test(a_cut_goes_between_characters),
+        cmocka_unit_test(what_is_malformed_is_written_as_java_writes_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ static void what_minor_3_has_is_of_this_size(void **state)
         {sizeof(struct mr_partition), 32},       {sizeof(struct mr_partition_list), 40},
         {sizeof(struct mr_offset_change), 32},   {sizeof(struct mr_offset_list), 32},
         {sizeof(struct mr_config_provider), 88}, {sizeof(struct mr_rest_filter), 88},
+        {sizeof(struct mr_error), 1024},
     };
 
     (void)state;

@@ -24,6 +24,7 @@
  * … */
 static struct {
     int refuses;     /* this one by mr_reject */
+    const char *why; /* what it says of it; NULL: its number */
     int fails;       /* on this one the whole put fails with MR_ERR_DATA */
     atomic_int busy; /* puts that ask for a retry once they have seen the failing one alone */
     atomic_int puts;
@@ -55,13 +56,15 @@ static int picky_put(void *self, struct mr_batch *in, struct mr_error *err)
         return mr_retry_after(err, 50);
     }
     if (has(in, picky.fails))
-        return mr_fail(err, MR_ERR_DATA, "it has a %d\nCaused by: a.Class: of its own",
-                       picky.fails);
+        return mr_caused_by(err, mr_fail(err, MR_ERR_DATA, "it has a %d", picky.fails),
+                            "a.Class: of its own");
     pthread_mutex_lock(&picky.lock);
     for (size_t i = 0; i < mr_batch_count(in); i++) {
         int number = number_of(mr_record_at(in, i));
 
-        if (picky.refuses != 0 && number % 100 == picky.refuses)
+        if (picky.refuses != 0 && number % 100 == picky.refuses && picky.why != NULL)
+            mr_reject(in, i, "%s", picky.why);
+        else if (picky.refuses != 0 && number % 100 == picky.refuses)
             mr_reject(in, i, "no %d wanted", number);
         else
             picky.taken[number]++;
@@ -110,6 +113,7 @@ static int setup(void **state)
 {
     refused = purges = wanted = 0;
     picky_plugin.sink.put_atomic = false;
+    picky.why = NULL;
     picky.refuses = picky.fails = picky.busy = picky.puts = 0;
     memset(picky.taken, 0, sizeof(picky.taken));
     *state = calloc(1, sizeof(struct rig));
@@ -410,6 +414,58 @@ static void a_letter_from_a_batch_that_waited_says_the_same(void **state)
     rig_wait_true(rig, committed_is, 1);
     rig_stop(rig);
     assert_letter(rig, "odd", "TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", "no 99 wanted");
+}
+
+static void assert_message(struct rig *rig, const void *message, size_t len)
+{
+    rd_kafka_t *rk;
+    rd_kafka_message_t *msg = first_dead(rig, &rk);
+    rd_kafka_headers_t *headers = NULL;
+    const void *bytes;
+    size_t size;
+
+    assert_int_equal(rd_kafka_message_headers(msg, &headers), 0);
+    assert_int_equal(
+        rd_kafka_header_get_last(headers, "__connect.errors.exception.message", &bytes, &size), 0);
+    assert_int_equal(size, len);
+    assert_memory_equal(bytes, message, len);
+    rd_kafka_message_destroy(msg);
+    rd_kafka_consumer_close(rk);
+    rd_kafka_destroy(rk);
+}
+
+/* A lone surrogate becomes what Java writes for it; words like a trace's do not end the message. */
+static void a_message_that_quotes_a_value_is_whole_and_is_utf_8(void **state)
+{
+    static const char message[] = "no x\nCaused by: a.Class: y, ?, \0!";
+    struct rig *rig = *state;
+
+    picky.refuses = ODD;
+    picky.why = "no x\nCaused by: a.Class: y, \xed\xa0\x80, \xc0\x80!";
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL,
+             "errors.deadletterqueue.context.headers.enable", "true", NULL);
+    write_one(rig, "odd");
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    assert_message(rig, message, sizeof(message) - 1);
+}
+
+/* A cause that put told is no part of the message. */
+static void a_message_ends_where_its_cause_begins(void **state)
+{
+    static const char message[] = "it has a 99";
+    struct rig *rig = *state;
+
+    picky.fails = ODD;
+    picky_plugin.sink.put_atomic = true;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL,
+             "errors.deadletterqueue.context.headers.enable", "true", NULL);
+    write_one(rig, "odd");
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    assert_message(rig, message, sizeof(message) - 1);
 }
 
 /* --- a topic that can't take them ------------------------------------------------------------- */
@@ -832,6 +888,8 @@ int main(int argc, char **argv)
         T(without_dead_letters_nothing_is_split),
         T(a_letter_has_all_that_was_read_and_what_went_wrong),
         T(a_letter_from_a_batch_that_waited_says_the_same),
+        T(a_message_that_quotes_a_value_is_whole_and_is_utf_8),
+        T(a_message_ends_where_its_cause_begins),
         T(a_letter_that_can_not_be_written_fails_the_task_and_is_not_passed),
         T(letters_wait_for_a_topic_that_is_away),
         T(a_lapse_while_the_topic_is_looked_for_fails_no_task),

@@ -67,9 +67,8 @@ static void not_delivered(struct sender *s, int code, const char *text)
 {
     struct mr_error err = {0};
 
-    mr_fail(&err, MR_ERR_FATAL,
-            "Unrecoverable exception from producer send callback\nCaused by: %s: %s",
-            trace_class(code), text);
+    mr_fail(&err, MR_ERR_FATAL, "Unrecoverable exception from producer send callback");
+    mr_caused_by(&err, MR_ERR_FATAL, "%s: %s", trace_class(code), text);
     sender_lose(s, &err);
 }
 

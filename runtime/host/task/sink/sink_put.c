@@ -165,8 +165,10 @@ static int take_rejects(struct sink_task *s, struct batch *batch, struct mr_erro
 {
     int rc = MR_OK;
 
-    for (struct reject *r = batch->rejects; r != NULL && rc == MR_OK; r = r->next)
-        rc = pipeline_reject(s->pipeline, batch_at(batch, r->i), r->text, err);
+    for (struct reject *r = batch->rejects; r != NULL && rc == MR_OK; r = r->next) {
+        mr_fail(err, MR_ERR_DATA, "%s", r->text);
+        rc = pipeline_reject(s->pipeline, batch_at(batch, r->i), err);
+    }
     return rc;
 }
 
@@ -208,10 +210,7 @@ static int put_parts(struct sink_task *s, struct batch *batch, size_t from, size
         return rc < 0 ? rc : put_parts(s, batch, from + half, count - half, done, err);
     }
     if (rc == MR_ERR_DATA && s->bisects && count == 1) {
-        struct mr_error why = *err;
-
-        err_clear(err);
-        rc = pipeline_reject(s->pipeline, batch_at(batch, from), why.text, err);
+        rc = pipeline_reject(s->pipeline, batch_at(batch, from), err);
         s->cut = rc == MR_ERR_CLOSED;
         s->places.skipped = true;
     }

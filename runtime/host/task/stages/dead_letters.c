@@ -14,6 +14,7 @@
 #include "host/task/stages/dead_letters.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "host/trace.h"
 #include "kafka/consumer.h"
 #include "kafka/producer.h"
@@ -153,9 +154,9 @@ struct dead_letters *dead_letters_open(const struct dead_letters_spec *spec, str
         return d;
     why = *err;
     err_clear(err);
-    mr_fail(err, MR_ERR_FATAL,
-            "Could not initialize dead letter queue with topic=%.249s\nCaused by: %s",
-            d->topic_name, trace_write(trace, sizeof(trace), &why, NULL));
+    mr_fail(err, MR_ERR_FATAL, "Could not initialize dead letter queue with topic=%.249s",
+            d->topic_name);
+    mr_caused_by(err, MR_ERR_FATAL, "%s", trace_write(trace, sizeof(trace), &why, NULL));
     dead_letters_close(&d);
     return NULL;
 }
@@ -188,6 +189,7 @@ struct draft {
     struct producer_record rec;
     struct producer_header *headers;
     char numbers[3][24];
+    char message[sizeof(((struct mr_error *)NULL)->text)];
     char trace[TRACE_MAX];
 };
 
@@ -195,6 +197,13 @@ static void add(struct draft *draft, const char *name, const char *text)
 {
     draft->headers[draft->rec.header_count++] =
         (struct producer_header){name, text, text == NULL ? 0 : strlen(text)};
+}
+
+/* In place: values that it quotes may be no UTF-8. */
+static void add_quoting(struct draft *draft, const char *name, char *text)
+{
+    draft->headers[draft->rec.header_count++] =
+        (struct producer_header){name, text, utf8_encode(text, strlen(text))};
 }
 
 static void add_context(const struct dead_letters *d, struct draft *draft,
@@ -219,11 +228,13 @@ static void add_context(const struct dead_letters *d, struct draft *draft,
     add(draft, "__connect.errors.class.name", failure->class_name);
     draft->headers[draft->rec.header_count++] = (struct producer_header){
         "__connect.errors.exception.class.name", parts.class_name, parts.class_len};
-    draft->headers[draft->rec.header_count++] =
-        (struct producer_header){"__connect.errors.exception.message",
-                                 why->text[0] == '\0' ? NULL : parts.message, parts.message_len};
-    add(draft, "__connect.errors.exception.stacktrace",
-        trace_write(draft->trace, sizeof(draft->trace), why, place));
+    snprintf(draft->message, sizeof(draft->message), "%.*s", (int)parts.message_len, parts.message);
+    if (why->text[0] == '\0')
+        add(draft, "__connect.errors.exception.message", NULL);
+    else
+        add_quoting(draft, "__connect.errors.exception.message", draft->message);
+    trace_write(draft->trace, sizeof(draft->trace), why, place);
+    add_quoting(draft, "__connect.errors.exception.stacktrace", draft->trace);
 }
 
 /* A value that was never converted: bytes and text as they are, everything else as Java's text. */

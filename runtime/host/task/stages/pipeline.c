@@ -243,12 +243,10 @@ static int stage_failed(struct pipeline *p, const struct failure *failure, int r
     return rc;
 }
 
-int pipeline_reject(struct pipeline *p, const struct record *rec, const char *text,
-                    struct mr_error *err)
+int pipeline_reject(struct pipeline *p, const struct record *rec, struct mr_error *err)
 {
     const struct failure failure = {"TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", rec};
 
-    mr_fail(err, MR_ERR_DATA, "%s", text);
     return stage_failed(p, &failure, MR_ERR_DATA, err);
 }
 

@@ -65,9 +65,9 @@ int pipeline_emitted(struct pipeline *p, struct batch *batch, size_t from, struc
 int pipeline_from_kafka(struct pipeline *p, const struct consumer_msg *msgs, size_t count,
                         struct batch *batch, size_t *done, struct mr_error *err);
 
-/* A sink refused one record of a batch: as if a stage had. MR_OK: it counts as done. */
-int pipeline_reject(struct pipeline *p, const struct record *rec, const char *text,
-                    struct mr_error *err);
+/* A sink refused one record of a batch, and err says why: as if a stage had. MR_OK: it counts as
+ * done, and err is clear. */
+int pipeline_reject(struct pipeline *p, const struct record *rec, struct mr_error *err);
 /* Wait until the dead letters of what was processed so far are delivered: before that, nothing of
  * it may count as done. MR_ERR_CLOSED: the task ends, and they are not. */
 int pipeline_settle(struct pipeline *p, struct mr_error *err);

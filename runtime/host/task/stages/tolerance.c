@@ -154,7 +154,7 @@ bool tolerance_skips(struct tolerance *t, const struct failure *failure, struct 
         *err = unsent;
         return false;
     }
-    mr_fail(err, MR_ERR_FATAL, "Tolerance exceeded in error handler\nCaused by: %s",
-            trace_write(trace, sizeof(trace), &cause, where));
+    mr_fail(err, MR_ERR_FATAL, "Tolerance exceeded in error handler");
+    mr_caused_by(err, MR_ERR_FATAL, "%s", trace_write(trace, sizeof(trace), &cause, where));
     return false;
 }

@@ -55,6 +55,24 @@ static struct mr_value map_of(struct plugin_host *h, const char *key, struct mr_
     return map;
 }
 
+/* A NUL is two bytes until it is in a dead letter; a cut leaves no character half. */
+static void a_value_is_quoted_with_all_that_it_holds(void **state)
+{
+    static const char *const cast[] = {"spec", "a:int32", NULL};
+    struct plugin_host h;
+    char shown[8];
+
+    (void)state;
+    open_transform(&h, CLASS("Cast$Value"), cast);
+    assert_int_equal(plugin_host_apply(&h, with_value(&h, map_of(&h, "a", mr_text("x\0y", 3)))),
+                     MR_ERR_DATA);
+    assert_string_equal(h.err.text, "Value (x\xc0\x80y) was out of range for requested data type");
+    plugin_host_close(&h);
+    assert_string_equal(mr_quote(shown, sizeof(shown), "abcde\xc3\xa9z", 8), "abcde");
+    assert_string_equal(mr_quote(shown, sizeof(shown), "abcd\xc3\xa9z", 7), "abcd\xc3\xa9");
+    assert_string_equal(mr_quote(shown, sizeof(shown), NULL, 0), "");
+}
+
 static void one_instance_takes_records_of_all_shapes(void **state)
 {
     static const char *const cast[] = {"spec", "a:int32", NULL};
@@ -284,6 +302,7 @@ static void bad_patterns_are_refused_with_the_configuration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_is_quoted_with_all_that_it_holds),
         cmocka_unit_test(one_instance_takes_records_of_all_shapes),
         cmocka_unit_test(more_schemas_than_are_kept_are_all_served),
         cmocka_unit_test(depth_and_width_have_bounds),
