@@ -218,6 +218,12 @@ HEADERS = [("a", b"1"), ("a", b"{\"x\":"), ("", b""), ("n", None), ("bin", b"\xf
 case("snk-headers", PLAIN, DEAD, topics={"in": topic(record("1", "k1", HEADERS), record("{", "k2", HEADERS), record("{", None, HEADERS), record("{", "k3"), record(None, "k4", HEADERS), record("", b"", HEADERS))})
 case("snk-header-json", TEXT, {"header.converter": JSON}, DEAD,
      topics={"in": topic(record("v1", "k", [("h", envelope(of("int32"), 1).encode())]), record("v2", "k", [("h", b"{")]), record("v3", "k", [("h", None)]), record("v4", "k"))})
+# A value that its schema's kind does not go with: converters make it, headers refuse it.
+case("snk-header-json-odd", TEXT, {"header.converter": JSON}, DEAD,
+     topics={"in": topic(*[record("v%d" % i, "k", [("h", envelope(schema, v).encode())]) for i, (schema, v) in enumerate(
+         [(logical(n, b), 0) for n in ("Date", "Time", "Timestamp") for b in ("int32", "int64", "string", "boolean")] +
+         [(decimal(2), "AJw="), (logical("Decimal", "string", parameters={"scale": "2"}), "AJw="), (logical("Timestamp", "int32", optional=True), None),
+          (logical("Timestamp", "struct", fields=[]), 0)])])})
 case("snk-header-json-plain", TEXT, {"header.converter": JSON, "header.converter.schemas.enable": "false"}, DEAD,
      topics={"in": topic(record("v1", "k", [("h", b"[1]")]), record("v2", "k", [("h", b"x")]), record("v3", "k", [("h", b"")]))})
 case("snk-all-bad", {"key.converter": JSON, "header.converter": JSON}, SCHEMAS, DEAD, topics={"in": topic(record("{", "{", [("h", b"{")]), record(envelope(of("int32"), 1), None))})

@@ -416,6 +416,44 @@ static void a_letter_from_a_batch_that_waited_says_the_same(void **state)
     assert_letter(rig, "odd", "TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", "no 99 wanted");
 }
 
+/* Of any header: a moment, over a kind that none belongs to. */
+static int odd_to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
+                          size_t len, const struct mr_schema **schema, struct mr_value *value,
+                          struct mr_error *err)
+{
+    const struct mr_schema_spec spec = {.kind = MR_KIND_INT32, .name = MR_LOGICAL_TIMESTAMP};
+
+    *schema = arena->host->schema_make(&spec, sizeof(spec), err);
+    *value = mr_timestamp(0);
+    return *schema == NULL ? err->code : MR_OK;
+}
+
+/* ConnectHeaders.add looks at what any converter gives. */
+static void a_header_that_its_schema_does_not_fit_makes_a_dead_letter(void **state)
+{
+    static const struct plugin odd = {.kind = MR_PLUGIN_CONVERTER,
+                                      .name = "Odd",
+                                      .version = "1.0",
+                                      .library = "test",
+                                      .aliases = aliases,
+                                      .keys = keys,
+                                      .converter = {.to_connect = odd_to_connect}};
+    static const struct plugin *const more[] = {&odd, NULL};
+    struct rig *rig = *state;
+
+    rig_more = more;
+    rig_init(rig, 1, "topics", "in", QUICK, DEAD, ALL, "header.converter", "Odd",
+             "errors.deadletterqueue.context.headers.enable", "true", NULL);
+    write_one(rig, "odd");
+    rig_start(rig, &picky_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    rig_more = NULL;
+    assert_letter(rig, "odd", "HEADER_CONVERTER", "Odd",
+                  "The value Thu Jan 01 00:00:00 UTC 1970 is not compatible with the schema "
+                  "Schema{org.apache.kafka.connect.data.Timestamp:INT32}");
+}
+
 static void assert_message(struct rig *rig, const void *message, size_t len)
 {
     rd_kafka_t *rk;
@@ -888,6 +926,7 @@ int main(int argc, char **argv)
         T(without_dead_letters_nothing_is_split),
         T(a_letter_has_all_that_was_read_and_what_went_wrong),
         T(a_letter_from_a_batch_that_waited_says_the_same),
+        T(a_header_that_its_schema_does_not_fit_makes_a_dead_letter),
         T(a_message_that_quotes_a_value_is_whole_and_is_utf_8),
         T(a_message_ends_where_its_cause_begins),
         T(a_letter_that_can_not_be_written_fails_the_task_and_is_not_passed),

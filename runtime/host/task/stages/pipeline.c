@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "host/data/values.h"
+#include "host/data/logical.h"
 #include "host/plugin_places.h"
 #include "host/task/stages/dead_letters.h"
 #include "host/task/stages/transform_chain.h"
@@ -463,6 +463,8 @@ static int headers_from_kafka(struct plugin_stage *stage, const struct consumer_
         out[i] = (struct mr_header){.name = header.name, .name_len = strlen(header.name)};
         rc = to_connect(stage, rec, header.value, header.value_len, &out[i].schema, &out[i].value,
                         err);
+        if (rc >= 0)
+            rc = logical_header_check(rec->batch->pub.arena, out[i].schema, out[i].value, err);
         if (rc < 0)
             return rc;
     }
