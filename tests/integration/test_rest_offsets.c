@@ -6,6 +6,7 @@
 #include "support/scratch.h"
 #include "support/topic.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FLOW_MS 20000
@@ -243,6 +244,73 @@ static void any_worker_takes_a_change_and_topics_are_known_to_all(void **state)
     }
 }
 
+#define MANY 50000
+
+static const char *many_file(int i)
+{
+    return scratch_text("/in/a \\\"file\\\" of é %d", i);
+}
+
+/* As standalone keeps them; whoever writes the file by hand leaves its checksum out. */
+static void fill_offsets(const char *path)
+{
+    FILE *out = fopen(path, "we");
+
+    assert_non_null(out);
+    fprintf(out, "{\"millrace\":\"by hand\",\"format\":1}\n");
+    for (int i = 0; i < MANY; i++)
+        fprintf(out,
+                "{\"connector\":\"src\",\"partition\":{\"filename\":\"%s\"},"
+                "\"offset\":{\"position\":%d}}\n",
+                many_file(i), i);
+    fprintf(out, "{\"end\":%d}\n", MANY);
+    assert_int_equal(fclose(out), 0);
+}
+
+static struct http_reply get_many(const struct worker_run *w, int count)
+{
+    struct http_reply reply = worker_run_expect(w, 200, "GET", "/connectors/src/offsets", NULL);
+
+    assert_int_equal(json_array_size(json_object_get(reply.json, "offsets")), count);
+    return reply;
+}
+
+/* Written, judged and forgotten beside the worker's loop; who asks for something else is answered
+ * meanwhile. */
+static void very_many_offsets_are_shown_changed_and_forgotten(void **state)
+{
+    static const char *const body = "{\"offsets\":[{\"partition\":{\"filename\":\"/in/a ";
+    struct worker_run *w = worker("w", NULL);
+    struct http_reply reply;
+
+    (void)state;
+    assert_int_equal(worker_run_stop(w), 0);
+    fill_offsets(w->offsets);
+    worker_run_again(w);
+    worker_run_expect(w, 201, "POST", "/connectors",
+                      "{\"name\": \"src\", \"initial_state\": \"STOPPED\", \"config\": "
+                      "{\"connector.class\": \"FileStreamSource\", \"topic\": \"t\", \"file\": "
+                      "\"/in\"}}");
+    reply = get_many(w, MANY);
+    assert_int_equal(strncmp(reply.body, body, strlen(body)), 0);
+    for (int i = 0; i < MANY; i += 4999) {
+        const json_t *one = json_array_get(json_object_get(reply.json, "offsets"), (size_t)i);
+
+        assert_string_equal(http_at(one, "partition.filename"),
+                            scratch_text("/in/a \"file\" of é %d", i));
+        assert_string_equal(http_at(one, "offset.position"), scratch_text("%d", i));
+    }
+    patch(w, "src", 200,
+          scratch_text("{\"partition\": {\"filename\": \"%s\"}, \"offset\": {\"position\": 7}}, "
+                       "{\"partition\": {\"filename\": \"%s\"}, \"offset\": null}",
+                       many_file(0), many_file(1)));
+    reply = get_many(w, MANY - 1);
+    assert_string_equal(http_at(reply.json, "offsets.0.offset.position"), "7");
+    worker_run_expect(w, 200, "DELETE", "/connectors/src/offsets", NULL);
+    reply = get_many(w, 0);
+    assert_string_equal(reply.body, "{\"offsets\":[]}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +319,7 @@ int main(void)
         scratch_test(a_client_that_can_not_be_made_is_told),
         scratch_test(a_source_goes_on_from_where_its_offsets_were_set),
         scratch_test(what_a_plugin_says_or_does_not_say_comes_in_time),
+        scratch_test(very_many_offsets_are_shown_changed_and_forgotten),
         scratch_test(any_worker_takes_a_change_and_topics_are_known_to_all),
     };
 

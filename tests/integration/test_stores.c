@@ -283,7 +283,6 @@ static void put_offset(struct rig *rig, const char *conn, const char *entries)
     json_t *body = json_of(entries);
 
     offsets.put(offsets.self, conn, body, on_written, rig);
-    json_decref(body);
     fine(rig);
 }
 
@@ -663,7 +662,6 @@ static void requests_about_one_connector_keep_their_order(void **state)
         json_t *body = json_of(scratch_text("[[{\"p\":1},{\"o\":%d}]]", rig->answers));
 
         offsets.put(offsets.self, "c", body, on_one_written, rig);
-        json_decref(body);
     }
     offsets.get(offsets.self, "c", partitions, on_entries, rig);
     json_decref(partitions);
@@ -909,7 +907,6 @@ static void ask_to_put(struct rig *rig, const char *conn, const char *entries)
     json_t *body = json_of(entries);
 
     offsets.put(offsets.self, conn, body, on_written, rig);
-    json_decref(body);
 }
 
 /* By then a successor elsewhere may have written its own. */

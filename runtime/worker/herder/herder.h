@@ -14,7 +14,8 @@
 
 struct herder;
 
-/* How a change ended. body: what REST shows (borrowed, may be NULL). err: set when it failed; its
+/* How a change ended. body: what REST shows (borrowed, may be NULL). text: it shows this JSON, which
+ * may be taken out of it; NULL: the body. err: set when it failed; its
  * code gives the status (rest/entities has the table). message: what the client reads when err is
  * set, never cut (a list of problems may be longer than err->text). created: the connector is new.
  * elsewhere: nothing was done: it is that worker's to do, by the URL that it advertises; "": whose
@@ -23,6 +24,7 @@ struct herder_answer {
     const struct mr_error *err;
     const char *message;
     const json_t *body;
+    struct buf *text;
     bool created;
     const char *elsewhere;
 };
@@ -129,9 +131,10 @@ void herder_restart_task(struct herder *herder, const char *conn, int task, herd
 /* Offsets of a connector: body {"offsets": […]}, in any state of it. MR_ERR_NOT_FOUND;
  * MR_ERR_FATAL: they can't be read. */
 void herder_offsets(struct herder *herder, const char *conn, herder_done done, void *arg);
-/* Change some ([[partition, offset], …] as in offset_entries.h, copied), or with NULL forget all.
+/* Change some ([[partition, offset], …] as in offset_entries.h, taken; nobody else has any part of
+ * them), or with NULL forget all.
  * Body {"message": …}. The connector must be STOPPED; offset_changes.h has all refusals. */
-void herder_change_offsets(struct herder *herder, const char *conn, const json_t *entries,
+void herder_change_offsets(struct herder *herder, const char *conn, json_t *entries,
                            herder_done done, void *arg);
 
 /* Task configurations that another worker's connector made. May such a call be believed? 0, or the

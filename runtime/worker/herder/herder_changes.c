@@ -393,7 +393,7 @@ void herder_offsets(struct herder *herder, const char *conn, herder_done done, v
     offset_changes_read(herder->offsets, conn, done, arg);
 }
 
-void herder_change_offsets(struct herder *herder, const char *conn, const json_t *entries,
+void herder_change_offsets(struct herder *herder, const char *conn, json_t *entries,
                            herder_done done, void *arg)
 {
     offset_changes_apply(herder->offsets, conn, entries, done, arg);

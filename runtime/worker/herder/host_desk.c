@@ -75,7 +75,8 @@ void host_desk_put(struct host_desk *desk, const char *conn, int64_t id, const j
     /* A worker that was frozen finds this in its socket when it wakes: a successor may have stored
      * more. */
     if (supervisor_leased(desk->sup))
-        store->put(store->self, conn, entries, on_written, question_new(desk, conn, id));
+        store->put(store->self, conn, json_deep_copy(entries), on_written,
+                   question_new(desk, conn, id));
     else
         supervisor_offsets_stored(desk->sup, conn, id,
                                   "this worker's place in its group is in doubt");

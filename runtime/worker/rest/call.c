@@ -100,6 +100,12 @@ void call_reply_json(struct call *call, int status, json_t *body)
     call_end(call);
 }
 
+void call_reply_text(struct call *call, int status, struct buf *json)
+{
+    entities_json_text(&call->exchange->answer, status, json);
+    call_end(call);
+}
+
 void call_reply_empty(struct call *call, int status)
 {
     entities_empty(&call->exchange->answer, status);

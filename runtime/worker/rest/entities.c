@@ -65,6 +65,12 @@ void entities_empty(struct answer *out, int status)
     *out = (struct answer){.status = status};
 }
 
+void entities_json_text(struct answer *out, int status, struct buf *text)
+{
+    *out = (struct answer){.status = status, .len = text->len, .type = ENTITIES_JSON};
+    out->body = buf_take(text);
+}
+
 void entities_json(struct answer *out, int status, const json_t *body)
 {
     struct buf text;
@@ -75,8 +81,7 @@ void entities_json(struct answer *out, int status, const json_t *body)
         entities_empty(out, 500);
         return;
     }
-    *out = (struct answer){.status = status, .len = text.len, .type = ENTITIES_JSON};
-    out->body = buf_take(&text);
+    entities_json_text(out, status, &text);
 }
 
 static json_t *text_of(const char *message)

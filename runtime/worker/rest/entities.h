@@ -29,6 +29,8 @@ int entities_status(int code);
 void entities_empty(struct answer *out, int status);
 /* Body NULL: out of memory. */
 void entities_json(struct answer *out, int status, const json_t *body);
+/* JSON that is there as text: taken out of it. */
+void entities_json_text(struct answer *out, int status, struct buf *text);
 /* {"error_code","message"}. */
 void entities_error(struct answer *out, int status, const char *message);
 void entities_failed(struct answer *out, const struct mr_error *err);

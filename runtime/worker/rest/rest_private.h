@@ -63,6 +63,7 @@ int call_task(const struct call *call);
 
 /* Each answers and ends the call, which is gone then. body: taken; NULL: out of memory. */
 void call_reply_json(struct call *call, int status, json_t *body);
+void call_reply_text(struct call *call, int status, struct buf *json); /* taken out of it */
 void call_reply_empty(struct call *call, int status);
 MR_PRINTF(3, 4)
 void call_reply_error(struct call *call, int status, const char *fmt, ...);

@@ -509,13 +509,14 @@ static void answer_written(struct store_request *req)
     req->written_fn(req->arg, req->err.code != 0 ? req->err.text : NULL);
 }
 
-/* body: the question, copied: jansson's values are not for two threads. */
+/* body: the question, taken, and nobody else's: jansson's values are not for two threads. NULL: no
+ * memory for it, unless all are to be listed. */
 static void ask_offsets(struct cluster_store *store, struct store_request *req,
-                        enum store_task task, const json_t *body)
+                        enum store_task task, json_t *body)
 {
     req->task = task;
-    req->body = body != NULL ? json_deep_copy(body) : NULL;
-    if (body != NULL && req->body == NULL)
+    req->body = body;
+    if (body == NULL && task != STORE_OFFSETS_LIST)
         mr_fail(&req->err, MR_ERR_NOMEM, "out of memory");
     add_step(req, task != STORE_OFFSETS_PUT);
     ask(store, req);
@@ -537,11 +538,11 @@ static void get_offsets(void *self, const char *conn, const json_t *partitions,
         if (!json_is_object(partition))
             mr_fail(&req->err, MR_ERR_DATA, "partition %zu is not an object", i);
     }
-    ask_offsets(self, req, STORE_OFFSETS_GET, partitions);
+    ask_offsets(self, req, STORE_OFFSETS_GET, json_deep_copy(partitions));
 }
 
-static void put_offsets(void *self, const char *conn, const json_t *entries,
-                        offset_store_written_fn fn, void *arg)
+static void put_offsets(void *self, const char *conn, json_t *entries, offset_store_written_fn fn,
+                        void *arg)
 {
     struct store_request *req = request_new(TOPIC_OFFSETS, conn, CLUSTER_STORE_WRITE_MS, arg);
     json_t *entry;

@@ -633,8 +633,8 @@ void local_store_close(struct local_store **storep)
     store_free(store);
 }
 
-static void ask(struct local_store *store, struct request *req, const char *conn,
-                const json_t *body)
+/* body: taken, and nobody else's: jansson's values are not for two threads. */
+static void ask(struct local_store *store, struct request *req, const char *conn, json_t *body)
 {
     loop_assert_owner(store->loop);
     req->store = store;
@@ -642,7 +642,7 @@ static void ask(struct local_store *store, struct request *req, const char *conn
     *(req->prev != NULL ? &req->prev->next : &store->open) = req;
     store->newest = req;
     req->conn = strdup(conn);
-    req->body = json_deep_copy(body);
+    req->body = body;
     if (req->error[0] == '\0' && (req->conn == NULL || req->body == NULL))
         snprintf(req->error, sizeof(req->error), "out of memory");
     if (req->error[0] == '\0' && queue_push(store->queue, req) == 0)
@@ -677,7 +677,7 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
         if (!json_is_object(partition))
             snprintf(req->error, sizeof(req->error), "partition %zu is not an object", i);
     }
-    ask(store, req, conn, partitions);
+    ask(store, req, conn, json_deep_copy(partitions));
 }
 
 void local_store_list(struct local_store *store, const char *conn, local_store_read_fn fn,
@@ -689,7 +689,7 @@ void local_store_list(struct local_store *store, const char *conn, local_store_r
     ask(store, req, conn, json_null());
 }
 
-void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
+void local_store_put(struct local_store *store, const char *conn, json_t *entries,
                      local_store_written_fn fn, void *arg)
 {
     struct request *req = request_new(arg);

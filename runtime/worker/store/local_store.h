@@ -31,8 +31,8 @@ void local_store_get(struct local_store *store, const char *conn, const json_t *
 void local_store_list(struct local_store *store, const char *conn, local_store_read_fn fn,
                       void *arg);
 /* Store, answered after fsync; writes that wait are joined into one. A failed write keeps the old
- * file and says why. */
-void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
+ * file and says why. entries: taken; nobody else has any part of them. */
+void local_store_put(struct local_store *store, const char *conn, json_t *entries,
                      local_store_written_fn fn, void *arg);
 
 /* The same three as the herder's host_desk wants them. */
@@ -41,7 +41,7 @@ static inline void local_store_get_any(void *self, const char *conn, const json_
 {
     local_store_get(self, conn, partitions, fn, arg);
 }
-static inline void local_store_put_any(void *self, const char *conn, const json_t *entries,
+static inline void local_store_put_any(void *self, const char *conn, json_t *entries,
                                        offset_store_written_fn fn, void *arg)
 {
     local_store_put(self, conn, entries, fn, arg);

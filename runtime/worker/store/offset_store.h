@@ -20,8 +20,9 @@ struct offset_store {
                 void *arg);
     /* All stored offsets of a connector: [[partition, offset]]. */
     void (*list)(void *self, const char *conn, offset_store_read_fn fn, void *arg);
-    /* Store [[partition, offset|null]], in order; answered when durable. null removes. */
-    void (*put)(void *self, const char *conn, const json_t *entries, offset_store_written_fn fn,
+    /* Store [[partition, offset|null]], in order; answered when durable. null removes. entries:
+     * taken; nobody else has any part of them. */
+    void (*put)(void *self, const char *conn, json_t *entries, offset_store_written_fn fn,
                 void *arg);
 };
 

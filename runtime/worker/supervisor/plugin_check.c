@@ -39,6 +39,7 @@
 #define WAITING_MAX 256 /* for their turn */
 #define HELD_MAX 32     /* by one library */
 #define END_MS 1000     /* for a killed process, when the worker ends */
+#define READS_MAX 8     /* of 16 KiB, at a look: a pipe holds 64 */
 
 struct inquiry {
     struct plugin_check *pc;
@@ -49,7 +50,7 @@ struct inquiry {
     bool running;
     bool slow; /* for so long */
     pid_t pid;
-    int pidfd, out_fd;
+    int pidfd, out_fd, question_fd; /* -1 none; the last is written beforehand */
     struct loop_fd *exit_watch, *out_watch;
     struct loop_timer patience, slowness;
     struct check_answers answers;
@@ -67,10 +68,11 @@ static void run_next(struct plugin_check *pc);
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* What is there; false: nothing more will come. */
+/* What is there, or the first of it where that is much: others wait for the loop. false: nothing
+ * more will come. */
 static bool read_out(struct inquiry *q)
 {
-    for (;;) {
+    for (int i = 0; i < READS_MAX; i++) {
         char bytes[16384];
         ssize_t n = read(q->out_fd, bytes, sizeof(bytes));
 
@@ -81,18 +83,29 @@ static bool read_out(struct inquiry *q)
         if (!check_answers_take(&q->answers, bytes, (size_t)n))
             return false;
     }
+    return true;
 }
 
 /* --- the end of one --------------------------------------------------------------------------- */
 
-static void answer(struct inquiry *q, const json_t *problems)
+static void answer(struct inquiry *q)
 {
     plugin_check_done done = q->done;
+    json_t *problems = q->answers.problems;
 
+    if (done == NULL)
+        return;
     q->done = NULL;
+    q->answers.problems = NULL;
     loop_timer_cancel(&q->patience);
-    if (done != NULL)
-        done(q->arg, problems);
+    done(q->arg, problems);
+}
+
+static void call_off(struct inquiry *q)
+{
+    json_decref(q->answers.problems);
+    q->answers.problems = NULL;
+    answer(q);
 }
 
 static void forget(struct inquiry *q)
@@ -118,6 +131,8 @@ static void forget(struct inquiry *q)
         close(q->pidfd);
     if (q->out_fd >= 0)
         close(q->out_fd);
+    if (q->question_fd >= 0)
+        close(q->question_fd);
     check_answers_deinit(&q->answers);
     json_decref(q->question);
     free(q);
@@ -161,7 +176,7 @@ static void on_exit_event(void *arg, uint32_t events)
     if (q->done != NULL) {
         read_out(q);
         judge_end(q, &end);
-        answer(q, q->answers.problems);
+        answer(q);
     }
     forget(q);
     run_next(pc);
@@ -188,7 +203,7 @@ static void on_patience(void *arg)
         loop_fd_remove(&q->out_watch);
     check_answers_broken(&q->answers, "its class took longer than %g s",
                          (double)q->pc->patience_ms / 1000);
-    answer(q, q->answers.problems);
+    answer(q);
 }
 
 static void on_waited(void *arg)
@@ -197,7 +212,7 @@ static void on_waited(void *arg)
 
     check_answers_broken(&q->answers, "others that take long kept it from being asked for %g s",
                          (double)q->pc->patience_ms / 1000);
-    answer(q, q->answers.problems);
+    answer(q);
     forget(q);
 }
 
@@ -237,8 +252,7 @@ static int write_file(const struct buf *text, struct mr_error *err)
     return -1;
 }
 
-/* A descriptor with all of it, or -1. */
-static int write_question(const json_t *question, struct mr_error *err)
+int plugin_check_write(const json_t *question, struct mr_error *err)
 {
     struct buf text;
     int fd = -1;
@@ -258,8 +272,11 @@ static int start_process(struct inquiry *q, struct mr_error *err)
 {
     char program[] = "millrace", verb[] = "check";
     char *argv[] = {program, verb, NULL};
-    int question = write_question(q->question, err), out[2];
+    int question = q->question_fd, out[2];
 
+    q->question_fd = -1;
+    if (question < 0)
+        question = plugin_check_write(q->question, err);
     if (question < 0)
         return -1;
     if (pipe2(out, O_CLOEXEC) != 0) {
@@ -308,7 +325,7 @@ static void run(struct inquiry *q)
         return;
     }
     check_answers_broken(&q->answers, "%s", err.text);
-    answer(q, q->answers.problems);
+    answer(q);
     forget(q);
 }
 
@@ -399,18 +416,29 @@ static void run_next(struct plugin_check *pc)
 
 void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_done done, void *arg)
 {
+    plugin_check_ask_written(pc, question, -1, done, arg);
+}
+
+void plugin_check_ask_written(struct plugin_check *pc, json_t *question, int fd,
+                              plugin_check_done done, void *arg)
+{
     struct inquiry *q = calloc(1, sizeof(*q)), **at = &pc->inquiries;
 
     mr_assert(q != NULL);
-    *q = (struct inquiry){
-        .pc = pc, .question = question, .done = done, .arg = arg, .pidfd = -1, .out_fd = -1};
+    *q = (struct inquiry){.pc = pc,
+                          .question = question,
+                          .done = done,
+                          .arg = arg,
+                          .pidfd = -1,
+                          .out_fd = -1,
+                          .question_fd = fd};
     check_answers_init(&q->answers, question);
     while (*at != NULL)
         at = &(*at)->next;
     *at = q;
     pc->waiting++;
     if (is_one_too_many(q)) {
-        answer(q, q->answers.problems);
+        answer(q);
         forget(q);
         return;
     }
@@ -441,7 +469,7 @@ void plugin_check_free(struct plugin_check **pcp)
             waitid(P_PIDFD, (id_t)q->pidfd, &(siginfo_t){0}, WEXITED | WNOHANG);
             spawn_forget(q->pid);
         }
-        answer(q, NULL);
+        call_off(q);
         forget(q);
     }
     free(pc);

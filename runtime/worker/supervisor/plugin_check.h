@@ -10,9 +10,9 @@
 struct plugin_check;
 
 /* problems: [{"stage": N, "key": KEY, "error": TEXT, "code"?: enum mr_code} or {…, "broken": how
- * the process ended} or, which is none, {…, "found": …} of link/check_format.h, …], borrowed; KEY
+ * the process ended} or, which is none, {…, "found": …} of link/check_format.h, …], taken; KEY
  * is one that was asked. NULL: called off by plugin_check_free. */
-typedef void (*plugin_check_done)(void *arg, const json_t *problems);
+typedef void (*plugin_check_done)(void *arg, json_t *problems);
 
 /* exe: binary to run as `exe check`, borrowed. patience_ms: for one process, which is killed when it
  * takes longer, and for a question's wait before it, which is answered as broken then. */
@@ -25,5 +25,11 @@ void plugin_check_free(struct plugin_check **pc);
  * done: once, perhaps before the call returns, and after twice patience_ms at the latest. Never
  * blocks longer than a process takes to begin. */
 void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_done done, void *arg);
+
+/* A large question may be written beforehand, on any thread: gives a descriptor, or -1 with err. It
+ * is asked with fd, taken, and then may leave out of `question` whatever is "offsets". */
+int plugin_check_write(const json_t *question, struct mr_error *err);
+void plugin_check_ask_written(struct plugin_check *pc, json_t *question, int fd,
+                              plugin_check_done done, void *arg);
 
 #endif

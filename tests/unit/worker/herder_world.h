@@ -7,6 +7,7 @@
 
 #include "base/loop.h"
 #include "no_services.h"
+#include "worker/herder/offsets/offset_jobs.h"
 #include "worker/herder/offsets/sink_offsets.h"
 #include "worker/herder/cluster_probe.h"
 #include "worker/store/local_store.h"
@@ -14,11 +15,13 @@
 #include "worker/supervisor/plugin_check.h"
 #include "worker/supervisor/supervisor.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -61,6 +64,9 @@ static struct world {
     json_t *question; /* of a class that judges its values; NULL: none is asked */
     plugin_check_done check_done;
     void *check_arg;
+    json_t *written;              /* a question that is to be asked */
+    bool jobs_wait;               /* what is done beside the loop does not come to its end */
+    struct offset_job job;        /* that waits */
     sink_offsets_done group_done; /* of what Kafka is asked about a group; NULL: nothing is */
     void *group_arg;
 } world;
@@ -177,7 +183,7 @@ static void check_answers(const json_t *problems)
 
     assert_non_null(question);
     world.question = NULL;
-    world.check_done(world.check_arg, problems);
+    world.check_done(world.check_arg, json_deep_copy(problems));
     json_decref(question);
 }
 
@@ -194,6 +200,25 @@ void plugin_check_ask(struct plugin_check *pc, json_t *question, plugin_check_do
     world.question = question;
     world.check_done = done;
     world.check_arg = arg;
+}
+
+/* What it is written to is kept in its place. */
+int plugin_check_write(const json_t *question, struct mr_error *err)
+{
+    assert_null(world.written);
+    world.written = json_deep_copy(question);
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void plugin_check_ask_written(struct plugin_check *pc, json_t *question, int fd,
+                              plugin_check_done done, void *arg)
+{
+    assert_true(fd >= 0);
+    close(fd);
+    json_decref(question);
+    question = world.written;
+    world.written = NULL;
+    plugin_check_ask(pc, question, done, arg);
 }
 
 static struct host *host_of(const char *conn)
@@ -357,6 +382,31 @@ void supervisor_fenced(struct supervisor *sup, const char *conn, int64_t id, con
 
 /* --- offsets ---------------------------------------------------------------------------------- */
 
+struct offset_jobs *offset_jobs_new(struct loop *loop)
+{
+    return (struct offset_jobs *)&world;
+}
+
+/* Done at once, or where it is to wait, never. */
+void offset_jobs_run(struct offset_jobs *jobs, const struct offset_job *job)
+{
+    assert_null(world.job.work);
+    if (world.jobs_wait) {
+        world.job = *job;
+    } else {
+        job->work(job->arg);
+        job->back(job->arg, true);
+    }
+}
+
+void offset_jobs_free(struct offset_jobs **jobs)
+{
+    if (world.job.work != NULL)
+        world.job.back(world.job.arg, false);
+    world.job = (struct offset_job){0};
+    *jobs = NULL;
+}
+
 struct sink_offsets *sink_offsets_new(struct loop *loop, int64_t timeout_ms)
 {
     return (struct sink_offsets *)&world;
@@ -367,10 +417,15 @@ static void group_answers(const struct group_offset *list, size_t count, int cod
 {
     sink_offsets_done done = world.group_done;
     struct mr_error err = {.code = code, .text = "Kafka says no"};
+    struct group_offset *taken = NULL;
 
     assert_non_null(done);
     world.group_done = NULL;
-    done(world.group_arg, list, count, code != 0 ? &err : NULL);
+    for (size_t i = 0; i < count; i++)
+        if (list != NULL && (taken = realloc(taken, (i + 1) * sizeof(*taken))) != NULL)
+            taken[i] =
+                (struct group_offset){strdup(list[i].topic), list[i].partition, list[i].offset};
+    done(world.group_arg, taken, count, code != 0 ? &err : NULL);
 }
 
 void sink_offsets_free(struct sink_offsets **so)
@@ -425,10 +480,11 @@ void local_store_list(struct local_store *store, const char *conn, local_store_r
     world.store_arg = arg;
 }
 
-void local_store_put(struct local_store *store, const char *conn, const json_t *entries,
+void local_store_put(struct local_store *store, const char *conn, json_t *entries,
                      local_store_written_fn fn, void *arg)
 {
     note("put %s\n", conn);
+    json_decref(entries);
     world.written_fn = fn;
     world.store_arg = arg;
 }

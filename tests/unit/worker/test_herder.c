@@ -82,7 +82,9 @@ static void on_answer(void *arg, const struct herder_answer *answer)
     snprintf(a->text, sizeof(a->text), "%s", answer->message != NULL ? answer->message : "");
     a->created = answer->created;
     json_decref(a->body);
-    a->body = answer->body != NULL ? json_deep_copy(answer->body) : NULL;
+    a->body = answer->text != NULL   ? json_loads(answer->text->data, 0, NULL)
+              : answer->body != NULL ? json_deep_copy(answer->body)
+                                     : NULL;
 }
 
 /* keys and values, ended by NULL */
@@ -1775,7 +1777,6 @@ static void change(struct fixture *f, const char *entries)
 
     forget_answers(f);
     herder_change_offsets(f->herder, "c", list, on_answer, &f->last);
-    json_decref(list);
 }
 
 /* The answer to a change or a read: body, or code and text. */
@@ -2052,6 +2053,20 @@ static void what_waits_for_offsets_is_answered_when_the_worker_ends(void **state
     assert_int_equal(f->other.code, MR_ERR_CLOSED);
 }
 
+static void what_is_written_beside_the_loop_is_answered_when_the_worker_ends(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 1);
+    forget_answers(f);
+    world.jobs_wait = true;
+    herder_offsets(f->herder, "c", on_answer, &f->last);
+    world.read_fn(world.store_arg, json_pack("[[{s:s}, {s:i}]]", "file", "x", "p", 4), NULL);
+    assert_int_equal(f->last.count, 0);
+    herder_free(&f->herder);
+    assert_refused(f, MR_ERR_CLOSED, "Worker is shutting down");
+}
+
 /* --- topics ----------------------------------------------------------------------------------- */
 
 static void assert_topics(struct fixture *f, const char *want)
@@ -2190,6 +2205,7 @@ int main(void)
         herder_test(a_sink_s_offsets_that_can_not_be_changed_are_told_as_connect_does),
         herder_test(a_sink_s_own_settings_name_group_and_client),
         herder_test(what_waits_for_offsets_is_answered_when_the_worker_ends),
+        herder_test(what_is_written_beside_the_loop_is_answered_when_the_worker_ends),
         herder_test(topics_that_are_used_are_known_until_they_are_reset_or_the_connector_goes),
         herder_test(topics_are_not_kept_and_not_reset_where_the_worker_says_so),
         cmocka_unit_test_setup_teardown(without_restarts_a_crash_fails_at_once,

@@ -102,7 +102,6 @@ static void put(struct fixture *f, const char *conn, const char *entries)
 
     assert_non_null(value);
     local_store_put(f->store, conn, value, on_written, f);
-    json_decref(value);
 }
 
 static void get(struct fixture *f, const char *conn, const char *partitions)
@@ -455,7 +454,6 @@ static void put_large(struct fixture *f, int n, size_t len)
     memset(fill, 'x', len);
     value = json_pack("[[{s:i}, {s:i, s:s}]]", "p", n, "at", 1, "x", fill);
     local_store_put(f->store, "src", value, on_written, f);
-    json_decref(value);
     free(fill);
 }
 
@@ -485,7 +483,6 @@ static void of_joined_writes_only_the_one_that_makes_the_file_too_large_is_refus
     get(f, "src", "[{\"p\":2},{\"p\":3},{\"p\":4}]");
     wait_for(f, 1);
     assert_entries(f, "[[{\"p\":3},{\"at\":3}],[{\"p\":4},{\"at\":4}]]");
-    json_decref(huge);
     free(fill);
 }
 

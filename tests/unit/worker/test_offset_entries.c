@@ -133,14 +133,26 @@ static void a_source_has_nothing_but_simple_values(void **state)
 static void offsets_are_shown_with_their_partitions(void **state)
 {
     const struct group_offset list[] = {{(char *)(uintptr_t) "t", 3, 7}};
-    json_t *entries = offset_entries_from_group(list, 1), *body = offset_entries_body(entries);
-    char *text = json_text(body);
+    json_t *entries = json_loads("[[{\"a\":\"\\u0001é\"},{\"p\":1}],[{},{}]]", 0, NULL);
+    struct buf text;
 
     (void)state;
-    assert_string_equal(text, "{\"offsets\":[{\"partition\":{\"kafka_partition\":3,\"kafka_topic\":"
-                              "\"t\"},\"offset\":{\"kafka_offset\":7}}]}");
-    free(text);
-    json_decref(body);
+    buf_init(&text, 1000);
+    assert_int_equal(offset_entries_write_group(&text, list, 1), 0);
+    assert_string_equal(text.data, "{\"offsets\":[{\"partition\":{\"kafka_partition\":3,"
+                                   "\"kafka_topic\":\"t\"},\"offset\":{\"kafka_offset\":7}}]}");
+    buf_reset(&text);
+    assert_int_equal(offset_entries_write(&text, entries), 0);
+    assert_string_equal(text.data,
+                        "{\"offsets\":[{\"partition\":{\"a\":\"\\u0001é\"},\"offset\":{\"p\":1}},"
+                        "{\"partition\":{},\"offset\":{}}]}");
+    buf_reset(&text);
+    assert_int_equal(offset_entries_write_group(&text, list, 0), 0);
+    assert_string_equal(text.data, "{\"offsets\":[]}");
+    buf_deinit(&text);
+    buf_init(&text, 10);
+    assert_int_equal(offset_entries_write(&text, entries), MR_ERR_FULL);
+    buf_deinit(&text);
     json_decref(entries);
 }
 

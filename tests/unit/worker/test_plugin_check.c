@@ -99,7 +99,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void on_done(void *arg, const json_t *problems)
+static void on_done(void *arg, json_t *problems)
 {
     struct fixture *f = arg;
     char *text = problems != NULL ? json_text(problems) : strdup("called off");
@@ -107,6 +107,7 @@ static void on_done(void *arg, const json_t *problems)
     snprintf(f->got, sizeof(f->got), "%s", text);
     f->refused += strstr(text, "wait already") != NULL;
     free(text);
+    json_decref(problems);
     if (++f->answers == f->wanted)
         loop_stop(f->loop);
 }

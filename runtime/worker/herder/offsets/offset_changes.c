@@ -9,7 +9,8 @@
  *      message ◄─ store, or Kafka's group ◄─ producers fenced (exactly-once)
  *
  * Each step comes back as an event; an errand owns what it needs, and is answered exactly once.
- * Loop thread only. */
+ * What takes its time with very many offsets is done on a thread beside the loop (offset_jobs), which
+ * has the errand meanwhile. Loop thread otherwise. */
 #define LOGGER "worker.herder"
 #include "worker/herder/offsets/offset_changes.h"
 
@@ -18,13 +19,17 @@
 #include "kafka/client_conf.h"
 #include "model/conn_config.h"
 #include "worker/herder/offsets/offset_entries.h"
+#include "worker/herder/offsets/offset_jobs.h"
 #include "worker/herder/offsets/sink_offsets.h"
 #include "worker/herder/offsets/source_offsets.h"
 #include "worker/supervisor/plugin_check.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define BODY_MAX ((size_t)64 << 20)
+#define SHUTTING_DOWN "Worker is shutting down"
 #define KAFKA_MS 60000  /* for requests to a cluster; a REST request has 90 s */
 #define PLUGIN_MS 20000 /* for the connector's own code */
 #define GROUP_MAX 1024
@@ -33,6 +38,7 @@ struct offset_changes {
     struct loop *loop;
     struct conn_source *source;
     const struct worker_config *config;
+    struct offset_jobs *jobs;
     struct plugin_check *check;
     struct sink_offsets *sinks;
     struct source_offsets *sources;
@@ -51,6 +57,11 @@ struct errand {
     json_t *entries;
     struct group_offset *parts; /* of a sink */
     size_t part_count;
+    struct buf text;     /* what is shown */
+    json_t *question;    /* for the connector's code, without the offsets */
+    int written;         /* with them; -1 not */
+    struct mr_error err; /* what is wrong with the entries */
+    struct mr_error why_unasked;
 };
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -60,6 +71,10 @@ static void end(struct errand *errand, const struct herder_answer *answer)
     errand->done(errand->arg, answer);
     group_offsets_free(errand->parts, errand->part_count);
     json_decref(errand->entries);
+    json_decref(errand->question);
+    buf_deinit(&errand->text);
+    if (errand->written >= 0)
+        close(errand->written);
     free(errand->conn);
     free(errand);
 }
@@ -126,7 +141,9 @@ static struct errand *errand_new(struct offset_changes *oc, const char *conn, he
     struct errand *errand = calloc(1, sizeof(*errand));
 
     mr_assert(errand != NULL);
-    *errand = (struct errand){.oc = oc, .conn = text_dup(conn), .done = done, .arg = arg};
+    *errand =
+        (struct errand){.oc = oc, .conn = text_dup(conn), .done = done, .arg = arg, .written = -1};
+    buf_init(&errand->text, BODY_MAX);
     return errand;
 }
 
@@ -137,8 +154,17 @@ static bool is_over(struct errand *errand)
 {
     if (!errand->oc->closing)
         return false;
-    refuse(errand, MR_ERR_CLOSED, "Worker is shutting down");
+    refuse(errand, MR_ERR_CLOSED, SHUTTING_DOWN);
     return true;
+}
+
+/* work: has the errand for itself. back: as of an offset_job. */
+static void beside(struct errand *errand, void (*work)(void *arg),
+                   void (*back)(void *arg, bool done))
+{
+    if (!is_over(errand))
+        offset_jobs_run(errand->oc->jobs,
+                        &(struct offset_job){.work = work, .back = back, .arg = errand});
 }
 
 /* false: refused. */
@@ -250,12 +276,33 @@ static void ask_group(struct errand *errand, const struct source_conn *conn,
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void show(struct errand *errand, const json_t *entries)
+/* On the jobs' thread, which also frees what may be very many. */
+static void write_shown(void *arg)
 {
-    json_t *body = offset_entries_body(entries);
+    struct errand *errand = arg;
 
-    end(errand, &(struct herder_answer){.body = body});
-    json_decref(body);
+    if (errand->sink)
+        (void)offset_entries_write_group(&errand->text, errand->parts, errand->part_count);
+    else
+        (void)offset_entries_write(&errand->text, errand->entries);
+    group_offsets_free(errand->parts, errand->part_count);
+    json_decref(errand->entries);
+    errand->parts = NULL;
+    errand->part_count = 0;
+    errand->entries = NULL;
+}
+
+static void on_shown(void *arg, bool done)
+{
+    struct errand *errand = arg;
+
+    if (!done)
+        refuse(errand, MR_ERR_CLOSED, SHUTTING_DOWN);
+    else if (errand->text.failed)
+        refuse(errand, MR_ERR_FATAL, "The offsets of this connector take more than %zu bytes",
+               BODY_MAX);
+    else
+        end(errand, &(struct herder_answer){.text = &errand->text});
 }
 
 static MR_PRINTF(4, 5)
@@ -270,32 +317,30 @@ void fail_about(struct errand *errand, int code, const char *why, const char *fm
     fail(errand, code, sentence, why);
 }
 
-static void on_group_read(void *arg, const struct group_offset *list, size_t count,
+static void on_group_read(void *arg, struct group_offset *list, size_t count,
                           const struct mr_error *err)
 {
     struct errand *errand = arg;
-    json_t *entries;
 
-    if (err != NULL) {
+    errand->parts = list;
+    errand->part_count = count;
+    if (err != NULL)
         fail_about(errand, err->code, err->text,
                    "Failed to retrieve consumer group offsets for sink connector %s", errand->conn);
-        return;
-    }
-    entries = offset_entries_from_group(list, count);
-    show(errand, entries);
-    json_decref(entries);
+    else
+        beside(errand, write_shown, on_shown);
 }
 
 static void on_source_read(void *arg, json_t *entries, const char *error)
 {
     struct errand *errand = arg;
 
+    errand->entries = entries;
     if (error != NULL)
         fail_about(errand, MR_ERR_FATAL, error,
                    "Failed to retrieve offsets for source connector %s", errand->conn);
     else
-        show(errand, entries);
-    json_decref(entries);
+        beside(errand, write_shown, on_shown);
 }
 
 void offset_changes_read(struct offset_changes *oc, const char *conn, herder_done done, void *arg)
@@ -325,13 +370,12 @@ static void on_stored(void *arg, const char *error)
         succeed(errand);
 }
 
-static void on_group_changed(void *arg, const struct group_offset *list, size_t count,
+static void on_group_changed(void *arg, struct group_offset *list, size_t count,
                              const struct mr_error *err)
 {
     struct errand *errand = arg;
 
-    (void)list;
-    (void)count;
+    group_offsets_free(list, count);
     if (err == NULL)
         succeed(errand);
     else if (err->code == MR_ERR_STATE)
@@ -349,31 +393,19 @@ static void on_group_changed(void *arg, const struct group_offset *list, size_t 
                    errand->conn);
 }
 
-/* A partition that is none has no record, and so none to remove. */
-static json_t *storable(const json_t *entries)
-{
-    json_t *out = json_array(), *entry;
-    size_t i;
-
-    json_array_foreach(entries, i, entry)
-    {
-        if (json_is_object(json_array_get(entry, 0)))
-            json_array_append(out, entry);
-    }
-    return out;
-}
-
 static void write_source(struct errand *errand, const struct source_conn *conn)
 {
-    json_t *entries = storable(errand->entries);
+    json_t *entries = errand->entries;
 
-    if (json_array_size(entries) > 0)
+    errand->entries = NULL;
+    if (json_array_size(entries) > 0) {
         source_offsets_put(errand->oc->sources,
                            &(struct source_offsets_conn){errand->conn, conn->config}, entries,
                            on_stored, errand);
-    else
+    } else {
+        json_decref(entries);
         succeed(errand);
-    json_decref(entries);
+    }
 }
 
 static void on_fenced(void *arg, const struct mr_error *err)
@@ -420,17 +452,11 @@ static void apply(struct errand *errand)
 
 /* --- changing: the connector's own code ------------------------------------------------------- */
 
-static void on_asked(void *arg, const json_t *problems)
+static void take_verdict(struct errand *errand, const json_t *problem)
 {
-    struct errand *errand = arg;
-    const json_t *problem = json_array_get(problems, 0);
     const char *text = NULL;
     int64_t code = MR_ERR_FATAL;
 
-    if (problems == NULL) {
-        refuse(errand, MR_ERR_CLOSED, "Worker is shutting down");
-        return;
-    }
     (void)json_get_int(problem, "code", INT32_MIN, -1, &code);
     if (json_get_text(problem, "broken", &text)) {
         fail_about(errand, MR_ERR_FATAL, text, "Failed to modify offsets for connector %s: %s",
@@ -450,6 +476,15 @@ static void on_asked(void *arg, const json_t *problems)
                json_get_text(problem, "error", &text) ? text : "the connector refuses");
 }
 
+static void on_asked(void *arg, json_t *problems)
+{
+    if (problems == NULL)
+        refuse(arg, MR_ERR_CLOSED, SHUTTING_DOWN);
+    else
+        take_verdict(arg, json_array_get(problems, 0));
+    json_decref(problems);
+}
+
 static json_t *asked_offsets(const struct errand *errand)
 {
     json_t *offsets;
@@ -464,63 +499,135 @@ static json_t *asked_offsets(const struct errand *errand)
     return offsets;
 }
 
+/* --- changing: what is to change -------------------------------------------------------------- */
+
+/* What is listed is to be forgotten. */
+static void forget_all(struct errand *errand)
+{
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(errand->entries, i, entry)
+    {
+        json_array_set_new(entry, 1, json_null());
+    }
+    for (i = 0; i < errand->part_count; i++)
+        errand->parts[i].offset = -1;
+}
+
+static int judge_entries(struct errand *errand)
+{
+    return errand->sink ? offset_entries_to_group(errand->entries, &errand->parts,
+                                                  &errand->part_count, &errand->err)
+                        : offset_entries_check(errand->entries, &errand->err);
+}
+
+/* A partition that is none has no record, and so none to remove. */
+static void keep_storable(struct errand *errand)
+{
+    json_t *kept = json_array(), *entry;
+    size_t i;
+
+    mr_assert(kept != NULL);
+    json_array_foreach(errand->entries, i, entry)
+    {
+        if (json_is_object(json_array_get(entry, 0)))
+            mr_assert(json_array_append(kept, entry) == 0);
+    }
+    json_decref(errand->entries);
+    errand->entries = kept;
+}
+
+/* On the jobs' thread. */
+static void prepare_question(void *arg)
+{
+    struct errand *errand = arg;
+    json_t *ask = json_array_get(errand->question, 0);
+
+    if (errand->reset)
+        forget_all(errand);
+    else if (judge_entries(errand) != 0)
+        return;
+    json_object_set_new(ask, "offsets", asked_offsets(errand));
+    errand->written = plugin_check_write(errand->question, &errand->why_unasked);
+    json_object_del(ask, "offsets");
+    if (!errand->sink)
+        keep_storable(errand);
+}
+
 static void ask_plugin(struct errand *errand)
 {
+    json_t *question = errand->question;
+    int written = errand->written;
+
+    errand->question = NULL;
+    errand->written = -1;
+    plugin_check_ask_written(errand->oc->check, question, written, on_asked, errand);
+}
+
+static void on_prepared(void *arg, bool done)
+{
+    struct errand *errand = arg;
+    int code = errand->err.code;
+
+    if (!done)
+        refuse(errand, MR_ERR_CLOSED, SHUTTING_DOWN);
+    else if (is_over(errand))
+        return;
+    else if (code == MR_ERR_DATA && errand->sink)
+        fail_about(errand, MR_ERR_FATAL, errand->err.text,
+                   "Failed to modify offsets for sink connector %s", errand->conn);
+    else if (code != 0)
+        refuse(errand, code, "%s", errand->err.text);
+    else if (errand->written < 0)
+        fail_about(errand, MR_ERR_FATAL, errand->why_unasked.text,
+                   "Failed to modify offsets for connector %s: %s", errand->conn,
+                   errand->why_unasked.text);
+    else
+        ask_plugin(errand);
+}
+
+static void prepare(struct errand *errand)
+{
     struct source_conn conn;
-    json_t *question;
 
     if (!find_stopped(errand, &conn))
         return;
-    question = json_pack(
-        "[{s:s, s:s, s:i, s:o, s:o, s:[s], s:o, s:b}]", "library", conn.plugin->library, "class",
-        conn.plugin->name, "kind", (int)conn.plugin->kind, "worker",
-        json_from_props(&errand->oc->config->props), "config", json_from_props(conn.config), "keys",
-        "offsets", "offsets", asked_offsets(errand), "all", errand->reset);
-    if (question == NULL)
+    errand->question =
+        json_pack("[{s:s, s:s, s:i, s:o, s:o, s:[s], s:b}]", "library", conn.plugin->library,
+                  "class", conn.plugin->name, "kind", (int)conn.plugin->kind, "worker",
+                  json_from_props(&errand->oc->config->props), "config",
+                  json_from_props(conn.config), "keys", "offsets", "all", errand->reset);
+    if (errand->question == NULL)
         refuse(errand, MR_ERR_NOMEM, "out of memory");
     else
-        plugin_check_ask(errand->oc->check, question, on_asked, errand);
+        beside(errand, prepare_question, on_prepared);
 }
-
-/* --- changing: what is to change -------------------------------------------------------------- */
 
 static void on_source_listed(void *arg, json_t *entries, const char *error)
 {
     struct errand *errand = arg;
-    const json_t *entry;
-    size_t i;
 
-    if (error != NULL) {
+    errand->entries = entries;
+    if (error != NULL)
         fail_about(errand, MR_ERR_FATAL, error, "Failed to modify offsets for source connector %s",
                    errand->conn);
-        return;
-    }
-    errand->entries = json_array();
-    json_array_foreach(entries, i, entry)
-    {
-        json_array_append_new(errand->entries, json_pack("[O, n]", json_array_get(entry, 0)));
-    }
-    json_decref(entries);
-    ask_plugin(errand);
+    else
+        prepare(errand);
 }
 
-static void on_group_listed(void *arg, const struct group_offset *list, size_t count,
+static void on_group_listed(void *arg, struct group_offset *list, size_t count,
                             const struct mr_error *err)
 {
     struct errand *errand = arg;
 
-    if (err != NULL) {
+    errand->parts = list;
+    errand->part_count = count;
+    if (err != NULL)
         fail_about(errand, err->code, err->text,
                    "Failed to reset consumer group offsets for connector %s", errand->conn);
-        return;
-    }
-    errand->parts = calloc(count + 1, sizeof(*errand->parts));
-    mr_assert(errand->parts != NULL);
-    for (size_t i = 0; i < count; i++) {
-        errand->parts[i] = (struct group_offset){text_dup(list[i].topic), list[i].partition, -1};
-    }
-    errand->part_count = count;
-    ask_plugin(errand);
+    else
+        prepare(errand);
 }
 
 static void list_all(struct errand *errand, const struct source_conn *conn)
@@ -531,22 +638,6 @@ static void list_all(struct errand *errand, const struct source_conn *conn)
         source_offsets_list(errand->oc->sources,
                             &(struct source_offsets_conn){errand->conn, conn->config},
                             on_source_listed, errand);
-}
-
-static void judge_entries(struct errand *errand)
-{
-    struct mr_error err = {0};
-    int rc = errand->sink ? offset_entries_to_group(errand->entries, &errand->parts,
-                                                    &errand->part_count, &err)
-                          : offset_entries_check(errand->entries, &err);
-
-    if (rc == MR_ERR_DATA && errand->sink)
-        fail_about(errand, MR_ERR_FATAL, err.text, "Failed to modify offsets for sink connector %s",
-                   errand->conn);
-    else if (rc != 0)
-        refuse_with(errand, &err);
-    else
-        ask_plugin(errand);
 }
 
 /* --- changing: the first steps ---------------------------------------------------------------- */
@@ -580,7 +671,7 @@ static void begin(struct errand *errand)
     if (errand->reset)
         list_all(errand, &conn);
     else
-        judge_entries(errand);
+        prepare(errand);
 }
 
 static void on_freshened(void *arg, const struct mr_error *err)
@@ -593,18 +684,16 @@ static void on_freshened(void *arg, const struct mr_error *err)
         begin(errand);
 }
 
-void offset_changes_apply(struct offset_changes *oc, const char *conn, const json_t *entries,
+void offset_changes_apply(struct offset_changes *oc, const char *conn, json_t *entries,
                           herder_done done, void *arg)
 {
     struct errand *errand = errand_new(oc, conn, done, arg);
 
     errand->reset = entries == NULL;
-    errand->entries = entries != NULL ? json_deep_copy(entries) : NULL;
-    if (entries != NULL && errand->entries == NULL)
-        refuse(errand, MR_ERR_NOMEM, "out of memory");
-    else if (!is_ours(errand))
+    errand->entries = entries;
+    if (!is_ours(errand))
         return;
-    else if (oc->source->freshen != NULL)
+    if (oc->source->freshen != NULL)
         oc->source->freshen(oc->source, conn, on_freshened, errand);
     else
         begin(errand);
@@ -621,9 +710,10 @@ struct offset_changes *offset_changes_new(struct loop *loop, struct conn_source 
     *oc = (struct offset_changes){.loop = loop,
                                   .source = source,
                                   .config = config,
+                                  .jobs = offset_jobs_new(loop),
                                   .check = plugin_check_new(loop, "/proc/self/exe", PLUGIN_MS),
-                                  .sinks = sink_offsets_new(loop, KAFKA_MS),
-                                  .sources = source_offsets_new(loop, &source->offsets, config)};
+                                  .sinks = sink_offsets_new(loop, KAFKA_MS)};
+    oc->sources = source_offsets_new(loop, oc->jobs, &source->offsets, config);
     return oc;
 }
 
@@ -633,6 +723,7 @@ void offset_changes_stop(struct offset_changes *oc)
     plugin_check_free(&oc->check);
     sink_offsets_free(&oc->sinks);
     source_offsets_stop(oc->sources);
+    offset_jobs_free(&oc->jobs);
 }
 
 void offset_changes_free(struct offset_changes **oc)

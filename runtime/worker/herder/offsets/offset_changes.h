@@ -17,15 +17,15 @@ struct offset_changes *offset_changes_new(struct loop *loop, struct conn_source 
 void offset_changes_stop(struct offset_changes *oc);
 void offset_changes_free(struct offset_changes **oc);
 
-/* Body {"offsets": […]}, in any state of the connector. MR_ERR_NOT_FOUND; MR_ERR_FATAL they can't
+/* As text {"offsets": […]}, in any state of the connector. MR_ERR_NOT_FOUND; MR_ERR_FATAL they can't
  * be read; MR_ERR_FULL, MR_ERR_CLOSED. */
 void offset_changes_read(struct offset_changes *oc, const char *conn, herder_done done, void *arg);
 
-/* entries: as in offset_entries.h, copied; NULL: forget all. Done by the leader, for a connector
+/* entries: as in offset_entries.h, taken, and nobody else's; NULL: forget all. Done by the leader, for a connector
  * that is STOPPED and has no tasks. The connector's own code is asked first. Body {"message": …}.
  * MR_ERR_NOT_FOUND; MR_ERR_CONFIG: not STOPPED, or entries that a sink can't have; MR_ERR_STATE:
  * not now; MR_ERR_DATA, MR_ERR_FATAL: refused, or it failed; MR_ERR_FULL, MR_ERR_CLOSED. */
-void offset_changes_apply(struct offset_changes *oc, const char *conn, const json_t *entries,
+void offset_changes_apply(struct offset_changes *oc, const char *conn, json_t *entries,
                           herder_done done, void *arg);
 
 #endif

@@ -273,28 +273,44 @@ int offset_entries_to_group(const json_t *entries, struct group_offset **out, si
     return 0;
 }
 
-json_t *offset_entries_from_group(const struct group_offset *list, size_t count)
-{
-    json_t *entries = json_array();
+/* --- the body of GET -------------------------------------------------------------------------- */
 
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(entries,
-                              json_pack("[{s:i, s:s}, {s:I}]", "kafka_partition",
-                                        (int)list[i].partition, "kafka_topic", list[i].topic,
-                                        "kafka_offset", (json_int_t)list[i].offset));
-    return entries;
+static void write_one(struct buf *out, size_t i, const json_t *partition, const json_t *offset)
+{
+    buf_puts(out, i > 0 ? ",{\"partition\":" : "{\"partition\":");
+    (void)json_write(out, partition);
+    buf_puts(out, ",\"offset\":");
+    (void)json_write(out, offset);
+    buf_putc(out, '}');
 }
 
-json_t *offset_entries_body(const json_t *entries)
+int offset_entries_write(struct buf *out, const json_t *entries)
 {
-    json_t *list = json_array();
     const json_t *entry;
     size_t i;
 
+    buf_puts(out, "{\"offsets\":[");
     json_array_foreach(entries, i, entry)
     {
-        json_array_append_new(list, json_pack("{s:O, s:O}", "partition", json_array_get(entry, 0),
-                                              "offset", json_array_get(entry, 1)));
+        write_one(out, i, json_array_get(entry, 0), json_array_get(entry, 1));
     }
-    return json_pack("{s:o}", "offsets", list);
+    buf_puts(out, "]}");
+    return out->failed ? MR_ERR_FULL : 0;
+}
+
+int offset_entries_write_group(struct buf *out, const struct group_offset *list, size_t count)
+{
+    buf_puts(out, "{\"offsets\":[");
+    for (size_t i = 0; i < count; i++) {
+        json_t *partition = json_pack("{s:i, s:s}", "kafka_partition", (int)list[i].partition,
+                                      "kafka_topic", list[i].topic);
+        json_t *offset = json_pack("{s:I}", "kafka_offset", (json_int_t)list[i].offset);
+
+        mr_assert(partition != NULL && offset != NULL);
+        write_one(out, i, partition, offset);
+        json_decref(partition);
+        json_decref(offset);
+    }
+    buf_puts(out, "]}");
+    return out->failed ? MR_ERR_FULL : 0;
 }

@@ -20,9 +20,10 @@ int offset_entries_check(const json_t *entries, struct mr_error *err);
  * group_offsets_free. MR_ERR_CONFIG with Connect's text; MR_ERR_DATA: an offset is negative. */
 int offset_entries_to_group(const json_t *entries, struct group_offset **out, size_t *count,
                             struct mr_error *err);
-json_t *offset_entries_from_group(const struct group_offset *list, size_t count);
 
-/* {"offsets": [{"partition": …, "offset": …}, …]} */
-json_t *offset_entries_body(const json_t *entries);
+/* Append {"offsets": [{"partition": …, "offset": …}, …]}, of a source or of a sink. 0, or
+ * MR_ERR_FULL. */
+int offset_entries_write(struct buf *out, const json_t *entries);
+int offset_entries_write_group(struct buf *out, const struct group_offset *list, size_t count);
 
 #endif

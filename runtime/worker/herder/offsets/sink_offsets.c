@@ -148,7 +148,14 @@ static void unlink_job(struct job *job)
 
 static void tell(struct job *job)
 {
-    job->done(job->arg, job->list, job->list_count, job->err.code != 0 ? &job->err : NULL);
+    struct group_offset *list = job->err.code == 0 ? job->list : NULL;
+    size_t count = list != NULL ? job->list_count : 0;
+
+    if (list != NULL) {
+        job->list = NULL;
+        job->list_count = 0;
+    }
+    job->done(job->arg, list, count, job->err.code != 0 ? &job->err : NULL);
 }
 
 /* Posted by the thread, as its last act. */

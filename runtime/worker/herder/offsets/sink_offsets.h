@@ -22,10 +22,10 @@ struct sink_offsets_job {
     size_t count;
 };
 
-/* list: what is committed, of SINK_OFFSETS_LIST; borrowed. err: as in kafka/group_offsets.h, or
+/* list: what is committed, of SINK_OFFSETS_LIST; taken, see group_offsets_free. err: as in kafka/group_offsets.h, or
  * MR_ERR_CONFIG (settings of the client), MR_ERR_FULL (too many wait), MR_ERR_TIMEOUT (they waited
  * too long), MR_ERR_CLOSED. */
-typedef void (*sink_offsets_done)(void *arg, const struct group_offset *list, size_t count,
+typedef void (*sink_offsets_done)(void *arg, struct group_offset *list, size_t count,
                                   const struct mr_error *err);
 
 /* timeout_ms: for one job, from the asking. */

@@ -8,7 +8,9 @@
  * so that at no moment a removed offset stands in the worker's store alone, where it would count
  * again. The own topic is looked into by a throwaway process (`millrace check`), with the
  * connector's clients and, perhaps, on another Kafka: the worker opens no client of a source's.
- * Where there is none of its own the store is all. Each job is answered once. Loop thread. */
+ * Where there is none of its own the store is all. What takes its time with very many offsets,
+ * merging them and writing them for the process, is done beside the loop (offset_jobs). Each job is
+ * answered once. Loop thread. */
 #define LOGGER "worker.herder"
 #include "worker/herder/offsets/source_offsets.h"
 
@@ -20,12 +22,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define STOPPING "the worker is stopping"
 #define PATIENCE_MS 60000 /* for one look; a REST request has 90 s */
 
 struct source_offsets {
     const struct offset_store *store;
     const struct worker_config *config;
+    struct offset_jobs *jobs;
     struct plugin_check *check;
     bool closing;
 };
@@ -34,9 +39,14 @@ struct job {
     struct source_offsets *so;
     char *conn;
     struct props config;
-    json_t *entries; /* read so far, or to write */
-    offset_store_read_fn read;
-    offset_store_written_fn written;
+    json_t *entries;  /* read so far, or to write, without removals where those go first */
+    json_t *removals; /* to write */
+    json_t *found;    /* as the process tells it */
+    json_t *question; /* for the process, without what is to be written */
+    int written;      /* all of it; -1 not */
+    struct mr_error err;
+    offset_store_read_fn read_fn;
+    offset_store_written_fn written_fn;
     void *arg;
 };
 
@@ -45,11 +55,22 @@ struct job {
 /* error: NULL it went well. */
 static void end(struct job *job, const char *error)
 {
-    if (job->read != NULL)
-        job->read(job->arg, error == NULL ? json_incref(job->entries) : NULL, error);
+    json_t *entries = NULL;
+
+    if (job->read_fn != NULL && error == NULL) {
+        entries = job->entries;
+        job->entries = NULL;
+    }
+    if (job->read_fn != NULL)
+        job->read_fn(job->arg, entries, error);
     else
-        job->written(job->arg, error);
+        job->written_fn(job->arg, error);
     json_decref(job->entries);
+    json_decref(job->removals);
+    json_decref(job->found);
+    json_decref(job->question);
+    if (job->written >= 0)
+        close(job->written);
     props_deinit(&job->config);
     free(job->conn);
     free(job);
@@ -61,7 +82,7 @@ static struct job *job_new(struct source_offsets *so, const struct source_offset
     struct job *job = calloc(1, sizeof(*job));
 
     mr_assert(job != NULL);
-    *job = (struct job){.so = so, .conn = text_dup(conn->name), .arg = arg};
+    *job = (struct job){.so = so, .conn = text_dup(conn->name), .written = -1, .arg = arg};
     mr_assert(props_copy(&job->config, conn->config) == 0);
     return job;
 }
@@ -104,22 +125,40 @@ static const char *first_error(const json_t *problems)
     return NULL;
 }
 
-static void ask_own(struct job *job, const char *verb, plugin_check_done done)
+/* verb: read, or write, which is behind the question when it is asked. NULL out of memory. */
+static json_t *question_of(const struct job *job, const char *verb)
 {
-    struct source_offsets *so = job->so;
-    json_t *question;
+    return json_pack("[{s:s, s:s, s:o, s:o, s:[s]}]", "own", verb, "conn", job->conn, "worker",
+                     json_from_props(&job->so->config->props), "config",
+                     json_from_props(&job->config), "keys", "offsets");
+}
 
-    if (so->closing) {
-        end(job, "the worker is stopping");
-        return;
-    }
-    question = json_pack("[{s:s, s:s, s:o, s:o, s:[s], s:O?}]", "own", verb, "conn", job->conn,
-                         "worker", json_from_props(&so->config->props), "config",
-                         json_from_props(&job->config), "keys", "offsets", "offsets", job->entries);
-    if (question == NULL)
+static void ask_own(struct job *job, plugin_check_done done)
+{
+    json_t *question = job->question;
+    int written = job->written;
+
+    job->question = NULL;
+    job->written = -1;
+    if (job->so->closing) {
+        json_decref(question);
+        if (written >= 0)
+            close(written);
+        end(job, STOPPING);
+    } else if (question == NULL) {
         end(job, "out of memory");
+    } else {
+        plugin_check_ask_written(job->so->check, question, written, done, job);
+    }
+}
+
+static void beside(struct job *job, void (*work)(void *arg), void (*back)(void *arg, bool done))
+{
+    if (job->so->closing)
+        end(job, STOPPING);
     else
-        plugin_check_ask(so->check, question, done, job);
+        offset_jobs_run(job->so->jobs,
+                        &(struct offset_job){.work = work, .back = back, .arg = job});
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -142,37 +181,45 @@ static void add(json_t *entries, struct map *known, json_t *entry)
     free(key);
 }
 
-/* The first one of a partition counts. */
-static json_t *merge(const json_t *problems, const json_t *of_worker)
-{
-    struct map *known = map_new();
-    json_t *entries = json_array(), *item;
-    size_t i;
-
-    mr_assert(entries != NULL);
-    json_array_foreach(problems, i, item)
-    {
-        add(entries, known, json_object_get(item, "found"));
-    }
-    json_array_foreach(of_worker, i, item)
-    {
-        add(entries, known, item);
-    }
-    map_free(&known, NULL);
-    return entries;
-}
-
-static void on_own_read(void *arg, const json_t *problems)
+/* The first one of a partition counts. On the jobs' thread. */
+static void merge(void *arg)
 {
     struct job *job = arg;
-    const char *error = problems == NULL ? "the worker is stopping" : first_error(problems);
-    json_t *of_worker = job->entries;
+    struct map *known = map_new();
+    json_t *merged = json_array(), *item;
+    size_t i;
 
-    if (error == NULL) {
-        job->entries = merge(problems, of_worker);
-        json_decref(of_worker);
+    mr_assert(merged != NULL);
+    json_array_foreach(job->found, i, item)
+    {
+        add(merged, known, json_object_get(item, "found"));
     }
-    end(job, error);
+    json_array_foreach(job->entries, i, item)
+    {
+        add(merged, known, item);
+    }
+    map_free(&known, NULL);
+    json_decref(job->entries);
+    json_decref(job->found);
+    job->entries = merged;
+    job->found = NULL;
+}
+
+static void on_merged(void *arg, bool done)
+{
+    end(arg, done ? NULL : STOPPING);
+}
+
+static void on_own_read(void *arg, json_t *problems)
+{
+    struct job *job = arg;
+    const char *error = problems == NULL ? STOPPING : first_error(problems);
+
+    job->found = problems;
+    if (error == NULL)
+        beside(job, merge, on_merged);
+    else
+        end(job, error);
 }
 
 static void on_worker_read(void *arg, json_t *entries, const char *error)
@@ -180,10 +227,12 @@ static void on_worker_read(void *arg, json_t *entries, const char *error)
     struct job *job = arg;
 
     job->entries = entries;
-    if (error != NULL || !has_own_topic(job))
+    if (error != NULL || !has_own_topic(job)) {
         end(job, error);
-    else
-        ask_own(job, "read", on_own_read);
+    } else {
+        job->question = question_of(job, "read");
+        ask_own(job, on_own_read);
+    }
 }
 
 void source_offsets_list(struct source_offsets *so, const struct source_offsets_conn *conn,
@@ -191,29 +240,47 @@ void source_offsets_list(struct source_offsets *so, const struct source_offsets_
 {
     struct job *job = job_new(so, conn, arg);
 
-    job->read = fn;
+    job->read_fn = fn;
     so->store->list(so->store->self, job->conn, on_worker_read, job);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void put_some(struct job *job, bool removals, offset_store_written_fn fn)
+static void put(struct job *job, json_t **entries, offset_store_written_fn fn)
 {
     const struct offset_store *store = job->so->store;
-    json_t *some = json_array(), *entry;
+    json_t *some = *entries;
+
+    *entries = NULL;
+    if (json_array_size(some) > 0) {
+        store->put(store->self, job->conn, some, fn, job);
+    } else {
+        json_decref(some);
+        fn(job, NULL);
+    }
+}
+
+/* The question with all that is to be written, which then is divided. On the jobs' thread. */
+static void write_all(void *arg)
+{
+    struct job *job = arg;
+    json_t *ask = json_array_get(job->question, 0), *rest = json_array(), *entry;
     size_t i;
 
-    mr_assert(some != NULL);
+    job->removals = json_array();
+    mr_assert(job->removals != NULL && rest != NULL);
+    if (json_object_set(ask, "offsets", job->entries) != 0)
+        mr_fail(&job->err, MR_ERR_NOMEM, "out of memory");
+    else
+        job->written = plugin_check_write(job->question, &job->err);
+    json_object_del(ask, "offsets");
     json_array_foreach(job->entries, i, entry)
     {
-        if (json_is_null(json_array_get(entry, 1)) == removals)
-            mr_assert(json_array_append(some, entry) == 0);
+        mr_assert(json_array_append(json_is_null(json_array_get(entry, 1)) ? job->removals : rest,
+                                    entry) == 0);
     }
-    if (json_array_size(some) > 0)
-        store->put(store->self, job->conn, some, fn, job);
-    else
-        fn(job, NULL);
-    json_decref(some);
+    json_decref(job->entries);
+    job->entries = rest;
 }
 
 static void on_copied(void *arg, const char *error)
@@ -226,15 +293,16 @@ static void on_copied(void *arg, const char *error)
     end(job, NULL);
 }
 
-static void on_own_written(void *arg, const json_t *problems)
+static void on_own_written(void *arg, json_t *problems)
 {
     struct job *job = arg;
-    const char *error = problems == NULL ? "the worker is stopping" : first_error(problems);
+    const char *error = problems == NULL ? STOPPING : first_error(problems);
 
+    job->found = problems;
     if (error != NULL)
         end(job, error);
     else
-        put_some(job, false, on_copied);
+        put(job, &job->entries, on_copied);
 }
 
 static void on_removed(void *arg, const char *error)
@@ -244,7 +312,7 @@ static void on_removed(void *arg, const char *error)
     if (error != NULL)
         end(job, error);
     else
-        ask_own(job, "write", on_own_written);
+        ask_own(job, on_own_written);
 }
 
 static void on_all_written(void *arg, const char *error)
@@ -252,23 +320,40 @@ static void on_all_written(void *arg, const char *error)
     end(arg, error);
 }
 
+static void on_prepared(void *arg, bool done)
+{
+    struct job *job = arg;
+
+    if (!done || job->so->closing)
+        end(job, STOPPING);
+    else if (job->written < 0)
+        end(job, job->err.text);
+    else
+        put(job, &job->removals, on_removed);
+}
+
 void source_offsets_put(struct source_offsets *so, const struct source_offsets_conn *conn,
-                        const json_t *entries, offset_store_written_fn fn, void *arg)
+                        json_t *entries, offset_store_written_fn fn, void *arg)
 {
     struct job *job = job_new(so, conn, arg);
 
-    job->written = fn;
-    job->entries = json_deep_copy(entries);
-    mr_assert(job->entries != NULL);
-    if (has_own_topic(job))
-        put_some(job, true, on_removed);
+    job->written_fn = fn;
+    job->entries = entries;
+    if (!has_own_topic(job)) {
+        put(job, &job->entries, on_all_written);
+        return;
+    }
+    job->question = question_of(job, "write");
+    if (job->question == NULL)
+        end(job, "out of memory");
     else
-        so->store->put(so->store->self, job->conn, job->entries, on_all_written, job);
+        beside(job, write_all, on_prepared);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-struct source_offsets *source_offsets_new(struct loop *loop, const struct offset_store *store,
+struct source_offsets *source_offsets_new(struct loop *loop, struct offset_jobs *jobs,
+                                          const struct offset_store *store,
                                           const struct worker_config *config)
 {
     struct source_offsets *so = calloc(1, sizeof(*so));
@@ -276,6 +361,7 @@ struct source_offsets *source_offsets_new(struct loop *loop, const struct offset
     mr_assert(so != NULL);
     *so = (struct source_offsets){.store = store,
                                   .config = config,
+                                  .jobs = jobs,
                                   .check = plugin_check_new(loop, "/proc/self/exe", PATIENCE_MS)};
     return so;
 }

@@ -65,7 +65,7 @@ static void end(struct hearing *h, const struct mr_error *err)
     free(h);
 }
 
-static void on_checked(void *arg, const json_t *problems)
+static void on_checked(void *arg, json_t *problems)
 {
     struct hearing *h = arg;
     struct mr_error err = {0};
@@ -76,6 +76,7 @@ static void on_checked(void *arg, const json_t *problems)
         return;
     }
     validate_answered(&h->result, h->questions, problems);
+    json_decref(problems);
     end(h, NULL);
 }
 
