@@ -829,7 +829,17 @@ static void what_has_no_effect_is_remarked_upon(void **state)
     set(f, "topic.creation.default.replication.factor", "1");
     remarked(f, "");
     set(f, "offsets.storage.topic", "own");
+    set(f, "exactly.once.support", "requested");
+    set(f, "transaction.boundary", " Poll");
     remarked(f, "offsets.storage.topic: a standalone worker keeps all offsets in its file\n");
+    set(f, "exactly.once.support", "Required ");
+    set(f, "transaction.boundary", "interval");
+    remarked(f, "offsets.storage.topic: a standalone worker keeps all offsets in its file\n"
+                "exactly.once.support: a standalone worker delivers at least once; exactly once "
+                "takes a cluster, be it of one worker\n"
+                "transaction.boundary: a standalone worker's sources have no transactions\n");
+    set(f, "exactly.once.support", "requested");
+    set(f, "transaction.boundary", "poll");
     f->worker.cluster.group_id = group;
     remarked(f, "");
     f->worker.cluster.group_id = NULL;
@@ -1028,8 +1038,14 @@ static void a_crowd_of_unknown_keys_is_remarked_upon_in_part(void **state)
 static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
 {
     struct fixture *f = *state;
+    char group[] = "g";
 
     a_source(f);
+    set(f, "exactly.once.support", "required");
+    set(f, "transaction.boundary", "connector");
+    expect(f, 0, ""); /* as a Java worker standalone, but for a remark */
+    f->worker.cluster.group_id = group;
+    props_remove(&f->config, "transaction.boundary");
     set(f, "exactly.once.support", "requested");
     expect(f, 0, "");
     set(f, "exactly.once.support", " Required");
@@ -1053,6 +1069,7 @@ static void a_required_guarantee_that_cannot_be_given_is_refused(void **state)
     expect_part(f, "exactly.once.support: The connector does not implement the API required for "
                    "preflight validation of exactly-once source support.");
     expect_no_part(f, "transaction.boundary"); /* it defines them */
+    f->worker.cluster.group_id = NULL;
 }
 
 static void overrides_are_judged_by_the_worker_s_policy(void **state)

@@ -231,10 +231,14 @@ static bool says(struct validation *v, const char *key, const char *word)
     return same;
 }
 
+/* Of a cluster's worker alone, as in Java: standalone nobody asks, and it has no effect
+ * (validate_remarks.c). */
 static void check_exactly_once(struct validation *v)
 {
     const char *support = v->in->worker->cluster.exactly_once;
 
+    if (v->in->worker->cluster.group_id == NULL)
+        return;
     if (says(v, "exactly.once.support", "required")) {
         if (support == NULL || strcasecmp(support, "enabled") != 0)
             validation_problem(v, "exactly.once.support",

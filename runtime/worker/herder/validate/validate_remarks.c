@@ -13,12 +13,32 @@
 
 #define UNKNOWN_MAX 20 /* remarks about unknown keys */
 
+/* What a standalone worker has no use for. */
+static const struct {
+    const char *key;
+    const char *only; /* this value of it, in any case; NULL: any but `usual` */
+    const char *usual;
+    const char *why;
+} of_clusters[] = {
+    {"offsets.storage.topic", NULL, "", "a standalone worker keeps all offsets in its file"},
+    {"exactly.once.support", "required", NULL,
+     "a standalone worker delivers at least once; exactly once takes a cluster, be it of one "
+     "worker"},
+    {"transaction.boundary", NULL, "poll", "a standalone worker's sources have no transactions"},
+};
+
 static void remark_known(const struct validate_input *input, validate_remark fn, void *arg)
 {
-    static const char *const key = "offsets.storage.topic";
+    for (size_t i = 0; i < sizeof(of_clusters) / sizeof(of_clusters[0]); i++) {
+        const char *given = props_get(input->config, of_clusters[i].key);
+        char *value = validation_trimmed(given != NULL ? given : "");
 
-    if (input->worker->cluster.group_id == NULL && !validation_blank(props_get(input->config, key)))
-        fn(arg, key, "a standalone worker keeps all offsets in its file");
+        if (value[0] != '\0' &&
+            (of_clusters[i].only != NULL ? strcasecmp(value, of_clusters[i].only) == 0
+                                         : strcasecmp(value, of_clusters[i].usual) != 0))
+            fn(arg, of_clusters[i].key, of_clusters[i].why);
+        free(value);
+    }
 }
 
 /* --- unknown keys ----------------------------------------------------------------------------- */
@@ -241,6 +261,7 @@ static void remark_unknown(const struct props *config, const struct validate_res
 void validate_remarks(const struct validate_input *input, const struct validate_result *result,
                       validate_remark fn, void *arg)
 {
-    remark_known(input, fn, arg);
+    if (input->worker->cluster.group_id == NULL)
+        remark_known(input, fn, arg);
     remark_unknown(input->config, result, fn, arg);
 }
