@@ -33,6 +33,12 @@ static int tear_down(void **state)
     return 0;
 }
 
+static int resolve(const struct providers *with, const struct props *raw, struct props *out)
+{
+    return host_references_resolve(
+        &(struct host_references){.providers = with, .config = raw, .tell = true}, out, NULL);
+}
+
 static void expect(const struct props *task, const char *key, const char *value)
 {
     assert_string_equal(props_get(task, key), value);
@@ -49,7 +55,7 @@ static void a_task_s_configuration_has_references_where_values_were(void **state
     props_set(&raw, "literal", "s3cr3t-word written out");
     props_set(&raw, "changed", "something");
     props_set(&raw, "odd", "${none:x}");
-    assert_int_equal(host_references_resolve(providers, &raw, NULL, &task, NULL), 0);
+    assert_int_equal(resolve(providers, &raw, &task), 0);
     expect(&task, "password", "s3cr3t-word");
     expect(&task, "count", "1");
     expect(&task, "odd", "${none:x}");
@@ -81,7 +87,7 @@ static void without_providers_everything_stays(void **state)
     (void)state;
     props_init(&raw);
     props_set(&raw, "a", "${env:TEST_REF_PASSWORD}");
-    assert_int_equal(host_references_resolve(NULL, &raw, NULL, &task, NULL), 0);
+    assert_int_equal(resolve(NULL, &raw, &task), 0);
     assert_true(props_equal(&raw, &task));
     props_deinit(&raw);
     props_deinit(&task);
