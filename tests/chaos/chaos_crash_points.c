@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* R05: a build that can be made to die at each crash point (runtime/base/crash_point.h) does so,
- * CHAOS_TIMES times at each that is met under exactly-once. Configurations change all the while, so
- * that lives begin and end and records of all kinds are written; what a change was answered well
- * for must be there at the end. Workers that died are started again, as a machine would; hosts
- * start by themselves. */
+ * CHAOS_TIMES times at each, under exactly-once, without, and as a standalone worker. Configurations
+ * change all the while, so that lives begin and end and records of all kinds are written; what a
+ * change was answered well for must be there at the end. Workers that died are started again, as a
+ * machine would; hosts start by themselves. */
 #include "chaos/chaos_flows.h"
+#include "chaos/chaos_numbers.h"
 #include "support/crash_trigger.h"
 
 #include <stdio.h>
@@ -28,8 +29,10 @@ struct range {
 struct trial {
     struct chaos_cluster *cluster;
     struct crash_trigger *trigger;
-    const char *conns[4]; /* whose configurations change */
-    const struct chaos_flows *flows;
+    const char *conns[4];            /* whose configurations change */
+    const struct chaos_flows *flows; /* exactly once; NULL: the two below */
+    const struct chaos_source *source;
+    const struct chaos_sink *sink;
     int changes;
     int deaths;
 };
@@ -142,18 +145,27 @@ static void await_death(const struct trial *t)
 
 static void await_life(const struct trial *t)
 {
-    chaos_flows_await(t->flows, CHAOS_HEAL_MS * 2);
+    int64_t from_boot_ms = chaos_boot_ms();
+
+    if (t->flows != NULL) {
+        chaos_flows_await(t->flows, CHAOS_HEAL_MS * 2);
+        return;
+    }
+    chaos_await_progress(t->source, CHAOS_HEAL_MS * 2);
+    wait_until(CHAOS_HEAL_MS * 2, chaos_sink_last_ms(t->sink) > from_boot_ms);
 }
 
-/* Two ways to have somebody come to a point that is not met all the time. */
+/* Two ways to have somebody come to a point that is not met all the time. Not change upon change:
+ * a group that all have left waits 3 s for its members, and a sink would never get to put. */
 static void provoke(struct trial *t, int number)
 {
     if (number % 2 == 0) {
         change_all(t);
         return;
     }
-    chaos_flows_await(t->flows, CHAOS_HEAL_MS * 2);
-    chaos_group_throw_out(t->cluster->servers, &t->flows->in);
+    await_life(t);
+    if (t->flows != NULL)
+        chaos_group_throw_out(t->cluster->servers, &t->flows->in);
 }
 
 /* Whoever comes there dies: by itself, at a change, or when the relay's group throws a member out,
@@ -211,7 +223,146 @@ static void a_crash_at_any_point_leaves_exactly_once(void **state)
     chaos_atomic_judge(flows);
 }
 
+static void a_crash_at_any_point_loses_nothing(void **state)
+{
+    static const struct range points[] = {{CRASH_POINT_SEND, CRASH_POINT_SETTLED},
+                                          {CRASH_POINT_PUT, CRASH_POINT_PUT_TAKEN},
+                                          {CRASH_POINT_COMMIT, CRASH_POINT_RECORD_WRITTEN},
+                                          {CRASH_POINT_STEP_DONE, CRASH_POINT_STATUS_WRITTEN}};
+    struct trial t = trial_new("");
+    const struct chaos_source *source = chaos_source(t.cluster, "src", TASKS, 200, "");
+    const struct chaos_sink *sink = chaos_sink(source, "snk", TASKS, "");
+
+    (void)state;
+    t.source = source;
+    t.sink = sink;
+    t.conns[0] = source->name;
+    t.conns[1] = sink->name;
+    DIE_EVERYWHERE(&t, points);
+    chaos_judge(source, &(struct chaos_terms){.rewinds = 9, .doubles = -1});
+    chaos_judge_sink(sink);
+}
+
+/* --- standalone ------------------------------------------------------------------------------- */
+
+static void take_number(void *arg, const struct topic_record *rec)
+{
+    assert_non_null(rec->value);
+    chaos_numbers_take(arg, strtoll(rec->value, NULL, 10));
+}
+
+/* Nothing is missing; what was not stored as done may be there twice. */
+static void judge_topic(const char *servers, const char *topic)
+{
+    struct chaos_numbers numbers = {.of = topic};
+
+    topic_walk(servers, topic, take_number, &numbers);
+    printf("             %s: %lld numbers, %lld of them twice\n", topic, (long long)numbers.count,
+           (long long)numbers.twice);
+    assert_true(numbers.count > 0);
+    assert_int_equal(numbers.next, numbers.count);
+    assert_int_equal(numbers.late, 0);
+    free(numbers.seen);
+}
+
+struct alone {
+    struct worker_run *w;
+    struct crash_trigger *trigger;
+    const char *files[2];
+    const char *topic;
+    const char *ledger;
+};
+
+/* The number that the last life began with; *lives: how many there were. */
+static int64_t last_first(const struct alone *a, int *lives)
+{
+    const char *text = scratch_read(a->ledger, NULL);
+    long long first = -1;
+
+    *lives = 0;
+    for (const char *at = text; at != NULL && *at != '\0'; at += strcspn(at, "\n"), at += *at != 0)
+        if (*at == 'S' && sscanf(at, "S %*s %lld", &first) == 1)
+            ++*lives;
+    return first;
+}
+
+static int64_t stored(const struct alone *a)
+{
+    const char *text = scratch_read(a->w->offsets, NULL);
+    const char *at = text != NULL ? strstr(text, "\"next\":") : NULL;
+
+    return at != NULL ? strtoll(at + 7, NULL, 10) : 0;
+}
+
+static int lives_of(const struct alone *a)
+{
+    int lives;
+
+    last_first(a, &lives);
+    return lives;
+}
+
+/* The next life begins no lower than what the file says when worker or host is dead. */
+static void die_alone_at(const struct alone *a, enum crash_point point)
+{
+    int64_t from = scratch_now_ms(), records, next;
+    int lives;
+
+    crash_trigger_set(a->trigger, point, 1 + chaos_pick(3));
+    wait_until(CHAOS_HEAL_MS, atomic_load(&a->trigger->victim) != 0);
+    if (atomic_load(&a->trigger->victim) == a->w->process->pid)
+        process_wait(a->w->process, CHAOS_HEAL_MS);
+    next = stored(a);
+    lives = lives_of(a);
+    records = topic_count(a->w->servers, a->topic);
+    if (atomic_load(&a->trigger->victim) == a->w->process->pid)
+        worker_run_again(a->w);
+    wait_until(CHAOS_HEAL_MS, lives_of(a) > lives);
+    wait_until(CHAOS_HEAL_MS, topic_count(a->w->servers, a->topic) > records);
+    if (last_first(a, &lives) < next)
+        fail_msg("%s: %lld was stored, and a life began with %lld", crash_trigger_name(point),
+                 (long long)next, (long long)last_first(a, &lives));
+    printf("             %s: %lld ms, at %lld\n", crash_trigger_name(point),
+           (long long)scratch_since(from), (long long)next);
+}
+
+static void start_alone(struct alone *a)
+{
+    const char *file = scratch_path("src.json"), *topic = scratch_name("alone");
+
+    *a = (struct alone){
+        .trigger = trigger_new(), .ledger = scratch_path("src.ledger.0"), .files = {file}};
+    scratch_write_text(file, scratch_text("{\"name\": \"src\", \"config\": {\"connector.class\": "
+                                          "\"LedgerSource\", \"tasks.max\": \"1\", \"topic\": "
+                                          "\"%s\", \"ledger\": \"%s\", \"rate\": \"200\"}}",
+                                          topic, scratch_path("src.ledger")));
+    a->w = worker_run_start(
+        &(struct worker_run_options){.exe = CRASHING,
+                                     .servers = kafka_run_servers_of(chaos_kafka()),
+                                     .props = "millrace.restart.max=100\n",
+                                     .files = a->files});
+    a->topic = scratch_text("%s-0", topic);
+    wait_until(CHAOS_HEAL_MS, topic_count(a->w->servers, a->topic) > 0);
+}
+
+static void a_crash_at_any_point_of_the_offset_file_loses_nothing(void **state)
+{
+    static const struct range points[] = {{CRASH_POINT_OFFSETS, CRASH_POINT_OFFSETS_STORED},
+                                          {CRASH_POINT_FILE_WRITE, CRASH_POINT_FILE_STORED}};
+    struct alone a;
+
+    (void)state;
+    start_alone(&a);
+    for (int round = 0; round < times(); round++)
+        for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+            for (int at = (int)points[i].first; at <= (int)points[i].last; at++)
+                die_alone_at(&a, (enum crash_point)at);
+    judge_topic(a.w->servers, a.topic);
+}
+
 const struct CMUnitTest chaos_crash_points[] = {
     scratch_test(a_crash_at_any_point_leaves_exactly_once),
+    scratch_test(a_crash_at_any_point_loses_nothing),
+    scratch_test(a_crash_at_any_point_of_the_offset_file_loses_nothing),
 };
 const size_t chaos_crash_points_count = sizeof(chaos_crash_points) / sizeof(chaos_crash_points[0]);
