@@ -84,7 +84,8 @@ int sink_emit_hand_over(struct sink_emit *e, bool wait, struct mr_error *err)
         give_to_sender(e);
         rc = wait ? finish_sending(e, err) : trouble(e, err);
     }
-    e->torn = e->torn || rc != 0;
+    if (rc != 0)
+        sink_txn_tear(e);
     return rc;
 }
 
@@ -233,7 +234,8 @@ static void roll_back(struct sink_emit *e)
 {
     if (e->filling != NULL)
         e->filling->pub.count = e->mark;
-    e->torn = e->torn || e->spilled;
+    if (e->spilled)
+        sink_txn_tear(e);
 }
 
 /* What was over the limits of a batch is the plugin's fault, and of the whole batch. */

@@ -16,6 +16,14 @@
 
 struct sink_state;
 
+/* Of the transaction. Drawn in sink_txn.c, which makes all moves. */
+enum sink_txn_stage {
+    SINK_TXN_GOOD,    /* what was accepted may be committed */
+    SINK_TXN_TORN,    /* it must not be: aborted at the next turn */
+    SINK_TXN_ABORTED, /* it is gone, and the ledger does not know yet */
+    SINK_TXN_LAPSED,  /* the lease was lost, the producer is gone: the task begins anew */
+};
+
 struct sink_emit {
     struct emitter base; /* first: the plugin's view */
     struct sink_task *s;
@@ -23,6 +31,7 @@ struct sink_emit {
     char *group; /* of the consumer */
     struct sender sender;
     struct txn txn;
+    enum sink_txn_stage stage;
     struct batch_pool *pool;
     struct batch_pool *scratches;
     struct batch *scratch; /* memory of the call of emits, and what it adds for nothing */
@@ -33,9 +42,6 @@ struct sink_emit {
     bool spilled;  /* some that this call emitted are with the sender already */
     bool dirty;    /* so are some of the batch in hand, or will be: parts of it, dead letters */
     bool accepted; /* something was, since the last commit */
-    bool torn;     /* the open transaction must not be committed: turned back at the next turn */
-    bool aborted;  /* it is gone, and the ledger does not know yet */
-    bool lapsed;   /* the lease was lost, the producer is gone: the task begins anew */
     bool told_own_topic;
     /* After a call failed that had spilled: no more records a call, for so many of them. */
     size_t limit; /* 0: as many as there are */
@@ -91,6 +97,7 @@ int sink_txn_isolate(struct props *consumer, struct mr_error *err); /* read_comm
 /* Between two polls: false: the task begins anew, or its lease is lost. */
 bool sink_txn_serve(struct sink_emit *e);
 void sink_txn_lapse(struct sink_emit *e); /* the lease is lost: nothing leaves any more */
+void sink_txn_tear(struct sink_emit *e);  /* what is open must not be committed */
 void sink_txn_accept(struct sink_emit *e, size_t count); /* the batch in hand */
 /* A batch was not taken; retry_ms: and not before that, 0 at once. It is read again. */
 void sink_txn_reject(struct sink_emit *e, int64_t retry_ms);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transactions of a sink that emits. Thread: the task's.
  *
- *   claim ─► OPEN NONE ─first record or offset─► OPEN ─interval, partitions go, the end─► committed
- *               ▲                                  │                                         │
- *               ├──── positions as last committed ◄┴ torn, refused: aborted                  │
- *               └────────────────────────────────────────────────────────────────────────────┘
- *   the id was taken over, an end unclear, the lease lost: the task begins anew, from the claim
+ *   claim ─► GOOD ──sink_txn_tear──► TORN ──abort_torn──► ABORTED ──turn_back──► GOOD
+ *            │  ▲                     ▲                      │
+ *            └──┘ sink_txn_commit     └────sink_txn_tear─────┘
+ *   each of these ──sink_txn_lapse──► LAPSED, until the task begins anew
+ *
+ * GOOD has a transaction open from the first record or offset (txn.h), and ends it at each interval,
+ * before partitions go, and when the task stops. What tears it: a call that failed when some of it
+ * was sent, a record that can't be delivered, an end that fails or that the group refuses. Turned
+ * back are the positions, to those that were committed last. The task begins anew, from the claim,
+ * where the lease was lost or the id taken over, or nobody knows what became of an end or an abort.
  *
  * Invariants (exactly once): what is committed is whole batches that were accepted, with exactly
  * their offsets; after an abort nothing of what was aborted is in memory, and reading goes on at
@@ -204,6 +209,27 @@ int sink_txn_open(struct sink_emit *e, struct mr_error *err)
     return sink_state_open(e->state, err);
 }
 
+/* --- states ----------------------------------------------------------------------------------- */
+
+void sink_txn_tear(struct sink_emit *e)
+{
+    if (e->stage != SINK_TXN_LAPSED)
+        e->stage = SINK_TXN_TORN;
+}
+
+void sink_txn_lapse(struct sink_emit *e)
+{
+    if (e->stage == SINK_TXN_LAPSED)
+        return;
+    e->stage = SINK_TXN_LAPSED;
+    sender_drop(&e->sender);
+}
+
+bool sink_txn_unready(const struct sink_emit *e)
+{
+    return e->stage != SINK_TXN_GOOD || sink_state_due(e->state);
+}
+
 /* --- ends of transactions --------------------------------------------------------------------- */
 
 static void begin_anew(struct sink_emit *e, const struct mr_error *why)
@@ -218,7 +244,7 @@ static void failed(struct sink_emit *e, const struct mr_error *err)
 {
     struct sink_task *s = e->s;
 
-    e->torn = true;
+    sink_txn_tear(e);
     if (!task_lease_held(s->task) || task_stopping(s->task) || s->task->failed)
         return;
     if (e->why.code == 0)
@@ -256,7 +282,7 @@ bool sink_txn_commit(struct sink_emit *e)
     struct sink_task *s = e->s;
     struct mr_error err = {0};
 
-    if (e->torn || e->aborted || e->lapsed || s->restart || s->task->failed || s->broken)
+    if (e->stage != SINK_TXN_GOOD || s->restart || s->task->failed || s->broken)
         return false;
     if (!sink_txn_pending(e))
         return true;
@@ -282,7 +308,7 @@ static bool abort_open(struct sink_emit *e)
     bool clean;
 
     sink_emit_forget(e);
-    e->dirty = e->torn = false;
+    e->dirty = false;
     e->sender.sending = NULL;
     clean = txn_settle(&e->txn) == 0 && txn_abort(&e->txn);
     if (!clean || producer_txn_tainted(e->sender.producer) ||
@@ -305,9 +331,9 @@ static void abort_torn(struct sink_emit *e)
 {
     struct mr_error why = e->why;
 
-    if (!e->torn || e->lapsed)
+    if (e->stage != SINK_TXN_TORN)
         return;
-    e->aborted = true;
+    e->stage = SINK_TXN_ABORTED;
     if (abort_open(e))
         return;
     sender_drop(&e->sender);
@@ -323,7 +349,8 @@ static void turn_back(struct sink_emit *e)
     int64_t most = task_client_number(s->task->worker, "millrace.restart.max", 5, 0, INT32_MAX);
 
     e->why.code = 0;
-    e->aborted = e->accepted = false;
+    e->accepted = false;
+    e->stage = SINK_TXN_GOOD;
     ledger_rewind(s->ledger);
     sink_state_turn_back(e->state);
     s->read_again = true;
@@ -350,15 +377,11 @@ void sink_txn_drop(struct sink_emit *e, struct mr_error *why)
 /* Without a lease not even an abort may leave: the producer goes instead. */
 void sink_txn_lose(struct sink_emit *e)
 {
-    e->torn = e->torn || sink_txn_pending(e);
-    if (e->torn && !task_lease_held(e->s->task))
+    if (sink_txn_pending(e))
+        sink_txn_tear(e);
+    if (e->stage == SINK_TXN_TORN && !task_lease_held(e->s->task))
         sink_txn_lapse(e);
     abort_torn(e);
-}
-
-bool sink_txn_unready(const struct sink_emit *e)
-{
-    return e->torn || e->aborted || sink_state_due(e->state);
 }
 
 /* --- with the loop ---------------------------------------------------------------------------- */
@@ -367,31 +390,23 @@ bool sink_txn_serve(struct sink_emit *e)
 {
     struct sink_task *s = e->s;
 
-    if (e->lapsed)
+    if (e->stage == SINK_TXN_LAPSED)
         s->restart = true;
     if (s->restart)
         return false;
     sender_walk_reports(&e->sender);
     sender_look_for_trouble(&e->sender, clock_ms());
-    if (e->sender.broken.code == 0 && e->filling != NULL && !e->torn)
+    if (e->sender.broken.code == 0 && e->filling != NULL && e->stage != SINK_TXN_TORN)
         (void)sink_emit_hand_over(e, false, NULL);
     if (e->sender.broken.code != 0)
         failed(e, &e->sender.broken);
     if (!s->task->failed)
         abort_torn(e);
-    if (e->aborted && !s->restart && !s->task->failed)
+    if (e->stage == SINK_TXN_ABORTED && !s->restart && !s->task->failed)
         turn_back(e);
     if (sink_state_due(e->state) && !s->restart && !s->task->failed)
         sink_state_restore(e->state);
     return !s->restart && !s->task->failed;
-}
-
-void sink_txn_lapse(struct sink_emit *e)
-{
-    if (e->lapsed)
-        return;
-    e->lapsed = true;
-    sender_drop(&e->sender);
 }
 
 void sink_txn_accept(struct sink_emit *e, size_t count)
@@ -406,7 +421,8 @@ void sink_txn_accept(struct sink_emit *e, size_t count)
 void sink_txn_reject(struct sink_emit *e, int64_t retry_ms)
 {
     e->s->read_again = true;
-    e->torn = e->torn || e->dirty;
+    if (e->dirty)
+        sink_txn_tear(e);
     if (retry_ms > 0)
         e->again_ms = clock_in_ms(retry_ms);
 }
