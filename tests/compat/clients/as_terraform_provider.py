@@ -109,6 +109,7 @@ def create(config):
     status, answer = request("Create connector", "POST", "/connectors", {"name": NAME, "config": dict(config, **SENSITIVE)})
     until(lambda: get()[0] == 200)
     print("created: %d %s" % (status, known(answer["config"]) == config))
+    read()
 
 
 def update(config):
@@ -116,6 +117,7 @@ def update(config):
     status, answer = request("Update connector", "PUT", "/connectors/%s/config" % NAME, whole)
     until(lambda: is_up_to_date(whole))
     print("updated: %d %s" % (status, known(answer["config"]) == config))
+    read()
 
 
 def set_state(verb, wanted):
