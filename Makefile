@@ -228,6 +228,7 @@ endef
 $(foreach test,$(UNIT),$(eval $(call unit_rule,$(test))))
 
 $(BUILD)/tests/unit/host/test_topic_create: TEST_LINK += $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create)
+$(BUILD)/tests/unit/host/test_topic_patience: TEST_LINK += -Wl,--wrap=clock_ms $(addprefix -Wl$(comma)--wrap=topic_admin_,new free exists create partitions)
 $(addprefix $(BUILD)/tests/unit/host/,test_sink_emit test_sink_txn): TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_txn_,offsets commit abort)
 $(BUILD)/tests/unit/host/test_source_txn: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,txn_wait sender_again_take_back)
 $(BUILD)/tests/unit/host/test_sink_txn: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,consumer_new consumer_poll producer_free)

@@ -32,10 +32,10 @@ runtime/worker/supervisor/  : base/ model/ link/ worker/supervisor/ worker/worke
 runtime/host/               : base/ kafka/ wire/ model/ link/ host/ millrace/
 runtime/host/plugin_load.c  : base/ model/ link/ host/ millrace/ dlfcn.h
 runtime/host/task/          : base/ kafka/client_conf.h model/ link/ host/host_api.h host/host_references.h host/plugin_load.h host/thread_guard.h host/trace.h millrace/
-runtime/host/task/source/   : base/ kafka/ model/ host/task/send/ host/task/stages/ host/task/task_inside.h host/task/task_client.h host/data/ millrace/
+runtime/host/task/source/   : base/ kafka/ model/ host/task/send/ host/task/stages/ host/task/task_inside.h host/task/task_client.h host/task/topic_patience.h host/data/ millrace/
 runtime/host/task/sink/     : base/ kafka/ wire/ model/ host/task/send/ host/task/stages/ host/task/task_inside.h host/task/task_client.h host/data/ millrace/
-runtime/host/task/send/     : base/ kafka/ model/ host/task/stages/tolerance.h host/task/task_inside.h host/task/task_client.h host/data/record_arena.h host/trace.h millrace/
-runtime/host/task/stages/   : base/ kafka/ model/ host/task/task_client.h host/data/ host/host_api.h host/plugin_places.h host/trace.h millrace/
+runtime/host/task/send/     : base/ kafka/ model/ host/task/stages/tolerance.h host/task/task_inside.h host/task/task_client.h host/task/topic_patience.h host/data/record_arena.h host/trace.h millrace/
+runtime/host/task/stages/   : base/ kafka/ model/ host/task/task_client.h host/task/topic_patience.h host/data/ host/host_api.h host/plugin_places.h host/trace.h millrace/
 runtime/host/data/          : base/ model/ host/data/ millrace/
 plugins/                    : millrace/
 plugins/postgres/           : millrace/ libpq-fe.h

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "host/task/topic_patience.h"
 #include "kafka/topic_admin.h"
 #include "model/topic_groups.h"
 
@@ -108,7 +109,8 @@ static int ask_create(struct topic_create *t, const struct topic_group *group, c
 static int ask(struct topic_create *t, ask_fn request, const struct topic_group *group,
                const char *topic, struct mr_error *err)
 {
-    int64_t began_ms = clock_ms();
+    struct topic_patience patience = {
+        .silent_ms = t->answer_ms, .refused_ms = REFUSED_MS, .began_ms = clock_ms()};
 
     for (;;) {
         int64_t asked_ms = clock_ms(), now_ms;
@@ -118,7 +120,7 @@ static int ask(struct topic_create *t, ask_fn request, const struct topic_group 
         rc = request(t, group, topic, err);
         now_ms = clock_ms();
         if (rc != MR_ERR_RETRY ||
-            now_ms - began_ms >= (now_ms - asked_ms < ASK_MS ? REFUSED_MS : t->answer_ms))
+            !topic_patience_lasts(&patience, now_ms - asked_ms < ASK_MS, now_ms))
             return rc;
         if (!t->spec.wait(t->spec.arg, PAUSE_MS))
             return MR_ERR_FULL;

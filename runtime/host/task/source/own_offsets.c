@@ -14,6 +14,7 @@
 #include "host/task/source/own_offsets.h"
 
 #include "base/clock.h"
+#include "host/task/topic_patience.h"
 #include "kafka/topic_log.h"
 #include "model/offset_records.h"
 #include "model/offsets_topic.h"
@@ -69,9 +70,11 @@ static int called_off(struct mr_error *err)
 
 static int insist(struct own_offsets *own, ask_fn ask, struct mr_error *err)
 {
-    int64_t most_ms =
-        task_client_number(&own->admin_java, "default.api.timeout.ms", ANSWER_MS, 0, INT32_MAX);
-    int64_t began_ms = clock_ms();
+    struct topic_patience patience = {
+        .silent_ms =
+            task_client_number(&own->admin_java, "default.api.timeout.ms", ANSWER_MS, 0, INT32_MAX),
+        .refused_ms = REFUSED_MS,
+        .began_ms = clock_ms()};
 
     for (;;) {
         int64_t asked_ms = clock_ms(), now_ms;
@@ -80,8 +83,7 @@ static int insist(struct own_offsets *own, ask_fn ask, struct mr_error *err)
         err_clear(err);
         rc = ask(own, err);
         now_ms = clock_ms();
-        if (!may_change(rc) ||
-            now_ms - began_ms >= (now_ms - asked_ms < ASK_MS ? REFUSED_MS : most_ms))
+        if (!may_change(rc) || !topic_patience_lasts(&patience, now_ms - asked_ms < ASK_MS, now_ms))
             return rc;
         if (!own->spec.wait(own->spec.arg, PAUSE_MS))
             return called_off(err);

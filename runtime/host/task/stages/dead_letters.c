@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "host/task/topic_patience.h"
 #include "host/trace.h"
 #include "kafka/consumer.h"
 #include "kafka/producer.h"
@@ -57,21 +58,22 @@ struct dead_letters {
 
 /* --- the topic -------------------------------------------------------------------------------- */
 
-/* patience_ms: for how long to go on where it is MR_ERR_RETRY. */
-static int make_topic(struct dead_letters *d, struct topic_admin *admin, int64_t *patience_ms,
+/* refused: the brokers are there, and can't make it for now. */
+static int make_topic(struct dead_letters *d, struct topic_admin *admin, bool *refused,
                       struct mr_error *err)
 {
     const struct topic_admin_spec topic = {
         .topic = d->topic_name, .partitions = 1, .replication = d->spec.replication};
     int count;
     int rc = topic_admin_partitions(admin, d->topic_name, ASK_MS, &count, err);
+    int64_t asked_ms = clock_ms();
 
-    *patience_ms = OPEN_MS;
+    *refused = false;
     if (rc != MR_ERR_NOT_FOUND)
         return rc;
-    *patience_ms = FEW_MS;
     err_clear(err);
     rc = topic_admin_create(admin, &topic, ASK_MS, err);
+    *refused = clock_ms() - asked_ms < ASK_MS;
     if (rc == MR_OK)
         log_info("made the dead-letter topic %s", d->topic_name);
     if (rc == MR_ERR_RETRY || rc == MR_ERR_CONFIG)
@@ -85,18 +87,19 @@ static int make_topic(struct dead_letters *d, struct topic_admin *admin, int64_t
 /* Brokers may be away for a moment. */
 static int find_topic(struct dead_letters *d, struct topic_admin *admin, struct mr_error *err)
 {
-    int64_t from_ms = clock_ms(), patience_ms;
-    bool told = false;
+    struct topic_patience patience = {
+        .silent_ms = OPEN_MS, .refused_ms = FEW_MS, .began_ms = clock_ms()};
+    bool told = false, refused;
     int rc;
 
     for (;;) {
-        rc = make_topic(d, admin, &patience_ms, err);
-        if (rc != MR_ERR_RETRY || clock_ms() - from_ms >= patience_ms ||
+        rc = make_topic(d, admin, &refused, err);
+        if (rc != MR_ERR_RETRY || !topic_patience_lasts(&patience, refused, clock_ms()) ||
             !d->spec.wait(d->spec.arg, SLICE_MS))
             return rc;
         if (!told)
             log_warn("the dead-letter topic %s: not ready yet, tried again for %d s: %s",
-                     d->topic_name, (int)(patience_ms / 1000), err->text);
+                     d->topic_name, (refused ? FEW_MS : OPEN_MS) / 1000, err->text);
         told = true;
         err_clear(err);
     }
