@@ -4,10 +4,10 @@
  * The server hands over an exchange; its route's function runs here, asks the herder, and ends
  * the call by one call_reply_*, at once or when the herder comes back. A call that has to wait
  * is listed at the desk and has a deadline in the loop's heap of timers: when that passes, the
- * client gets its 500 and the exchange goes back, while the call itself stays until the herder
- * comes back, since the herder calls every done exactly once. So: a call whose exchange is NULL
- * was answered by its deadline, and only waits for the herder. Everything here runs on the
- * worker's loop. */
+ * client gets its 500, or the answer that was held back, and the exchange goes back, while the call
+ * itself stays until the herder comes back, since the herder calls every done exactly once. So: a
+ * call whose exchange is NULL was answered by its deadline, and only waits for the herder.
+ * Everything here runs on the worker's loop. */
 #include "worker/rest/rest_private.h"
 
 #include "base/clock.h"
@@ -209,11 +209,18 @@ static void answer_expired(struct call_desk *desk, struct exchange *exchange)
     call_expire(exchange, stage);
 }
 
+/* What is held back tells of something that came about: nothing may take its place. */
+static bool held_back(const struct call *call)
+{
+    return call->exchange->answer.status != 0;
+}
+
 static void deadline_passed(void *arg)
 {
     struct call *call = arg;
 
-    answer_expired(call->desk, call->exchange);
+    if (!held_back(call))
+        answer_expired(call->desk, call->exchange);
     give_back(call); /* the call itself waits for the herder */
 }
 
@@ -223,7 +230,8 @@ void call_abandon_all(struct call_desk *desk)
         struct call *call = desk->first;
 
         mr_assert(call->with_herder);
-        entities_error(&call->exchange->answer, 503, "Worker is shutting down");
+        if (!held_back(call))
+            entities_error(&call->exchange->answer, 503, "Worker is shutting down");
         give_back(call);
     }
 }
@@ -233,6 +241,15 @@ void call_abandon_all(struct call_desk *desk)
 static int64_t left_ms(const struct exchange *exchange)
 {
     return exchange->deadline_ms - clock_ms();
+}
+
+void call_hold(struct call *call, int64_t max_ms)
+{
+    int64_t left = left_ms(call->exchange);
+
+    mr_assert(call->with_herder && held_back(call));
+    loop_timer_start(call->desk->loop, &call->deadline, left < max_ms ? left : max_ms,
+                     deadline_passed, call);
 }
 
 static void answer_closed(struct call_desk *desk, struct exchange *exchange)

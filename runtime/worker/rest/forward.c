@@ -6,7 +6,8 @@
  *   client ─► here ─ forward=true ─► leader ─ forward=false ─► owner          no further: 409
  *
  * What the other worker wrote is read here before its answer is passed on, so that no client that
- * stays with this worker sees anything older than it was told.
+ * stays with this worker sees anything older than it was told; for a moment at most, since it has
+ * come about whether it can be read here or not.
  *
  * When the leader changes meanwhile, the call begins again, once, if it may be done twice: who led
  * before does nothing any more once its lease is over (herder/cluster/cluster_changes.c).
@@ -34,6 +35,7 @@ _Static_assert(CONN_CONFIG_NAME_MAX +
 
 /* Before the call's own deadline, which could not say whom it waited for. */
 #define TIMEOUT_MS 89000
+#define CATCH_UP_MS 3000
 
 static const char *query_of(const struct router_target *target, const char *key)
 {
@@ -101,7 +103,6 @@ static bool repeatable(const struct exchange *exchange)
     return strcmp(exchange->match.route->method, "POST") != 0;
 }
 
-/* Where that can't be read the answer stands all the same: it is what came about. */
 static void on_caught_up(void *arg, const struct herder_answer *answer)
 {
     if (answer->err != NULL)
@@ -137,10 +138,12 @@ static void on_answered(void *arg, const struct peer_answer *answer)
                  answer->status);
         entities_error(&exchange->answer, 500, text);
     }
-    if (answer->status != 0)
-        herder_catch_up(call_herder(arg), on_caught_up, arg);
-    else
+    if (exchange->answer.status >= 300) {
         call_end(arg);
+        return;
+    }
+    call_hold(arg, CATCH_UP_MS);
+    herder_catch_up(call_herder(arg), on_caught_up, arg);
 }
 
 static void send(struct call *call, const char *base, bool last_hop)

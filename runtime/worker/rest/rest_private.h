@@ -83,6 +83,9 @@ bool call_again(struct call *call);
  * the call is gone. */
 struct exchange *call_take_back(struct call *call);
 void call_end(struct call *call); /* its answer is in the exchange */
+/* Its answer is in the exchange, and goes out after max_ms, or with the deadline, unless call_end
+ * came first. Whoever is still to end it then begins with call_take_back. */
+void call_hold(struct call *call, int64_t max_ms);
 
 /* Have another worker answer, by its URL ("": nobody knows which). Ends the call, at once or
  * when that worker has answered. */

@@ -22,7 +22,9 @@ struct herder {
     int64_t since_wall_ms;
     const char *unwell;
     const char *trouble;
-    char log[4096]; /* "put a created_only {…}; …" of the last calls */
+    const char *elsewhere; /* the worker that new configurations are for; NULL: this one */
+    bool behind;           /* what other workers wrote is not to be read until it is released */
+    char log[4096];        /* "put a created_only {…}; …" of the last calls */
     struct {
         herder_done done;
         void *arg;
@@ -306,6 +308,10 @@ void herder_put(struct herder *herder, const struct herder_put *put, herder_done
 {
     char text[128];
 
+    if (herder->elsewhere != NULL) {
+        done(arg, &(struct herder_answer){.elsewhere = herder->elsewhere});
+        return;
+    }
     herder_fake_note(herder, "put%s %s ", put->create_only ? " new" : "",
                      target_state_name(put->initial));
     if (put->create_only && herder_fake_has(put->conn) && strncmp(put->conn, "slow", 4) != 0) {
@@ -389,8 +395,8 @@ void herder_fence(struct herder *herder, const char *conn, herder_done done, voi
 
 void herder_catch_up(struct herder *herder, herder_done done, void *arg)
 {
-    (void)herder;
-    herder_fake_done(done, arg, NULL, false);
+    if (!herder->behind || !herder_fake_keeps(herder, "slow", done, arg))
+        herder_fake_done(done, arg, NULL, false);
 }
 
 struct peer *herder_peer(const struct herder *herder)

@@ -21,7 +21,8 @@ struct call {
     struct exchange exchange;
     bool expired;
     bool ended;
-    int again; /* how often it was begun again */
+    int64_t held_ms; /* how long at most; 0: it is not */
+    int again;       /* how often it was begun again */
     char error[512];
     int status; /* of an error */
 };
@@ -48,6 +49,12 @@ struct exchange *call_take_back(struct call *call)
 void call_end(struct call *call)
 {
     call->ended = true;
+}
+
+void call_hold(struct call *call, int64_t max_ms)
+{
+    assert_int_not_equal(call->exchange.answer.status, 0);
+    call->held_ms = max_ms;
 }
 
 void call_reply_error(struct call *call, int status, const char *fmt, ...)
@@ -180,7 +187,7 @@ static struct call *answered(const struct peer_answer *answer)
 
     forward_call(call, "http://other:1/");
     answer_fn(answer_arg, answer);
-    if (answer->status != 0)
+    if (call->held_ms != 0)
         catch_up(0);
     assert_true(call->ended);
     return call;
@@ -263,9 +270,26 @@ static void an_answer_waits_until_what_it_tells_of_is_known_here(void **state)
         forward_call(call, "http://other:1/");
         answer_fn(answer_arg, &(struct peer_answer){.status = 204, TEXT("")});
         assert_false(call->ended);
+        assert_int_equal(call->held_ms, 3000);
         catch_up(codes[i]);
         assert_true(call->ended);
         assert_int_equal(call->exchange.answer.status, 204);
+        end_call(call);
+    }
+}
+
+static void an_error_waits_for_nothing(void **state)
+{
+    static const int statuses[] = {302, 400, 404, 409, 500};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        struct call *call = new_call("/connectors/c/config");
+
+        forward_call(call, "http://other:1/");
+        answer_fn(answer_arg, &(struct peer_answer){.status = statuses[i], TEXT("")});
+        assert_true(call->ended);
+        assert_null(caught_up_fn);
         end_call(call);
     }
 }
@@ -327,6 +351,7 @@ int main(void)
         cmocka_unit_test(what_is_no_answer_is_an_error_that_says_so),
         cmocka_unit_test(an_answer_that_comes_too_late_is_dropped),
         cmocka_unit_test(an_answer_waits_until_what_it_tells_of_is_known_here),
+        cmocka_unit_test(an_error_waits_for_nothing),
         cmocka_unit_test(an_answer_that_waits_too_long_is_dropped),
         cmocka_unit_test(who_led_is_not_waited_for_but_another_asked_once),
         cmocka_unit_test(what_must_not_be_done_twice_is_not_sent_twice),

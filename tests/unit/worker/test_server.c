@@ -2,6 +2,7 @@
 /* server: real HTTP over sockets against a herder that the test plays; every operation, and what
  * clients do wrong. */
 #include "server_rig.h"
+#include "worker/peer.h"
 #include "worker/rest/listener.h"
 #include "worker/rest/request_json.h"
 
@@ -970,6 +971,91 @@ static void a_request_timed_out_without_a_stage_says_only_that(void **state)
     fixture_free(f);
 }
 
+/* --- another worker, which answers every request alike ---------------------------------------- */
+
+struct peer_call {
+    peer_done done;
+    void *arg;
+};
+
+static void peer_answers(void *arg)
+{
+    static const char body[] = "{\"name\":\"new\"}";
+    struct peer_call *call = arg;
+
+    call->done(call->arg, &(struct peer_answer){.status = 201, .body = body, .len = strlen(body)});
+    free(call);
+}
+
+void peer_send(struct peer *peer, const struct peer_request *request, peer_done done, void *arg)
+{
+    struct peer_call *call = malloc(sizeof(*call));
+
+    (void)peer;
+    (void)request;
+    assert_non_null(call);
+    *call = (struct peer_call){done, arg};
+    assert_int_equal(loop_post(current->loop, peer_answers, call), 0);
+}
+
+char *peer_url(const char *base, const char *path)
+{
+    (void)path;
+    return strdup(base);
+}
+
+/* A connector is created there, and what came about is not to be read here. */
+static int created_elsewhere(struct fixture *f)
+{
+    int fd = dial(f);
+
+    f->herder.elsewhere = "http://other:1/";
+    f->herder.behind = true;
+    say(fd,
+        "PUT /connectors/new/config HTTP/1.1\r\nHost: x\r\n" JSON "Content-Length: 2\r\n\r\n{}");
+    await_waiting(f, 1);
+    return fd;
+}
+
+static void expect_created(int fd)
+{
+    struct reply reply = hear(fd, false);
+
+    expect(reply, 201, "{\"name\":\"new\"}");
+    assert_string_equal(header(&reply, "Location"), "http://x/connectors/new");
+    close(fd);
+}
+
+static void what_another_worker_has_done_is_told_at_the_deadline_too(void **state)
+{
+    struct fixture *f = impatient();
+
+    (void)state;
+    expect_created(created_elsewhere(f));
+    on_loop(f, do_release);
+    fixture_free(f);
+}
+
+static void what_another_worker_has_done_is_told_within_seconds(void **state)
+{
+    struct fixture *f = *state;
+    int64_t from_ms = clock_ms();
+
+    expect_created(created_elsewhere(f));
+    assert_in_range(clock_ms() - from_ms, 2900, WAIT_MS);
+    on_loop(f, do_release);
+}
+
+static void what_another_worker_has_done_is_told_by_one_that_stops(void **state)
+{
+    struct fixture *f = *state;
+    int fd = created_elsewhere(f);
+
+    on_loop(f, do_free);
+    expect_created(fd);
+    on_loop(f, do_release);
+}
+
 static void block_loop(struct fixture *f)
 {
     struct timespec nap = {.tv_nsec = 500 * 1000000};
@@ -1355,6 +1441,9 @@ int main(void)
         cmocka_unit_test(a_change_that_takes_too_long_is_500_with_its_stage),
         cmocka_unit_test(a_loop_that_is_stuck_holds_up_no_answer),
         cmocka_unit_test(a_request_timed_out_without_a_stage_says_only_that),
+        cmocka_unit_test(what_another_worker_has_done_is_told_at_the_deadline_too),
+        REST_TEST(what_another_worker_has_done_is_told_within_seconds),
+        REST_TEST(what_another_worker_has_done_is_told_by_one_that_stops),
         cmocka_unit_test(a_stuck_loop_is_unhealthy),
         REST_TEST(clients_that_leave_while_they_wait_do_no_harm),
         cmocka_unit_test(more_waiting_changes_than_allowed_are_503),
