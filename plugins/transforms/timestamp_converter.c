@@ -228,19 +228,18 @@ static int to_ms(const struct timestamp_converter *t, struct mr_value v, int64_t
     }
 }
 
-static int to_date(int64_t ms, struct mr_value *v, struct mr_error *err)
+/* The day's first moment, which is a Date too where the day's number has no place in one. */
+static struct mr_value to_date(int64_t ms)
 {
     int64_t day = ms / DATE_DAY_MS - (ms % DATE_DAY_MS < 0);
 
-    if (day < INT32_MIN || day > INT32_MAX)
-        return mr_fail(err, MR_ERR_DATA, "%lld ms since 1970 is no Date: too far from 1970",
-                       (long long)ms);
-    *v = mr_date((int32_t)day);
-    return MR_OK;
+    if (day >= INT32_MIN && day <= INT32_MAX)
+        return mr_date((int32_t)day);
+    return mr_timestamp((int64_t)((uint64_t)day * (uint64_t)DATE_DAY_MS));
 }
 
-static int to_target(const struct timestamp_converter *t, struct mr_arena *arena, int64_t ms,
-                     struct mr_value *v, struct mr_error *err)
+static void to_target(const struct timestamp_converter *t, struct mr_arena *arena, int64_t ms,
+                      struct mr_value *v)
 {
     const char *text;
     size_t len;
@@ -249,18 +248,19 @@ static int to_target(const struct timestamp_converter *t, struct mr_arena *arena
     case STAMP_STRING:
         text = date_format_text(&t->format, arena, ms, &len);
         *v = mr_text(text, len);
-        return MR_OK;
+        break;
     case STAMP_UNIX:
         *v = mr_long(times(ms, t->divide) / t->multiply);
-        return MR_OK;
+        break;
     case STAMP_DATE:
-        return to_date(ms, v, err);
+        *v = to_date(ms);
+        break;
     case STAMP_TIME:
         *v = mr_time((int32_t)((ms % DATE_DAY_MS + DATE_DAY_MS) % DATE_DAY_MS));
-        return MR_OK;
+        break;
     default:
         *v = mr_timestamp(ms);
-        return MR_OK;
+        break;
     }
 }
 
@@ -288,7 +288,9 @@ static int convert(void *self, struct mr_arena *arena, int32_t what, const struc
     if (rc != MR_OK || mr_is_null(*v))
         return rc;
     rc = to_ms(t, *v, &ms, err);
-    return rc == MR_OK ? to_target(t, arena, ms, v, err) : rc;
+    if (rc == MR_OK)
+        to_target(t, arena, ms, v);
+    return rc;
 }
 
 /* --- schemas ---------------------------------------------------------------------------------- */

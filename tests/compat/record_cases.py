@@ -281,6 +281,10 @@ for name, steps in ODD_STEPS.items():
 # What a message quotes is the record's own text: half a pair, a line like a cause's, a class's name, U+0000, and more of it than fits.
 QUOTED = ["\\ud83d", "x\\nCaused by: java.lang.Foo: z", "java.lang.Foo: z", "a\\u0000b", "\u00e9" * 2000]
 case("snk-dead-texts", PLAIN, DEAD, chain(("Cast$Value", {"spec": "a:int8"})), topics={"in": topic(*["{\"a\":\"%s\"}" % q for q in QUOTED])})
+FAR_MS = (0, 185542587100800000, 185542587187200000, -185542587187200000, -185542587187200001, 2 ** 63 - 1, -2 ** 63)
+case("src-far-date", SCHEMAS, chain(("Cast$Value", {"spec": "int64"}), ("TimestampConverter$Value", {"target.type": "Date"})), lines=b"".join(b"%d\n" % ms for ms in FAR_MS))
+case("snk-far-date", PLAIN, DEAD, chain(("TimestampConverter$Value", {"field": "t", "target.type": "Date"})),
+     topics={"in": topic(*["{\"t\":%d}" % ms for ms in FAR_MS])})
 MAPS = ["{\"a\":1,\"b\":\"x\",\"c\":{\"d\":[1,2],\"e\":null},\"t\":1700000000000,\"f\":2.50}", "{\"b\":\"2\"}", "{}", "[1]", "5", None, "{\"a\":null,\"c\":{},\"t\":null}"]
 PLAIN_STEPS = {
     "cast": [("Cast$Value", {"spec": "a:string,f:int32,zz:int8"})],

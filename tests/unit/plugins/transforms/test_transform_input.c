@@ -73,6 +73,34 @@ static void a_value_is_quoted_with_all_that_it_holds(void **state)
     assert_string_equal(mr_quote(shown, sizeof(shown), NULL, 0), "");
 }
 
+/* As Java prints them, whose days are ms too; the last one's calendar runs over. */
+static void a_date_is_as_far_from_1970_as_a_moment_may_be(void **state)
+{
+    static const char *const to_date[] = {"field", "a", "target.type", "Date", NULL};
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } rows[] = {
+        {INT64_C(185542587100800000) + 5, "{a=Fri Jul 11 00:00:00 UTC 5881580}"},
+        {INT64_C(185542587187200000) + 5, "{a=Sat Jul 12 00:00:00 UTC 5881580}"},
+        {INT64_C(-185542587187200001), "{a=Mon Mar 02 00:00:00 UTC 5877521}"},
+        {INT64_MAX, "{a=Sun Aug 17 00:00:00 UTC 292278994}"},
+        {INT64_MIN, "{a=Sat Aug 16 14:25:51 UTC 292278994}"},
+    };
+    struct plugin_host h;
+
+    (void)state;
+    open_transform(&h, CLASS("TimestampConverter$Value"), to_date);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct record *rec = with_value(&h, map_of(&h, "a", mr_long(rows[i].ms)));
+        size_t len;
+
+        assert_int_equal(plugin_host_apply(&h, rec), 0);
+        assert_string_equal(mr_to_text(plugin_host_arena(&h), rec->pub.value, &len), rows[i].text);
+    }
+    plugin_host_close(&h);
+}
+
 static void one_instance_takes_records_of_all_shapes(void **state)
 {
     static const char *const cast[] = {"spec", "a:int32", NULL};
@@ -303,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_is_quoted_with_all_that_it_holds),
+        cmocka_unit_test(a_date_is_as_far_from_1970_as_a_moment_may_be),
         cmocka_unit_test(one_instance_takes_records_of_all_shapes),
         cmocka_unit_test(more_schemas_than_are_kept_are_all_served),
         cmocka_unit_test(depth_and_width_have_bounds),
