@@ -281,6 +281,8 @@ for name, steps in ODD_STEPS.items():
 # What a message quotes is the record's own text: half a pair, a line like a cause's, a class's name, U+0000, and more of it than fits.
 QUOTED = ["\\ud83d", "x\\nCaused by: java.lang.Foo: z", "java.lang.Foo: z", "a\\u0000b", "\u00e9" * 2000]
 case("snk-dead-texts", PLAIN, DEAD, chain(("Cast$Value", {"spec": "a:int8"})), topics={"in": topic(*["{\"a\":\"%s\"}" % q for q in QUOTED])})
+case("snk-nul-names", SCHEMAS, DEAD, topics={"in": topic(envelope(struct(("a\0b", of("int32"))), {"a\0b": 1}), envelope(of("string", name="n\0"), "v"), envelope(of("string", doc="\0"), "v"))})
+case("snk-nul-delimiter", PLAIN, DEAD, chain(("Flatten$Value", {"delimiter": "\0"})), topics={"in": topic("{\"a\":{\"b\":1}}")})
 FAR_MS = (0, 185542587100800000, 185542587187200000, -185542587187200000, -185542587187200001, 2 ** 63 - 1, -2 ** 63)
 case("src-far-date", SCHEMAS, chain(("Cast$Value", {"spec": "int64"}), ("TimestampConverter$Value", {"target.type": "Date"})), lines=b"".join(b"%d\n" % ms for ms in FAR_MS))
 case("snk-far-date", PLAIN, DEAD, chain(("TimestampConverter$Value", {"field": "t", "target.type": "Date"})),
