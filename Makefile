@@ -235,6 +235,7 @@ $(BUILD)/tests/unit/host/test_sink_txn: TEST_LINK += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/unit/host/test_sink_control: TEST_LINK += -Wl,--wrap=consumer_poll
 $(BUILD)/tests/unit/host/test_sink_state: TEST_LINK += $(addprefix -Wl$(comma)--wrap=,clock_ms topic_admin_partitions)
 $(BUILD)/tests/unit/host/test_hosted_question: TEST_LINK += -Wl,--wrap=task_answer_take
+$(BUILD)/tests/unit/host/test_host: TEST_LINK += -Wl,--wrap=schema_tree_spent
 $(BUILD)/tests/unit/worker/test_resolver: TEST_LINK += -Wl,--wrap=props_copy
 $(BUILD)/tests/unit/host/test_sink_lease: TEST_LINK += -Wl,--wrap=task_lease_act
 $(BUILD)/tests/unit/host/test_dead_letters: TEST_LINK += $(addprefix -Wl$(comma)--wrap=producer_,send purge)

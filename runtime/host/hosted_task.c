@@ -25,15 +25,18 @@
 
 #define LOGGER "host.control"
 
-static void send_task_status(struct conn *conn, int number, enum state state, const char *trace)
+static json_t *status_body(struct conn *conn, int number, enum state state, const char *trace)
 {
     json_t *body = json_pack("{s:s, s:i, s:s}", "conn", conn->name, "task", number, "state",
                              state_name(state));
 
     hosted_set_text(body, "trace", trace);
-    if (state == STATE_FAILED && schema_tree_spent())
-        json_object_set_new(body, "spent", json_true());
-    hosted_send(conn->hosted, MSG_TASK_STATUS, body);
+    return body;
+}
+
+static void send_task_status(struct conn *conn, int number, enum state state, const char *trace)
+{
+    hosted_send(conn->hosted, MSG_TASK_STATUS, status_body(conn, number, state, trace));
 }
 
 static struct tenant *find_tenant(const struct conn *conn, int number)
@@ -70,6 +73,7 @@ struct task_note {
     struct tenant *tenant;
     void (*read)(struct task_note *note);
     enum state state;
+    bool spent;  /* it FAILED of what only a new process mends */
     char *trace; /* or the text of its kind */
     enum msg_kind kind;
     int64_t id;
@@ -113,20 +117,26 @@ static void read_status(struct task_note *note)
 {
     struct tenant *t = note->tenant;
     bool failed = note->state == STATE_FAILED;
+    json_t *body;
 
     t->over = failed || note->state == STATE_UNASSIGNED;
-    if (failed && t->stopping)
+    if (failed && t->stopping) {
         send_task_status(t->conn, t->number, STATE_UNASSIGNED, NULL);
-    else
-        send_task_status(t->conn, t->number, note->state, note->trace);
+        return;
+    }
+    body = status_body(t->conn, t->number, note->state, note->trace);
+    if (note->spent)
+        json_object_set_new(body, "spent", json_true());
+    hosted_send(t->conn->hosted, MSG_TASK_STATUS, body);
 }
 
 static void on_status(void *arg, struct task *task, enum state state, const char *trace)
 {
     struct task_note *note = note_new(arg, read_status);
 
-    (void)task;
     note->state = state;
+    note->spent =
+        state == STATE_FAILED && task_failure_code(task) == MR_ERR_FULL && schema_tree_spent();
     note->trace = text_dup(trace);
     note_post(note);
 }

@@ -355,6 +355,11 @@ static int do_error(struct act *act)
     return mr_fail(act->err, MR_ERR_FATAL, "hostile was told to fail");
 }
 
+static int do_full(struct act *act)
+{
+    return mr_fail(act->err, MR_ERR_FULL, "hostile was refused a schema");
+}
+
 static int do_retry(struct act *act)
 {
     return mr_fail(act->err, MR_ERR_RETRY, "hostile wants to be called again");
@@ -438,6 +443,7 @@ static const struct {
     {"undeclared", do_undeclared},
     {"wrong-type", do_wrong_type},
     {"error", do_error},
+    {"full", do_full},
     {"retry", do_retry},
     {"minus-one", do_minus_one},
     {"data", do_data},

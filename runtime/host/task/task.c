@@ -351,6 +351,11 @@ void task_fail(struct task *task, const struct mr_error *err, const char *where)
               task->where[0] == '\0' ? "" : " in ", task->where, err->text);
 }
 
+int task_failure_code(const struct task *task)
+{
+    return task->failure.code;
+}
+
 void task_set_waker(struct task *task, void (*waker)(void *arg), void *arg)
 {
     pthread_mutex_lock(&task->lock);

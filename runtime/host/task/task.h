@@ -61,6 +61,9 @@ struct task_spec {
     void *arg;
 };
 
+/* Within `status` FAILED: the code of its failure. */
+int task_failure_code(const struct task *task);
+
 /* The thread runs when this returns. */
 struct task *task_new(const struct task_spec *spec, struct mr_error *err);
 /* Pause waits for the current call. */

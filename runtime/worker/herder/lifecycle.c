@@ -209,7 +209,7 @@ static void begin(void *arg)
     struct mr_error err = {0};
 
     lc->phase = object ? STARTING : UP;
-    lc->host_failed = false;
+    lc->host_failed = lc->gave_up = false;
     lc->ask_again_ms = LIFECYCLE_ASK_AGAIN_MS;
     text_replace(&lc->version, lc->plugin->version);
     if (supervisor_start(lc->env->sup, &spec, &err) != 0) {
@@ -388,10 +388,12 @@ static bool goes_on_elsewhere(struct lifecycle *lc, struct task_life *task, cons
 {
     int64_t delay;
 
-    if (!task->alive || !lifecycle_serves(lc) || !supervisor_spent(lc->env->sup, lc->name))
+    if (lc->gave_up || !task->alive || !lifecycle_serves(lc) ||
+        !supervisor_spent(lc->env->sup, lc->name))
         return false;
     delay = restart_policy_died(&lc->policy, loop_now_ms(lc->env->loop));
-    if (delay < 0)
+    lc->gave_up = delay < 0;
+    if (lc->gave_up)
         return false;
     log_write_for(LOG_WARN, LOGGER, lc->name, task->number,
                   "the task used up what its process may hold: a new process begins in %.3g s "

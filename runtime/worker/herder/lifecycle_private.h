@@ -31,6 +31,7 @@ struct lifecycle {
     bool shared;
     bool object;      /* here; always, where nothing is shared */
     bool object_down; /* shared: it FAILED, and its host is for the tasks */
+    bool gave_up;     /* the policy, over a task in a spent host: it is not asked again for that */
     bool host_failed; /* the host holds an object that FAILED in it: it can't be resumed */
     uint64_t serial;
     struct restart_policy policy;

@@ -387,6 +387,32 @@ static void plugin_errors_are_failures_with_a_trace(void **state)
     host_case_assert_answers();
 }
 
+/* Here a process is spent as soon as it is born. */
+bool __wrap_schema_tree_spent(void);
+
+bool __wrap_schema_tree_spent(void)
+{
+    return true;
+}
+
+static void a_failure_of_another_kind_does_not_say_that_the_process_is_spent(void **state)
+{
+    static const char *const full[] = {"where", "poll", "how", "full", NULL};
+    static const char *const error[] = {"where", "poll", "how", "error", NULL};
+    json_t *body;
+
+    (void)state;
+    host_case_start("HostileSource", host_case_nothing);
+    host_peer_task(host_case_peer, 0, full);
+    body = host_case_await(MSG_TASK_STATUS, "FAILED", 5000);
+    assert_true(json_is_true(json_object_get(body, "spent")));
+    json_decref(body);
+    host_peer_task(host_case_peer, 1, error);
+    body = host_case_await(MSG_TASK_STATUS, "FAILED", 5000);
+    assert_null(json_object_get(body, "spent"));
+    json_decref(body);
+}
+
 /* A locale whose decimal sign is a comma, below folder; LOCPATH names that. */
 static void make_locale(const char *folder)
 {
@@ -781,6 +807,7 @@ int main(int argc, char **argv)
         host_test(task_started_anew_waits_for_its_predecessor),
         host_test(task_pauses_and_resumes),
         host_test(plugin_errors_are_failures_with_a_trace),
+        host_test(a_failure_of_another_kind_does_not_say_that_the_process_is_spent),
         host_test(a_locale_set_by_the_plugin_changes_no_number),
         host_test(thread_ended_by_the_plugin_is_a_failure),
         host_test(retriable_poll_and_empty_polls_go_on),

@@ -1160,6 +1160,39 @@ static void a_task_that_used_up_its_process_goes_on_in_a_new_one(void **state)
     assert_trace(f, "c", 1, NULL);
 }
 
+/* A count that begins anew when the policy gives up would give each sibling five processes. */
+static void siblings_in_a_used_up_process_get_no_new_one_once_the_policy_gave_up(void **state)
+{
+    struct fixture *f = *state;
+
+    run_source(f, "c", 2);
+    for (int i = 0; i < 5; i++) {
+        host_of("c")->spent = true;
+        task_says("c", 1, STATE_FAILED, "too many schemas");
+        task_says("c", 0, STATE_UNASSIGNED, NULL);
+        died("c", true, -1, "drained");
+        pass(30000);
+        come_up("c");
+        assert_states(f, "c", "RUNNING RUNNING RUNNING");
+    }
+    world.journal[0] = '\0';
+    host_of("c")->spent = true;
+    task_says("c", 1, STATE_FAILED, "too many schemas");
+    assert_states(f, "c", "RUNNING RUNNING FAILED");
+    task_says("c", 0, STATE_FAILED, "boom");
+    assert_states(f, "c", "RUNNING FAILED FAILED");
+    expect("");
+    herder_restart_task(f->herder, "c", 0, on_answer, &f->last);
+    expect("drain c\n");
+    died("c", true, -1, "drained");
+    pass(0);
+    come_up("c");
+    world.journal[0] = '\0';
+    host_of("c")->spent = true; /* in the next process the policy is asked again */
+    task_says("c", 0, STATE_FAILED, "too many schemas");
+    expect("drain c\n");
+}
+
 static void a_restart_of_a_task_that_used_up_its_process_begins_in_a_new_one(void **state)
 {
     struct fixture *f = *state;
@@ -2169,6 +2202,7 @@ int main(void)
         herder_test(a_task_that_will_not_stop_costs_its_siblings_no_failure),
         herder_test(a_crashed_host_starts_again_by_the_policy_and_then_fails),
         herder_test(a_task_that_used_up_its_process_goes_on_in_a_new_one),
+        herder_test(siblings_in_a_used_up_process_get_no_new_one_once_the_policy_gave_up),
         cmocka_unit_test_setup_teardown(
             a_restart_of_a_task_that_used_up_its_process_begins_in_a_new_one,
             set_up_without_restarts, tear_down),
