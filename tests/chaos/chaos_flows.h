@@ -14,6 +14,7 @@
 struct chaos_flows {
     struct chaos_source *source;
     const char *more;           /* of its configuration, JSON */
+    int shift;                  /* of its tasks against the topics they write to */
     const char *relay;          /* connector */
     const char *sink;           /* connector */
     struct chaos_group in, out; /* of relay and sink */
@@ -35,6 +36,9 @@ struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
                                       const struct chaos_flows_terms *terms);
 /* The source has so many tasks from here on; topics stay as many as at the start. */
 void chaos_flows_scale(const struct chaos_flows *flows, int tasks);
+/* The source's tasks change topics among them: each goes on where another has been. This worker is
+ * asked for it. */
+void chaos_flows_swap(struct chaos_flows *flows, struct worker_run *through);
 /* Something new of every topic has come to the end of all this, since now. */
 void chaos_flows_await(const struct chaos_flows *flows, int ms);
 /* Heal first. The source stops, what it has committed arrives everywhere, and each of the three is

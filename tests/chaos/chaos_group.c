@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faults of a group's own. The member that is thrown out is not told: it learns it by its next
- * heartbeat, or by its next offsets. The stranger is first in the order of members, so that it is
- * given partitions, whichever assignor there is. */
+/* Faults of a group's own, and who leads that of the workers. The member that is thrown out is not
+ * told: it learns it by its next heartbeat, or by its next offsets. The stranger is first in the
+ * order of members, so that it is given partitions, whichever assignor there is. */
 #include "chaos/chaos_group.h"
 
 #include "chaos/chaos.h"
@@ -32,18 +32,25 @@ static void take_member(void *arg, const struct answer_described_member *member)
         members->id[members->count++] = scratch_text("%s", member->member);
 }
 
-bool chaos_group_throw_out(const char *servers, const struct chaos_group *group)
+static struct wire_call *client(const char *servers)
 {
-    struct members members = {0};
-    struct mr_error err = {0};
-    struct props settings;
     struct wire_call *call;
+    struct props settings;
 
     props_init(&settings);
     props_set(&settings, "bootstrap.servers", servers);
-    call = wire_call_new(&settings, &err);
+    call = wire_call_new(&settings, NULL);
     props_deinit(&settings);
     assert_non_null(call);
+    return call;
+}
+
+bool chaos_group_throw_out(const char *servers, const struct chaos_group *group)
+{
+    struct wire_call *call = client(servers);
+    struct members members = {0};
+    struct mr_error err = {0};
+
     if (wire_call_members(
             call,
             &(struct wire_call_members){.group = group->id, .fn = take_member, .arg = &members},
@@ -55,6 +62,42 @@ bool chaos_group_throw_out(const char *servers, const struct chaos_group *group)
     if (err.code != 0)
         printf("             %s: %s\n", group->id, err.text);
     return members.count > 0;
+}
+
+/* --- who leads -------------------------------------------------------------------------------- */
+
+struct leading {
+    const struct chaos_cluster *c;
+    int at;
+};
+
+/* The leader's URL stands in what each member was assigned. */
+static void look_for_leader(void *arg, const struct answer_described_member *member)
+{
+    const struct codec_bytes *given = &member->assignment;
+    struct leading *leading = arg;
+
+    for (int i = 0; i < leading->c->count && given->len > 0; i++) {
+        const char *url = leading->c->w[i]->url;
+
+        if (memmem(given->data, given->len, url, strlen(url)) != NULL)
+            leading->at = i;
+    }
+}
+
+int chaos_group_leading(const struct chaos_cluster *c)
+{
+    struct leading leading = {c, -1};
+    struct wire_call *call = client(c->servers);
+    struct mr_error err = {0};
+
+    if (wire_call_members(
+            call,
+            &(struct wire_call_members){.group = c->group, .fn = look_for_leader, .arg = &leading},
+            CALL_MS, &err) != 0)
+        printf("             %s: %s\n", c->group, err.text);
+    wire_call_free(&call);
+    return leading.at;
 }
 
 /* --- a stranger ------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to a consumer group from outside: a member is made to leave, a stranger comes and
- * goes. */
+ * goes; and who leads a group of workers. */
 #ifndef TESTS_CHAOS_GROUP_H
 #define TESTS_CHAOS_GROUP_H
 
-#include <stdbool.h>
+#include "chaos/chaos.h"
 
 struct chaos_group {
     const char *id;
@@ -20,5 +20,8 @@ bool chaos_group_throw_out(const char *servers, const struct chaos_group *group)
  * most wait_ms for partitions; how many it was given. */
 int chaos_group_visit(const char *servers, const struct chaos_group *group, int wait_ms,
                       int stay_ms);
+
+/* Which of its workers leads, by what the group's coordinator keeps; -1: not known now. */
+int chaos_group_leading(const struct chaos_cluster *c);
 
 #endif

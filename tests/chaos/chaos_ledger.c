@@ -37,7 +37,8 @@ struct life {
 struct lives {
     struct life life[LIVES_MAX];
     int count;
-    int late_ends; /* stopped after the successor had started: only what was quiet may */
+    int late_ends;      /* stopped after the successor had started: only what was quiet may */
+    const char *beside; /* the first line of a life that went on beside its successor, NULL: none */
 };
 
 /* --- ledgers of sources ----------------------------------------------------------------------- */
@@ -77,9 +78,9 @@ static void take_line(struct lives *lives, const char *file, const char *line)
     }
     at = find_life(lives, name);
     assert_true(at >= 0);
-    if (at != lives->count - 1 && kind == 'P')
-        fail_msg("%s: two owners: %s went on after %s had started: %s", file, name,
-                 lives->life[lives->count - 1].name, line);
+    if (at != lives->count - 1 && kind == 'P' && lives->beside == NULL)
+        lives->beside = scratch_text("%s: two owners: %s went on after %s had started: %s", file,
+                                     name, lives->life[lives->count - 1].name, line);
     lives->life[at].last_ms = kind == 'P' ? c : a;
     if (kind == 'P')
         lives->life[at].offered = b;
@@ -285,7 +286,7 @@ static bool comes_late(struct walk *w, int life, int64_t number)
 static void step(struct walk *w, const struct topic_record *rec)
 {
     char name[48];
-    long long number;
+    long long number = 0;
 
     if (rec->value == NULL || sscanf(rec->value, "%lld %47s", &number, name) != 2)
         fail_msg("%s: odd record at %lld", w->topic, (long long)rec->offset);
@@ -342,6 +343,8 @@ static struct chaos_verdict judge_task(const struct chaos_source *s, int task,
                      .highest = -1};
     struct topic_records records = topic_read(s->cluster->servers, w.topic, 1, CHAOS_HEAL_MS);
 
+    if (w.lives->beside != NULL)
+        fail_msg("%s", w.lives->beside);
     for (size_t i = 0; i < records.count; i++)
         step(&w, &records.records[i]);
     judge_bounds(s, &w, terms);

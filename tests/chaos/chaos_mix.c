@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Faults for what runs in transactions: processes that die or freeze, brokers that die, requests
  * that are lost, late or unanswered, a slow wire, connections that end; a group that throws members
- * out, strangers in it and with a transactional id, calls that last too long. */
+ * out, strangers in it and with a transactional id, calls that last too long; a worker that knows
+ * of nothing new. */
 #include "chaos/chaos_mix.h"
 
 #include "chaos/chaos_naive.h"
@@ -20,9 +21,9 @@
 
 static void come_back(struct chaos_mix *mix, int at)
 {
-    chaos_proxy_use(mix->proxy);
+    chaos_proxy_use(mix->proxy, at);
     worker_run_launch(mix->cluster->w[at]);
-    chaos_proxy_use(NULL);
+    chaos_proxy_use(NULL, 0);
     mix->dead &= ~(1u << at);
 }
 
@@ -33,10 +34,11 @@ struct chaos_mix chaos_mix_start(struct chaos_cluster *c, int workers,
         .cluster = c, .brokers = c->kafka != NULL, .freeze_ms = CHAOS_SESSION_MS * 3 / 2};
 
     mix.proxy = chaos_proxy_new(c->servers, scratch_text("%s-", c->group));
-    chaos_proxy_use(mix.proxy);
-    while (c->count < workers)
+    while (c->count < workers) {
+        chaos_proxy_use(mix.proxy, c->count);
         chaos_join(c, NULL);
-    chaos_proxy_use(NULL);
+    }
+    chaos_proxy_use(NULL, 0);
     mix.flows = chaos_flows_start(c, terms);
     return mix;
 }
@@ -233,6 +235,92 @@ static void take_over(struct chaos_mix *mix)
                                        chaos_pick(flows->source->tasks)));
 }
 
+/* --- tasks that change hands ------------------------------------------------------------------- */
+
+/* Of the workers with a task of the source: one that does not lead, and is not alone in that; -1
+ * none, or nobody that lives leads. */
+static int find_follower(const struct chaos_mix *mix, int *leader)
+{
+    const struct chaos_cluster *c = mix->cluster;
+    unsigned owners = chaos_owners(mix->flows->source) & ~mix->dead;
+    int from = chaos_pick(c->count);
+
+    *leader = chaos_group_leading(c);
+    if (*leader < 0 || (mix->dead & 1u << *leader) != 0)
+        return -1;
+    for (int i = from; i < from + c->count; i++) {
+        unsigned bit = 1u << i % c->count;
+
+        if ((owners & bit) != 0 && owners != bit && i % c->count != *leader)
+            return i % c->count;
+    }
+    return -1;
+}
+
+/* The topics of this worker's tasks, a bit each. */
+static unsigned topics_of(const struct chaos_mix *mix, int worker)
+{
+    unsigned topics = 0;
+
+    for (int i = 0; i < mix->flows->source->tasks; i++)
+        topics |= chaos_owner(mix->flows->source, i) == worker ? 1u << i : 0;
+    return topics;
+}
+
+/* Somebody else has begun where a task of this worker is still at work, and goes on. */
+static bool is_taken_over(const struct chaos_mix *mix, int worker, unsigned topics)
+{
+    return (topics & ~topics_of(mix, worker)) != 0;
+}
+
+static bool is_blind(const struct chaos_mix *mix, int before)
+{
+    return chaos_proxy_counts(mix->proxy).blinded > before;
+}
+
+static int await_follower(const struct chaos_mix *mix, int *leader)
+{
+    int64_t from = scratch_now_ms();
+    int follower;
+
+    while ((follower = find_follower(mix, leader)) < 0 && scratch_since(from) < VISIT_MS)
+        scratch_pause(100);
+    return follower;
+}
+
+static void blind(struct chaos_mix *mix, int worker)
+{
+    int before = chaos_proxy_counts(mix->proxy).blinded;
+    int64_t from = scratch_now_ms();
+
+    chaos_proxy_blind(mix->proxy, worker, scratch_text("%s-configs", mix->cluster->group));
+    while (!is_blind(mix, before) && scratch_since(from) < MEET_MS)
+        scratch_pause(5);
+}
+
+/* Tasks go on in each other's places, and a worker goes on with the old ones: it reads of no new
+ * set, and keeps its lease. Nothing but the fence ends their producers; and when they begin anew,
+ * and take their ids back, nothing ends them but the question whether they are still to run. */
+static void swap_unseen(struct chaos_mix *mix)
+{
+    int leader, follower = await_follower(mix, &leader);
+    int64_t from, ms = 1500 + chaos_pick(2000);
+    unsigned topics;
+
+    if (follower < 0)
+        return;
+    topics = topics_of(mix, follower);
+    blind(mix, follower);
+    chaos_flows_swap(mix->flows, mix->cluster->w[leader]);
+    from = scratch_now_ms();
+    while (!is_taken_over(mix, follower, topics) && scratch_since(from) < VISIT_MS)
+        scratch_pause(20);
+    mix->overtaken += is_taken_over(mix, follower, topics);
+    from = scratch_now_ms();
+    wait_until(CHAOS_HEAL_MS, scratch_since(from) > ms);
+    chaos_proxy_blind(mix->proxy, follower, NULL);
+}
+
 /* --- the deck --------------------------------------------------------------------------------- */
 
 static const struct kind {
@@ -255,11 +343,13 @@ static const struct kind {
     {"a call of the relay longer than its poll interval", relay_dozes, false},
     {"a call of the sink longer than its poll interval", sink_dozes, false},
     {"a transactional id taken by a stranger", take_over, false},
+    {"tasks that change places behind a worker's back", swap_unseen, false},
     {"kill -9 of a broker", kill_broker, true},
     {"SIGSTOP of a broker", freeze_broker, true},
 };
 #define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) <= CHAOS_MIX_KINDS, "room for each kind");
+_Static_assert(CHAOS_WORKERS <= CHAOS_PROXY_ENTRANCES, "an entrance for each worker");
 
 static void shuffle(struct chaos_mix *mix)
 {
@@ -326,6 +416,8 @@ static void tell(const struct chaos_mix *mix)
            "refused, %d torn), %d lost, %d unanswered; %d connections ended; %d EndTxn in all\n",
            counts.met[CHAOS_LATE], counts.overtaken, counts.refused, counts.torn,
            counts.met[CHAOS_LOST], counts.met[CHAOS_UNANSWERED], counts.resets, counts.ends);
+    printf("             changes of places behind a worker's back: %d, others went on beside it\n",
+           mix->overtaken);
     fflush(stdout);
 }
 

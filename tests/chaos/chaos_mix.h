@@ -15,6 +15,7 @@ struct chaos_mix {
     bool brokers;  /* they die too: three of them */
     int freeze_ms; /* at most */
     unsigned dead; /* workers, a bit each */
+    int overtaken; /* times that tasks went on beside those that they replace */
     int done[CHAOS_MIX_KINDS];
     int deck[CHAOS_MIX_KINDS], left;
 };

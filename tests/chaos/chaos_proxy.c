@@ -54,7 +54,9 @@ struct whose { /* of a request about a transaction */
 enum awaits { NOTHING, SWALLOW, RELEASE, VERDICT };
 
 struct pair {
-    int near; /* -1: its worker has closed, and something is held */
+    int entrance;
+    bool blinded; /* its first request is one for the topic that may not be read */
+    int near;     /* -1: its worker has closed, and something is held */
     int far;
     struct way out, in;
     struct whose held;  /* kind 0: nothing */
@@ -68,8 +70,10 @@ struct chaos_proxy {
     pthread_t thread;
     pthread_mutex_t lock;
     atomic_bool ending;
-    struct chaos_route route[CHAOS_ROUTES_MAX];
-    int routes;
+    struct chaos_route route[CHAOS_PROXY_ENTRANCES][CHAOS_ROUTES_MAX];
+    int routes;         /* of each entrance */
+    int blind;          /* entrance */
+    const char *unread; /* topic there; NULL: all is read */
     const char *id;
     struct pair *pair[PAIRS_MAX];
     int pairs;
@@ -110,6 +114,26 @@ static void take_text(struct cursor *c, char *out, size_t size)
     else if (size > 0)
         snprintf(out, size, "%.*s", (int)len, (const char *)c->at);
     c->at += c->short_of ? 0 : len;
+}
+
+/* The first topic that a Fetch asks for, up to version 11; "" none. */
+static void read_fetched(const unsigned char *data, size_t len, char *out, size_t size)
+{
+    struct cursor c = {data + 4, data + len, false};
+    int16_t kind = (int16_t)take(&c, 2), version = (int16_t)take(&c, 2);
+
+    out[0] = '\0';
+    if (kind != CHAOS_FETCH || version < 4 || version > 11)
+        return;
+    take(&c, 4);
+    take_text(&c, NULL, 0);
+    for (int i = 0; i < 4; i++) /* replica, wait, least and most bytes */
+        take(&c, 4);
+    take(&c, 1);                                /* isolation level */
+    for (int i = 0; version >= 7 && i < 2; i++) /* session */
+        take(&c, 4);
+    if (take(&c, 4) > 0)
+        take_text(&c, out, size);
 }
 
 /* All these begin with the transactional id, and but for Produce go on with the producer. */
@@ -155,7 +179,7 @@ static void end_pair(struct chaos_proxy *proxy, int at)
     proxy->pair[at] = proxy->pair[--proxy->pairs];
 }
 
-static void accept_one(struct chaos_proxy *proxy, const struct chaos_route *route)
+static void accept_one(struct chaos_proxy *proxy, int entrance, const struct chaos_route *route)
 {
     int near, far;
     struct pair *pair;
@@ -168,6 +192,7 @@ static void accept_one(struct chaos_proxy *proxy, const struct chaos_route *rout
         close(far);
         return;
     }
+    pair->entrance = entrance;
     pair->near = near;
     pair->far = far;
     proxy->pair[proxy->pairs++] = pair;
@@ -221,6 +246,21 @@ static void release_behind(struct chaos_proxy *proxy, const struct whose *later)
 }
 
 enum fate { PASSES, STAYS, ENDS };
+
+static bool is_blinded(struct chaos_proxy *proxy, struct pair *pair, const unsigned char *data,
+                       size_t len)
+{
+    char topic[ID_BYTES];
+    bool before = pair->blinded;
+
+    pair->blinded = false;
+    if (proxy->unread == NULL || pair->entrance != proxy->blind)
+        return false;
+    read_fetched(data, len, topic, sizeof(topic));
+    pair->blinded = strcmp(topic, proxy->unread) == 0;
+    proxy->counts.blinded += pair->blinded && !before;
+    return pair->blinded;
+}
 
 static enum fate judge_request(struct chaos_proxy *proxy, struct pair *pair, const struct whose *w)
 {
@@ -327,7 +367,7 @@ static enum fate judge(struct chaos_proxy *proxy, struct pair *pair, struct way 
 
     if (way == &pair->in)
         return judge_answer(proxy, pair, data, len);
-    if (pair->until_ms > scratch_now_ms())
+    if (pair->until_ms > scratch_now_ms() || is_blinded(proxy, pair, data, len))
         return STAYS;
     w = read_request(data, len);
     return judge_request(proxy, pair, &w);
@@ -398,8 +438,9 @@ static nfds_t gather(const struct chaos_proxy *proxy, struct pollfd *fds)
     int64_t now_ms = scratch_now_ms();
     nfds_t count = 0;
 
-    for (int i = 0; i < proxy->routes; i++)
-        fds[count++] = (struct pollfd){proxy->route[i].listener, POLLIN, 0};
+    for (int e = 0; e < CHAOS_PROXY_ENTRANCES; e++)
+        for (int i = 0; i < proxy->routes; i++)
+            fds[count++] = (struct pollfd){proxy->route[e][i].listener, POLLIN, 0};
     for (int i = 0; i < proxy->pairs; i++) {
         const struct pair *pair = proxy->pair[i];
 
@@ -414,14 +455,15 @@ static void serve(struct chaos_proxy *proxy, const struct pollfd *fds)
     for (int i = proxy->pairs - 1; i >= 0; i--)
         if (!serve_pair(proxy, proxy->pair[i]))
             end_pair(proxy, i);
-    for (int i = 0; i < proxy->routes; i++)
-        if (fds[i].revents != 0)
-            accept_one(proxy, &proxy->route[i]);
+    for (int e = 0; e < CHAOS_PROXY_ENTRANCES; e++)
+        for (int i = 0; i < proxy->routes; i++)
+            if (fds++->revents != 0)
+                accept_one(proxy, e, &proxy->route[e][i]);
 }
 
 static void *run(void *arg)
 {
-    static struct pollfd fds[CHAOS_ROUTES_MAX + 2 * PAIRS_MAX];
+    static struct pollfd fds[CHAOS_PROXY_ENTRANCES * CHAOS_ROUTES_MAX + 2 * PAIRS_MAX];
     struct chaos_proxy *proxy = arg;
 
     while (!atomic_load(&proxy->ending)) {
@@ -446,7 +488,8 @@ static void end(void *arg)
     pthread_join(proxy->thread, NULL);
     while (proxy->pairs > 0)
         end_pair(proxy, 0);
-    chaos_route_close(proxy->route, proxy->routes);
+    for (int e = 0; e < CHAOS_PROXY_ENTRANCES; e++)
+        chaos_route_close(proxy->route[e], proxy->routes);
     pthread_mutex_destroy(&proxy->lock);
     free(proxy);
 }
@@ -463,7 +506,8 @@ struct chaos_proxy *chaos_proxy_new(const char *servers, const char *id)
         assert_true(proxy->routes < CHAOS_ROUTES_MAX);
         ports[proxy->routes] = (int)strtol(++at, NULL, 10);
     }
-    proxy->routes = chaos_route_listen(proxy->route, ports);
+    for (int e = 0; e < CHAOS_PROXY_ENTRANCES; e++)
+        chaos_route_listen(proxy->route[e], ports);
     proxy->id = id;
     proxy->chance = chaos_seed();
     pthread_mutex_init(&proxy->lock, NULL);
@@ -472,16 +516,18 @@ struct chaos_proxy *chaos_proxy_new(const char *servers, const char *id)
     return proxy;
 }
 
-void chaos_proxy_use(const struct chaos_proxy *proxy)
+void chaos_proxy_use(const struct chaos_proxy *proxy, int entrance)
 {
-    chaos_route_use(proxy == NULL ? NULL : proxy->route, proxy == NULL ? 0 : proxy->routes);
+    assert_true(entrance < CHAOS_PROXY_ENTRANCES);
+    chaos_route_use(proxy == NULL ? NULL : proxy->route[entrance],
+                    proxy == NULL ? 0 : proxy->routes);
 }
 
 int chaos_proxy_port(const struct chaos_proxy *proxy, int port)
 {
     for (int i = 0; i < proxy->routes; i++)
-        if (proxy->route[i].to == port)
-            return proxy->route[i].through;
+        if (proxy->route[0][i].to == port)
+            return proxy->route[0][i].through;
     return port;
 }
 
@@ -511,9 +557,18 @@ void chaos_proxy_reset(struct chaos_proxy *proxy)
     pthread_mutex_unlock(&proxy->lock);
 }
 
+void chaos_proxy_blind(struct chaos_proxy *proxy, int entrance, const char *topic)
+{
+    pthread_mutex_lock(&proxy->lock);
+    proxy->blind = entrance;
+    proxy->unread = topic;
+    pthread_mutex_unlock(&proxy->lock);
+}
+
 void chaos_proxy_heal(struct chaos_proxy *proxy)
 {
     pthread_mutex_lock(&proxy->lock);
+    proxy->unread = NULL;
     memset(proxy->armed, 0, sizeof(proxy->armed));
     proxy->slow_ms = proxy->jitter_ms = 0;
     for (int i = 0; i < proxy->pairs; i++)

@@ -61,6 +61,7 @@ static void each_kind_of_fault_leaves_all_three_exactly_once(void **state)
                                          "a call of the relay longer than its poll interval",
                                          "a call of the sink longer than its poll interval",
                                          "a transactional id taken by a stranger",
+                                         "tasks that change places behind a worker's back",
                                          "kill -9 of a worker",
                                          NULL};
     struct chaos_mix mix =

@@ -10,6 +10,8 @@
  *             S <incarnation> <first number> <boot ms>    started there
  *             P <incarnation> <first> <last> <boot ms>    these are handed over now
  *             E <incarnation> <boot ms>                   stopped
+ *           Where there is a file "<ledger>.shift" with a number in it when tasks are made, task n
+ *           goes on as task n + number, which begins anew behind the last: they change places.
  *   sink    file "<ledger>": <topic> <partition> <offset> <incarnation> <boot ms>, once for each
  *           record put
  *
@@ -69,14 +71,14 @@ static void wait_before_stop(int64_t ms)
         ;
 }
 
-static int tasks(struct mr_task *conn, int max, struct mr_task_list *list, struct mr_error *err)
+static int add_tasks(struct mr_task *conn, int max, int shift, struct mr_task_list *list)
 {
     char number[24];
 
     for (int i = 0; i < max; i++) {
         if (mr_task_add(conn, list) < 0)
             return MR_ERR_FULL;
-        snprintf(number, sizeof(number), "%d", i);
+        snprintf(number, sizeof(number), "%d", (i + shift) % max);
         mr_task_set(conn, list, "number", number);
     }
     return MR_OK;
@@ -104,6 +106,27 @@ static const struct mr_config_key source_keys[] = {
     {"number", MR_CFG_LONG, .fallback = "0", .doc = "Of this task"},
     {0},
 };
+
+static int shift_of(const char *ledger)
+{
+    char file[4096], digits[12] = "";
+    int fd;
+
+    snprintf(file, sizeof(file), "%s.shift", ledger);
+    fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, digits, sizeof(digits) - 1) < 0)
+        digits[0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    return (int)strtol(digits, NULL, 10);
+}
+
+static int source_tasks(struct mr_task *conn, int max, struct mr_task_list *list,
+                        struct mr_error *err)
+{
+    (void)err;
+    return add_tasks(conn, max, shift_of(mr_config_str(conn, "ledger")), list);
+}
 
 static int source_start(void *self, struct mr_task *task, struct mr_error *err)
 {
@@ -169,7 +192,7 @@ static void source_stop(void *self)
 
 MR_DEFINE_SOURCE(source, "LedgerSource", "1.0", .keys = source_keys,
                  .state_size = sizeof(struct ledger_source), .start = source_start,
-                 .poll = source_poll, .stop = source_stop, .tasks = tasks);
+                 .poll = source_poll, .stop = source_stop, .tasks = source_tasks);
 
 /* --- sink ------------------------------------------------------------------------------------- */
 
@@ -184,6 +207,13 @@ static const struct mr_config_key sink_keys[] = {
     {"ledger", MR_CFG_STRING, MR_CFG_REQUIRED, .doc = "File"},
     {0},
 };
+
+static int sink_tasks(struct mr_task *conn, int max, struct mr_task_list *list,
+                      struct mr_error *err)
+{
+    (void)err;
+    return add_tasks(conn, max, 0, list);
+}
 
 static int sink_start(void *self, struct mr_task *task, struct mr_error *err)
 {
@@ -227,6 +257,6 @@ static void sink_stop(void *self)
 
 MR_DEFINE_SINK(sink, "LedgerSink", "1.0", .keys = sink_keys,
                .state_size = sizeof(struct ledger_sink), .start = sink_start, .put = sink_put,
-               .stop = sink_stop, .tasks = tasks);
+               .stop = sink_stop, .tasks = sink_tasks);
 
 MR_MODULE(MR_PLUGIN(source), MR_PLUGIN(sink))
