@@ -80,11 +80,17 @@ static const char *of_group(const struct chaos_group *group, const struct chaos_
                         assignor->property);
 }
 
+/* With short transactions the refusal of a commit tells a relay that it is out of its group, with
+ * long ones a heartbeat does, while one is open: what is lost with that must not be committed. */
+static const char *const paces[] = {"", ", \"millrace.commit.interval.ms\": \"1000\", "
+                                        "\"consumer.override.heartbeat.interval.ms\": \"250\""};
+
 struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
                                       const struct chaos_flows_terms *terms)
 {
     struct chaos_flows *flows = scratch_keep(calloc(1, sizeof(*flows)));
     const struct assignor *assignor = &assignors[chaos_pick(2)];
+    const char *pace = paces[chaos_pick(2)];
     const char *boundary = terms->interval_ms == 0
                                ? ""
                                : scratch_text(", \"transaction.boundary\": \"interval\", "
@@ -102,8 +108,8 @@ struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
     flows->in = group_of(flows->relay, topics(flows, topic_of), assignor);
     flows->out = group_of(flows->sink, topics(flows, out_of), assignor);
     put(flows, flows->relay,
-        scratch_text("\"connector.class\": \"AbacusRelay\", %s%s",
-                     of_group(&flows->in, terms, assignor), terms->clients));
+        scratch_text("\"connector.class\": \"AbacusRelay\", %s%s%s",
+                     of_group(&flows->in, terms, assignor), pace, terms->clients));
     put(flows, flows->sink,
         scratch_text("\"connector.class\": \"AbacusSink\", %s, \"file\": \"%s\", "
                      "\"consumer.override.isolation.level\": \"read_committed\"",
