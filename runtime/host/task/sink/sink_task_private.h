@@ -47,7 +47,7 @@ struct sink_task {
     struct pipeline *pipeline;
     struct consumer *consumer; /* NULL: the group was left */
     struct sink_emit *emit;    /* NULL: the plugin has put, and emits nothing */
-    bool restart;              /* it begins anew in place, through the whole start sequence */
+    bool restart;              /* in place, unless it is stopping: through the whole start */
     struct sink_ghosts ghosts;
     char member[512]; /* our id in the group, as the worker was told; "" not yet */
     struct batch_pool *pool;

@@ -294,8 +294,8 @@ bool sink_txn_commit(struct sink_emit *e)
     e->accepted = false;
     e->fruitless = 0;
     e->why.code = 0;
-    if (producer_txn_tainted(e->sender.producer) && !task_stopping(s->task)) {
-        log_info("the end of a transaction was sent twice: the producer is made anew");
+    if (producer_txn_tainted(e->sender.producer)) {
+        log_info("the end of a transaction was sent twice: the producer sends no more");
         s->restart = true;
     }
     return true;
