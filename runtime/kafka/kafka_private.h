@@ -182,6 +182,8 @@ struct producer_rest {
     int64_t due_ms;   /* the next look; 0: none */
     int64_t heard_ms; /* the newest report, or when it began to watch */
     int64_t asked_ms; /* when topics were asked for last, in a long rest */
+    int64_t long_ms;  /* when it was resumed for a long moment last */
+    bool confirmed;   /* there was a report once */
     bool resting;
 };
 

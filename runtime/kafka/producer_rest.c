@@ -12,7 +12,8 @@
  * and then finds that it may send nothing; tried: 2.6 CPU-s of a stall of 2.7 s). Many tasks doing
  * that are why brokers on the same machine stay slow. A paused partition is left alone, so all of
  * them rest. A request that librdkafka sends again gives no report: for that they are resumed now
- * and then, for a moment.
+ * and then, for a moment; a long one where nothing was ever confirmed, and seldom, since a leader
+ * that is not connected yet takes a second to find that it has something to send.
  *
  * What was ever paused librdkafka keeps, with its records, when brokers say that the topic is gone:
  * they wait for it until delivery.timeout.ms, as they do in Java, where else they come back at
@@ -33,7 +34,8 @@
 #define STALL_MS 300 /* longer than librdkafka takes to hear that a topic is away */
 #define LONG_STALL_MS 1000
 #define REST_MS 200
-#define MOMENT_MS 5 /* between two rests */
+#define MOMENT_MS 5     /* between two rests */
+#define CONNECT_MS 1100 /* the same, now and then */
 #define SAY_MS 3000
 #define ASK_MS 5000
 
@@ -88,14 +90,28 @@ void producer_rest_watch(struct producer *p)
         look_in(p, p->rest.heard_ms, stall_ms(p));
 }
 
+/* A leader that is not connected yet is not woken: its thread looks once a second whether it is
+ * needed, and has to find a partition that is not paused. At first, where an id was long in coming,
+ * and when a leader has changed meanwhile. */
+static int64_t moment_ms(struct producer *p, int64_t now_ms)
+{
+    int64_t quiet_ms = now_ms - p->rest.heard_ms, long_ms = p->rest.long_ms - p->rest.heard_ms;
+    int64_t first_ms = p->rest.confirmed ? ASK_MS : stall_ms(p);
+
+    if (quiet_ms < (long_ms > 0 ? 2 * long_ms : first_ms))
+        return MOMENT_MS;
+    p->rest.long_ms = now_ms;
+    return CONNECT_MS;
+}
+
 /* When to look again, after what was just decided. */
-static int64_t next_look_ms(const struct producer *p, int64_t now_ms, bool heard, bool resumed)
+static int64_t next_look_ms(struct producer *p, int64_t now_ms, bool heard, bool resumed)
 {
     if (p->rest.resting)
         return REST_MS;
     if (p->in_flight < PRODUCER_REST_FROM)
         return 0;
-    return resumed && !heard ? MOMENT_MS : p->rest.heard_ms + stall_ms(p) - now_ms;
+    return resumed && !heard ? moment_ms(p, now_ms) : p->rest.heard_ms + stall_ms(p) - now_ms;
 }
 
 /* The answer does its work in librdkafka; nobody waits for it. */
@@ -117,8 +133,10 @@ void producer_rest_look(struct producer *p, bool heard)
     int64_t now_ms = r->timer >= 0 ? clock_ms() : 0;
     bool due = r->due_ms != 0 && now_ms >= r->due_ms, rested = r->resting;
 
-    if (heard)
+    if (heard) {
         r->heard_ms = now_ms;
+        r->confirmed = true;
+    }
     if (!due && !(rested && heard))
         return;
     if (rested || (p->in_flight >= PRODUCER_REST_FROM && now_ms - r->heard_ms >= stall_ms(p)))

@@ -417,6 +417,39 @@ static void brokers_that_keep_it_waiting_cost_no_cpu(void **state)
     producer_free(&p);
 }
 
+/* It rests before it has an id, and the leader of its partition is not connected yet. */
+static void an_id_that_is_long_in_coming_holds_records_up_no_longer(void **state)
+{
+    struct mock_kafka three;
+    struct reports r = {.ordered = true};
+    struct producer_topic *topic;
+    struct producer *p;
+    struct props java;
+    char name[64], first[64];
+
+    mock_kafka_start(&three, 3);
+    if (three.cluster == NULL)
+        skip();
+    mock_kafka_topic(&three, name, sizeof(name), 1);
+    rd_kafka_mock_partition_set_leader(three.cluster, name, 0, 3);
+    rd_kafka_mock_push_request_errors(three.cluster, 22 /* InitProducerId */, 3,
+                                      RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+                                      RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+                                      RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+    snprintf(first, sizeof(first), "%.*s", (int)strcspn(three.bootstrap, ","), three.bootstrap);
+    mock_kafka_props(&java, "bootstrap.servers", first, "enable.idempotence", "true", NULL);
+    p = producer_new(&java, NULL, NULL, NULL);
+    assert_non_null(p);
+    topic = producer_topic(p, name, NULL);
+    assert_non_null(topic);
+    send_ten(p, topic, 1);
+    serve_for(p, &r, 10, 4000);
+    assert_int_equal(r.by_code[0], 10);
+    producer_free(&p);
+    props_deinit(&java);
+    mock_kafka_stop(&three);
+}
+
 /* More records, one each 20 ms, until one is refused; gives how many were taken. */
 static size_t send_until_refused(struct producer *p, struct producer_topic *topic, size_t from,
                                  struct reports *r)
@@ -554,6 +587,7 @@ int main(void)
         cmocka_unit_test(errors_of_the_broker_come_with_code_and_text),
         cmocka_unit_test(passing_errors_are_retried_until_delivered),
         cmocka_unit_test(brokers_that_keep_it_waiting_cost_no_cpu),
+        cmocka_unit_test(an_id_that_is_long_in_coming_holds_records_up_no_longer),
         cmocka_unit_test(a_topic_that_is_away_during_a_rest_gets_its_records),
         cmocka_unit_test(a_lost_broker_is_trouble_but_not_fatal),
         cmocka_unit_test(giving_up_by_time_says_why),
