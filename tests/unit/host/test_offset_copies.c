@@ -86,11 +86,39 @@ static void many_go_in_portions_and_at_the_end_all_of_them(void **state)
     assert_int_equal(json_array_size(f.last), OFFSET_WRITER_PORTION - 1);
 }
 
-static void what_can_not_be_handed_over_is_given_up(void **state)
+/* Without a lease, say. */
+static void what_can_not_be_handed_over_goes_with_the_next(void **state)
 {
     f.broken = true;
     add("a", "at", 1);
     add("b", "at", 1);
+    assert_int_equal(f.puts, 2);
+    f.broken = false;
+    add("b", "at", 2);
+    assert_int_equal(f.puts, 3);
+    last_is("[[{\"name\":\"a\"},{\"at\":1}],[{\"name\":\"b\"},{\"at\":2}]]");
+}
+
+static void what_is_refused_goes_with_the_next_unless_there_is_a_newer_one(void **state)
+{
+    add("a", "at", 1);
+    assert_true(offset_copies_answer(&f.copies, 1, "no", "own"));
+    assert_int_equal(f.puts, 1);
+    add("b", "at", 1);
+    last_is("[[{\"name\":\"a\"},{\"at\":1}],[{\"name\":\"b\"},{\"at\":1}]]");
+    add("b", "at", 2);
+    assert_true(offset_copies_answer(&f.copies, 2, "no", "own"));
+    assert_int_equal(f.puts, 2); /* twice in a row */
+    add("b", "at", 3);
+    assert_int_equal(f.puts, 3);
+    last_is("[[{\"name\":\"a\"},{\"at\":1}],[{\"name\":\"b\"},{\"at\":3}]]");
+}
+
+static void what_can_not_be_handed_over_at_the_end_is_given_up(void **state)
+{
+    f.broken = true;
+    add("a", "at", 1);
+    offset_copies_end(&f.copies);
     assert_int_equal(f.puts, 2);
     offset_copies_end(&f.copies);
     assert_int_equal(f.puts, 2);
@@ -102,7 +130,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(while_one_is_out_the_newest_of_each_waits),
         T(many_go_in_portions_and_at_the_end_all_of_them),
-        T(what_can_not_be_handed_over_is_given_up),
+        T(what_can_not_be_handed_over_goes_with_the_next),
+        T(what_is_refused_goes_with_the_next_unless_there_is_a_newer_one),
+        T(what_can_not_be_handed_over_at_the_end_is_given_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

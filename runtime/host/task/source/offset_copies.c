@@ -19,17 +19,19 @@ void offset_copies_init(struct offset_copies *c, offset_writer_put put, void *ar
 void offset_copies_deinit(struct offset_copies *c)
 {
     json_decref(c->waiting);
-    c->waiting = NULL;
+    json_decref(c->sent);
+    c->waiting = c->sent = NULL;
 }
 
-/* The newest of its kind, behind all others. Without memory it is left out. */
-static void merge(struct offset_copies *c, json_t *entry)
+/* The newest of its kind, behind all others; older: there may be a newer one. Without memory it is
+ * left out. */
+static void merge(struct offset_copies *c, json_t *entry, bool older)
 {
     json_t *which = json_pack("[O, s]", json_array_get(entry, 0),
                               json_object_iter_key(json_object_iter(json_array_get(entry, 1))));
     char *name = which != NULL ? json_dumps(which, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
-    if (name != NULL) {
+    if (name != NULL && (!older || json_object_get(c->waiting, name) == NULL)) {
         json_object_del(c->waiting, name);
         json_object_set(c->waiting, name, entry);
     }
@@ -56,10 +58,37 @@ static json_t *take_portion(struct offset_copies *c)
     return portion;
 }
 
+/* The copy, since what is put goes to another thread. */
 static void hand_over(struct offset_copies *c)
 {
-    c->id = c->put(c->arg, take_portion(c));
+    json_t *portion = take_portion(c);
+
+    json_decref(c->sent);
+    c->sent = json_deep_copy(portion);
+    c->id = c->put(c->arg, portion);
     c->out = c->id >= 0;
+}
+
+/* What the worker does not have: an offset that never moves again would be missing there for
+ * ever. */
+static void take_back(struct offset_copies *c)
+{
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(c->sent, i, entry)
+    {
+        merge(c, entry, true);
+    }
+    json_decref(c->sent);
+    c->sent = NULL;
+}
+
+static void hand_over_now(struct offset_copies *c)
+{
+    hand_over(c);
+    if (!c->out)
+        take_back(c);
 }
 
 void offset_copies_add(struct offset_copies *c, json_t *entries)
@@ -69,16 +98,17 @@ void offset_copies_add(struct offset_copies *c, json_t *entries)
 
     json_array_foreach(entries, i, entry)
     {
-        merge(c, entry);
+        merge(c, entry, false);
     }
     json_decref(entries);
     if (!c->out && json_object_size(c->waiting) > 0)
-        hand_over(c);
+        hand_over_now(c);
 }
 
 bool offset_copies_answer(struct offset_copies *c, int64_t id, const char *error, const char *topic)
 {
-    bool refused = error[0] != '\0';
+    bool refused = error[0] != '\0', again = refused && c->refused;
+    bool more = json_object_size(c->waiting) > 0;
 
     if (!c->out || id != c->id)
         return false;
@@ -89,8 +119,10 @@ bool offset_copies_answer(struct offset_copies *c, int64_t id, const char *error
     else if (!refused && c->refused)
         log_info("source offsets stand in the worker's topic as well again");
     c->refused = refused;
-    if (json_object_size(c->waiting) > 0)
-        hand_over(c);
+    if (refused)
+        take_back(c);
+    if (more && !again) /* else with the next that is added: no request after the other */
+        hand_over_now(c);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Offsets that stand in the connector's own topic, on their way to the worker's store as well: one
- * request at a time, of what came meanwhile the newest. Nothing waits for them, and they may fail.
+ * request at a time, of what came meanwhile the newest. Nothing waits for them, and they may fail:
+ * then they go once more, with the next ones.
  * Owner: the task's thread.
  *
  *   IDLE ─add─► OUT ─answered, more came─► OUT
@@ -12,9 +13,10 @@
 #include "host/task/send/offset_writer.h"
 
 struct offset_copies {
-    offset_writer_put put; /* a negative id: that portion is given up */
+    offset_writer_put put; /* a negative id: not now */
     void *arg;
     json_t *waiting; /* {"[partition, key]": entry}, the oldest first */
+    json_t *sent;    /* a copy of what the last request had; NULL: it is over, or no memory */
     bool out;        /* a request is: id is valid */
     int64_t id;
     bool refused; /* the last one was, and the log says so */
