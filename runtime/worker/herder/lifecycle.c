@@ -208,6 +208,10 @@ static void begin(void *arg)
                                         .tasks_only = !object};
     struct mr_error err = {0};
 
+    /* Whoever begins takes over by itself what its ids have open. */
+    if (lc->env->orphaned != NULL)
+        lc->env->orphaned(lc->env->arg,
+                          &(struct lifecycle_orphans){lc->name, lc->plugin, &lc->config, NULL, 0});
     lc->phase = object ? STARTING : UP;
     lc->host_failed = lc->gave_up = false;
     lc->ask_again_ms = LIFECYCLE_ASK_AGAIN_MS;

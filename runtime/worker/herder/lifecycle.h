@@ -16,7 +16,8 @@
 
 struct lifecycle;
 
-/* Tasks whose host died, and that do not start again now. All borrowed for the call. */
+/* Tasks whose host died, and that do not start again now; count 0: they begin, and nobody else may
+ * take their ids any more. All borrowed for the call. */
 struct lifecycle_orphans {
     const char *conn;
     const struct catalog_plugin *plugin;

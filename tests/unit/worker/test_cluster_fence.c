@@ -458,8 +458,35 @@ static void what_a_dead_host_left_open_is_ended_before_the_next_start_in_a_while
     task_says("c", 0, STATE_RUNNING);
     died("c");
     fenced_are("fence g-c-0\nfence g-c-1\n");
-    pass(5000);
-    host_asks(1); /* that long no answer came */
+    pass(4999);
+    fenced_are("");
+    pass(1); /* that long no answer came */
+    fenced_are("fence off\n");
+}
+
+/* A single task starts again, and asks for no fence of its own, as a sink that emits. */
+static void who_may_start_is_not_fenced_any_more(void **state)
+{
+    (void)state;
+    run_two();
+    died("c");
+    pass(0);
+    task_says("c", 0, STATE_FAILED);
+    fenced_are("fence g-c-0\n");
+    world.events.start_check(world.arg, "c", 7, 1, 0);
+    answer(0);
+    fenced_are("fence off\n");
+}
+
+static void what_is_given_away_meanwhile_is_not_ended(void **state)
+{
+    (void)state;
+    run_two();
+    died("c");
+    pass(0);
+    died("c");
+    fenced_are("fence g-c-0\nfence g-c-1\n");
+    round_ends(&(struct round){.revoked = "c:1"});
     fenced_are("fence off\n");
 }
 
@@ -558,6 +585,8 @@ int main(void)
         test_enabled(a_round_that_assigned_nothing_loses_nothing),
         test(without_transactions_nothing_is_ended),
         test_enabled(what_a_dead_host_left_open_is_ended_before_the_next_start_in_a_while),
+        test_enabled(who_may_start_is_not_fenced_any_more),
+        test_enabled(what_is_given_away_meanwhile_is_not_ended),
         test_enabled(what_is_stopped_before_it_began_again_leaves_nothing_open),
         test_enabled(what_fails_before_it_began_again_leaves_nothing_open),
         test_enabled(a_deleted_connector_whose_host_was_killed_leaves_nothing_open),

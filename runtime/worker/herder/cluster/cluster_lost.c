@@ -9,8 +9,9 @@
  *
  * A worker does the same, leader or not, for tasks of its own whose host died: those that wait for
  * their next start, that are given up, stopped or deleted. Not without a lease, nor for what was
- * given away meanwhile: somebody may run it. Who begins calls it off; that comes too late where the
- * coordinator is slow, and then the task begins once more.
+ * given away meanwhile: somebody may run it. Who begins calls it off, and so does a round that takes
+ * work of this connector away; that comes too late for the one request under way, and then the task
+ * begins once more.
  *
  * Once a loss: what fails is not tried again, transaction.timeout.ms ends it. Called by
  * cluster_round.c, and distributed.c when a connector goes; loop thread. */
@@ -148,12 +149,24 @@ static void fence_orphans(struct dist_conn *conn, const struct lifecycle_orphans
         on_orphans_fenced(conn, &err);
 }
 
+void cluster_lost_call_off(const struct distributed *d, const char *name)
+{
+    struct dist_conn *conn = distributed_conn(d, name);
+
+    if (conn != NULL)
+        fence_round_free(&conn->orphan_round);
+}
+
 void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans *orphans)
 {
     struct dist_conn *conn = distributed_conn(d, orphans->conn);
     int32_t *tasks;
     size_t count;
 
+    if (orphans->count == 0) {
+        cluster_lost_call_off(d, orphans->conn);
+        return;
+    }
     if (conn == NULL || d->closing || distributed_lease_over(d) ||
         !distributed_in_transactions(d, orphans->plugin))
         return;
@@ -163,14 +176,6 @@ void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans
     if (count > 0)
         fence_orphans(conn, orphans, tasks, count);
     free(tasks);
-}
-
-void cluster_lost_begins(struct distributed *d, const char *name)
-{
-    struct dist_conn *conn = distributed_conn(d, name);
-
-    if (conn != NULL)
-        fence_round_free(&conn->orphan_round);
 }
 
 /* --- the door --------------------------------------------------------------------------------- */

@@ -294,6 +294,8 @@ static void take_away(struct distributed *d, const struct member_round *round)
     remove_list(&d->allocation, &gone);
     merge_list(&d->ending, &gone);
     d->revoked = round->kind != CONNECT_EAGER && revoked->items > 0;
+    for (size_t i = 0; i < d->ending.count; i++)
+        cluster_lost_call_off(d, d->ending.entries[i].conn);
     reshare_all(d, &d->ending);
     work_list_deinit(&gone);
     work_list_deinit(&kept);

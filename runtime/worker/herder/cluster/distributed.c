@@ -293,9 +293,12 @@ static bool on_may_start(const struct conn_source *source, const char *name, int
     const struct dist_conn *conn = distributed_conn(d, name);
     const struct config_conn *config = config_state_conn(distributed_config(d), name);
 
-    return config != NULL && conn != NULL && !conn->held && config->generation == generation &&
-           task < config_state_tasks(config) && work_list_has(&d->allocation, name, task) &&
-           connectors_may_start(d->connectors, name, task);
+    if (config == NULL || conn == NULL || conn->held || config->generation != generation ||
+        task >= config_state_tasks(config) || !work_list_has(&d->allocation, name, task) ||
+        !connectors_may_start(d->connectors, name, task))
+        return false;
+    cluster_lost_call_off(d, name);
+    return true;
 }
 
 static void on_joined(struct conn_source *source, const char *task, const char *member)
@@ -491,7 +494,7 @@ static void on_fence(struct conn_source *source, const char *name, bool patient,
                      connectors_done done, void *arg)
 {
     if (patient)
-        cluster_lost_begins(distributed_of(source), name);
+        cluster_lost_call_off(distributed_of(source), name);
     cluster_fence(distributed_of(source), name, patient, done, arg);
 }
 

@@ -209,9 +209,9 @@ void cluster_fence_end(struct distributed *d);     /* closing: before peers and 
 /* After the owners are known. */
 void cluster_lost_led(struct distributed *d, const struct lead *lead);
 void cluster_lost_forget(struct dist_conn *conn); /* call off what is under way */
-/* Tasks here whose host died, and that stay away for now; their connector begins again. */
+/* Tasks here whose host died, and that stay away for now; they begin again, or are not ours. */
 void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans *orphans);
-void cluster_lost_begins(struct distributed *d, const char *conn);
+void cluster_lost_call_off(const struct distributed *d, const char *conn);
 
 /* --- key_keeper.c ----------------------------------------------------------------------------- */
 
