@@ -127,6 +127,15 @@ static void on_orphans_fenced(void *arg, const struct mr_error *err)
     fence_round_free(&conn->orphan_round);
 }
 
+/* A deleted connector was kept until now. */
+static void on_orphans_over(void *arg, const struct mr_error *err)
+{
+    struct distributed *d = ((struct dist_conn *)arg)->d;
+
+    on_orphans_fenced(arg, err);
+    distributed_forget(d);
+}
+
 static void fence_orphans(struct dist_conn *conn, const struct lifecycle_orphans *orphans,
                           const int32_t *tasks, size_t count)
 {
@@ -143,8 +152,7 @@ static void fence_orphans(struct dist_conn *conn, const struct lifecycle_orphans
     log_write_for(LOG_INFO, LOGGER, conn->name, -1,
                   "transactions that %zu of its tasks may have left open are ended", count);
     fence_round_free(&conn->orphan_round);
-    conn->orphan_round =
-        fence_round_new(conn->d->parts.loop, &order, on_orphans_fenced, conn, &err);
+    conn->orphan_round = fence_round_new(conn->d->parts.loop, &order, on_orphans_over, conn, &err);
     if (conn->orphan_round == NULL)
         on_orphans_fenced(conn, &err);
 }
