@@ -345,6 +345,9 @@ static void what_a_config_provider_refuses_is_one_line_of_the_log(void **state)
                               scratch_text("{%s\"none\"}", sink));
     assert_non_null(strstr(reply.body, "Invalid value none for configuration tasks.max"));
     assert_int_equal(said(w, "[wrong] note has a reference ${file:"), 1);
+    /* A question is told to nobody but who asked. */
+    worker_run_expect(w, 200, "PUT", "/connector-plugins/FileStreamSink/config/validate",
+                      scratch_text("{\"name\": \"asked\", %s\"1\"}", sink));
     assert_int_equal(worker_run_stop(w), 0);
     assert_int_equal(said(w, refused), 3);
 }

@@ -126,7 +126,9 @@ static void on_left(void *arg, const char *key, const char *text)
     log_write_for(LOG_WARN, LOGGER, arg, -1, "%s %s", key, text);
 }
 
-void herder_tell_left(const struct validate_input *input, const char *conn)
+/* Which references stay as they are. A mere validation tells nobody: it is asked at each
+ * keystroke. */
+static void tell_left(const struct validate_input *input, const char *conn)
 {
     validate_references_left(input, on_left, (void *)(uintptr_t)conn);
 }
@@ -198,7 +200,7 @@ static void take_judged(struct put_asked *asked, const struct validate_input *in
     const char *conn = asked->put.conn;
 
     if (validate_error_count(result) > 0 || is_at_rest(asked->herder, &asked->put))
-        herder_tell_left(input, conn);
+        tell_left(input, conn);
     if (!is_valid(result, asked->done, asked->arg))
         return;
     asked->put.config = input->raw != NULL ? input->raw : input->config;

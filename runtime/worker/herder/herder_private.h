@@ -35,11 +35,6 @@ struct herder {
     void *mode_arg;
 };
 
-/* --- herder_changes.c ------------------------------------------------------------------------- */
-
-/* Log which references of a configuration that was judged stay as they are; conn: whose it is. */
-void herder_tell_left(const struct validate_input *input, const char *conn);
-
 /* --- herder_reads.c --------------------------------------------------------------------------- */
 
 /* The state of a connector, with those parts of it that a restart means shown as RESTARTING. A

@@ -144,8 +144,6 @@ static void on_judged(void *arg, const struct validate_input *input,
     json_t *body = err == NULL ? validate_reply(input, result) : NULL;
     struct mr_error told = {0};
 
-    if (err == NULL)
-        herder_tell_left(input, props_get(input->config, "name"));
     /* A reference's file: here the class is named, too. */
     if (err != NULL && err->code == MR_ERR_IO)
         mr_fail(&told, MR_ERR_IO, "org.apache.kafka.common.config.ConfigException: %s", err->text);
