@@ -34,6 +34,7 @@
 #define WORDS_DENIED_AGAIN_MS 60000
 #define WEAK_MS 500 /* one question about what a topic can keep */
 #define WEAK_MAX 1000
+#define WEAK_EACH_MS 100 /* between two topics: what is asked of the topics goes first */
 
 /* Outlives the thread until all that it posted has run. */
 struct tie {
@@ -60,8 +61,11 @@ struct store_thread {
     bool words_told; /* that they can't be used */
     struct mr_error words_failure;
     struct loop_timer words_timer;
-    struct map *looked; /* names of topics whose settings were looked at */
-    bool failed;        /* the start */
+    struct map *looked; /* names of topics whose settings were looked at, or will be */
+    struct look *looks; /* that will be, in their order */
+    struct look **last_look;
+    struct loop_timer look_timer;
+    bool failed; /* the start */
     struct mr_error failure;
     atomic_llong lease_ms;
     struct loop_timer lease_timer;
@@ -426,19 +430,58 @@ static int open_all(struct store_thread *thread, struct mr_error *err)
 
 /* --- promises that a topic can't keep --------------------------------------------------------- */
 
-/* What transactions are about, once each. Nothing depends on it. */
-static void look_at(struct store_thread *thread, const char *topic)
+/* What transactions are about, once each. Nothing depends on it, so that one topic at a time is
+ * looked at, and whatever was asked meanwhile comes before the next. */
+struct look {
+    struct store_thread *thread;
+    struct look *next;
+    char topic[];
+};
+
+static void describe(struct store_thread *thread, const char *topic)
 {
     char weak[160];
 
-    if (atomic_load(&thread->ending) || map_count(thread->looked) == WEAK_MAX ||
-        map_set(thread->looked, topic, thread) != NULL)
-        return;
     topic_weak_describe(thread->admin, topic, WEAK_MS, weak, sizeof(weak));
     if (weak[0] != '\0')
         log_warn("exactly-once holds for topic %s as long as brokers lose nothing: it has %s, so "
                  "that what they have confirmed may go with one of them",
                  topic, weak);
+}
+
+static void look_at_next(void *arg)
+{
+    struct store_thread *thread = arg;
+    struct look *look = thread->looks;
+
+    if (look == NULL || atomic_load(&thread->ending))
+        return;
+    thread->looks = look->next;
+    if (thread->looks == NULL)
+        thread->last_look = &thread->looks;
+    describe(thread, look->topic);
+    free(look);
+    loop_timer_start(thread->own, &thread->look_timer, WEAK_EACH_MS, look_at_next, thread);
+}
+
+static struct look *look_new(struct store_thread *thread, const char *topic)
+{
+    size_t size = strlen(topic) + 1;
+    struct look *look = malloc(sizeof(*look) + size);
+
+    mr_assert(look != NULL);
+    *look = (struct look){.thread = thread};
+    memcpy(look->topic, topic, size);
+    return look;
+}
+
+static void look_at(struct store_thread *thread, const char *topic)
+{
+    if (map_count(thread->looked) == WEAK_MAX || map_set(thread->looked, topic, thread) != NULL)
+        return;
+    *thread->last_look = look_new(thread, topic);
+    thread->last_look = &(*thread->last_look)->next;
+    loop_timer_start(thread->own, &thread->look_timer, 0, look_at_next, thread);
 }
 
 static void look_at_all(struct store_thread *thread)
@@ -448,26 +491,23 @@ static void look_at_all(struct store_thread *thread)
 }
 
 /* The brokers' own are made by the first transaction. */
-static void look_at_used(struct store_thread *thread, const char *topic)
-{
-    static const char *const brokers_own[] = {"__transaction_state", "__consumer_offsets"};
-
-    look_at(thread, topic);
-    for (size_t i = 0; i < sizeof(brokers_own) / sizeof(brokers_own[0]); i++)
-        look_at(thread, brokers_own[i]);
-}
-
-struct look {
-    struct store_thread *thread;
-    char topic[];
-};
-
 static void on_look(void *arg)
 {
+    static const char *const brokers_own[] = {"__transaction_state", "__consumer_offsets"};
     struct look *look = arg;
 
-    look_at_used(look->thread, look->topic);
+    look_at(look->thread, look->topic);
+    for (size_t i = 0; i < sizeof(brokers_own) / sizeof(brokers_own[0]); i++)
+        look_at(look->thread, brokers_own[i]);
     free(look);
+}
+
+static void free_looks(struct store_thread *thread)
+{
+    for (struct look *look = thread->looks, *next; look != NULL; look = next) {
+        next = look->next;
+        free(look);
+    }
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
@@ -492,6 +532,7 @@ static void *run(void *arg)
     pthread_setname_np(pthread_self(), "store");
     loop_run(thread->own);
     loop_timer_cancel(&thread->words_timer);
+    loop_timer_cancel(&thread->look_timer);
     for (int i = 0; i < ALL_TOPICS; i++)
         store_log_close(&thread->logs[i]);
     return NULL;
@@ -545,6 +586,7 @@ static void free_parts(struct store_thread *thread)
     topic_admin_free(&thread->admin);
     offset_table_free(&thread->offsets);
     map_free(&thread->looked, NULL);
+    free_looks(thread);
     for (int i = 0; i < ALL_TOPICS; i++)
         if (thread->batches[i] != NULL)
             store_batch_free(thread->batches[i]);
@@ -579,6 +621,7 @@ struct store_thread *store_thread_new(struct loop *loop, struct internal_topics 
     sem_init(&thread->permits, 0, PERMITS);
     thread->offsets = offset_table_new(OFFSETS_MAX);
     thread->looked = map_new();
+    thread->last_look = &thread->looks;
     thread->topics = *topics;
     thread->own = loop_new(err);
     if (thread->own != NULL)
@@ -604,13 +647,7 @@ void store_thread_ask(struct store_thread *thread, struct store_request *req)
 
 void store_thread_look(struct store_thread *thread, const char *topic)
 {
-    size_t size = strlen(topic) + 1;
-    struct look *look = malloc(sizeof(*look) + size);
-
-    mr_assert(look != NULL);
-    look->thread = thread;
-    memcpy(look->topic, topic, size);
-    mr_assert(loop_post(thread->own, on_look, look) == 0);
+    mr_assert(loop_post(thread->own, on_look, look_new(thread, topic)) == 0);
 }
 
 static void on_claim(void *arg)

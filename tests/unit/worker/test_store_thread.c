@@ -29,6 +29,8 @@ static struct {
     atomic_bool told, told_of_acls;
     bool fenced; /* writes under exactly-once */
     atomic_int looks, weak;
+    atomic_int looks_before; /* the first question */
+    atomic_bool asked;
 } rig;
 
 /* --- topics ----------------------------------------------------------------------------------- */
@@ -88,7 +90,8 @@ void store_log_claim(const struct store_log *log, bool anew)
 
 void store_log_ask(struct store_log *log, struct store_request *req)
 {
-    abort();
+    atomic_store(&rig.looks_before, atomic_load(&rig.looks));
+    atomic_store(&rig.asked, true);
 }
 
 int64_t store_log_lease_left(const struct store_log *log)
@@ -162,6 +165,11 @@ static bool is_told(void)
 static bool all_looked_at(void)
 {
     return atomic_load(&rig.looks) == 5;
+}
+
+static bool is_asked(void)
+{
+    return atomic_load(&rig.asked);
 }
 
 static bool (*wanted)(void);
@@ -300,6 +308,28 @@ static void what_transactions_are_about_is_looked_at_once_each(void **state)
     assert_int_equal(atomic_load(&rig.weak), 4);
 }
 
+/* All of it waits while the start does: the question is the last, and comes first. */
+static void what_is_asked_does_not_wait_for_looks(void **state)
+{
+    static const char *const topics[] = {"strong", "weak", "topic"};
+    struct store_request question = {.topic = TOPIC_OFFSETS};
+    struct store_thread *thread;
+
+    atomic_store(&rig.hangs, true);
+    thread = begin();
+    run_until(is_stuck);
+    for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
+        store_thread_look(thread, topics[i]);
+    store_thread_ask(thread, &question);
+    atomic_store(&rig.hangs, false);
+    run_until(is_asked);
+    run_until(all_looked_at);
+    store_thread_end(&thread, clock_ms());
+    assert_true(is_asked());
+    assert_int_equal(atomic_load(&rig.looks_before), 0);
+    assert_true(all_looked_at());
+}
+
 static void without_transactions_nothing_is_looked_at_by_itself(void **state)
 {
     struct store_thread *thread;
@@ -320,6 +350,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_transactions_are_about_is_looked_at_once_each, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(what_is_asked_does_not_wait_for_looks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_transactions_nothing_is_looked_at_by_itself, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(rights_are_asked_for_where_they_are_the_cause, set_up,
