@@ -165,13 +165,15 @@ static bool read_known(struct json_converter *c, struct mr_arena *arena, const c
     return record_json_value(r, payload) && record_json_peek(r) == '}';
 }
 
-/* Without a schema the reader has made the value itself, unless the document was empty. */
+/* Without a schema the reader has made the value itself, unless the document was empty; it stays
+ * where it was written (record_json.c has_room says why). */
 static int finish(struct json_converter *c, struct mr_arena *arena, const struct mr_schema *schema,
-                  struct mr_value tree, struct mr_value *value, struct mr_error *err)
+                  struct mr_value *value, struct mr_error *err)
 {
     if (schema != NULL)
-        return json_to_connect(c, arena, schema, tree, value, err);
-    *value = tree.kind == JSON_MISSING ? mr_null() : tree;
+        return json_to_connect(c, arena, schema, *value, value, err);
+    if (value->kind == JSON_MISSING)
+        *value = mr_null();
     return MR_OK;
 }
 
@@ -186,9 +188,9 @@ static int read_enveloped(struct json_converter *c, struct mr_arena *arena, cons
     struct envelope e = {0};
     int rc;
 
-    if (read_known(c, arena, data, len, &known, &payload)) {
+    if (read_known(c, arena, data, len, &known, value)) {
         *schema = known->schema;
-        return finish(c, arena, *schema, payload, value, err);
+        return finish(c, arena, *schema, value, err);
     }
     record_json_open(r, arena, data, len, false);
     if (record_json_peek(r) != '{') {
@@ -212,11 +214,9 @@ static int read_enveloped(struct json_converter *c, struct mr_arena *arena, cons
 static int read_bare(struct json_converter *c, struct mr_arena *arena, const char *data, size_t len,
                      const struct mr_schema *schema, struct mr_value *value, struct mr_error *err)
 {
-    struct mr_value tree = {0};
-
-    if (!record_json_read(&c->reader, arena, data, len, schema == NULL, &tree))
+    if (!record_json_read(&c->reader, arena, data, len, schema == NULL, value))
         return bad_document(c, err);
-    return finish(c, arena, schema, tree, value, err);
+    return finish(c, arena, schema, value, err);
 }
 
 static int to_connect(void *self, struct mr_arena *arena, const char *topic, const void *data,
@@ -224,25 +224,25 @@ static int to_connect(void *self, struct mr_arena *arena, const char *topic, con
                       struct mr_error *err)
 {
     struct json_converter *c = (struct json_converter *)self;
-    const struct mr_schema *made = NULL;
-    struct mr_value v = {0};
     const char *text = (const char *)data;
     int rc = MR_OK;
 
+    *schema = NULL;
+    *value = mr_null();
     if (text != NULL) {
         rc = json_encoding_detect(arena, &text, &len, &c->reader.wide, err);
         if (rc == MR_OK && c->schemas && c->content == NULL)
-            rc = read_enveloped(c, arena, text, len, &made, &v, err);
+            rc = read_enveloped(c, arena, text, len, schema, value, err);
         else if (rc == MR_OK) {
-            made = c->schemas ? c->content : NULL;
-            rc = read_bare(c, arena, text, len, made, &v, err);
+            *schema = c->schemas ? c->content : NULL;
+            rc = read_bare(c, arena, text, len, *schema, value, err);
         }
     }
-    if (rc != MR_OK)
-        return rc;
-    *schema = made;
-    *value = v;
-    return MR_OK;
+    if (rc != MR_OK) {
+        *schema = NULL;
+        *value = mr_null();
+    }
+    return rc;
 }
 
 /* --- the way out ------------------------------------------------------------------------------ */

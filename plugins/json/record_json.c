@@ -198,10 +198,12 @@ const struct mr_pair *record_json_member(const struct record_json_members *membe
 /* --- strings ---------------------------------------------------------------------------------- */
 
 /* Behind the bytes that stand for themselves in a string: all but controls, quotes, backslashes and
- * what is not ASCII. */
+ * what is not ASCII. Blocks: true with *at at a byte that does not, false where too little is left
+ * for a block (or, without SSE2, a block has such a byte). */
 #if defined(__SSE2__)
-static inline const char *skip_blocks(const char *p, const char *end)
+static inline bool skip_blocks(const char **at, const char *end)
 {
+    const char *p = *at;
     const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'),
                   control = _mm_set1_epi8(0x1f);
 
@@ -213,14 +215,18 @@ static inline const char *skip_blocks(const char *p, const char *end)
         /* Block: its high bits. */
         unsigned marks = (unsigned)_mm_movemask_epi8(_mm_or_si128(found, block));
 
-        if (marks != 0)
-            return p + __builtin_ctz(marks);
+        if (marks != 0) {
+            *at = p + __builtin_ctz(marks);
+            return true;
+        }
     }
-    return p;
+    *at = p;
+    return false;
 }
 #else
-static inline const char *skip_blocks(const char *p, const char *end)
+static inline bool skip_blocks(const char **at, const char *end)
 {
+    const char *p = *at;
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
     uint64_t word, marks;
 
@@ -233,13 +239,15 @@ static inline const char *skip_blocks(const char *p, const char *end)
         if (marks != 0)
             break;
     }
-    return p;
+    *at = p;
+    return false;
 }
 #endif
 
 static inline const char *skip_plain(const char *p, const char *end)
 {
-    p = skip_blocks(p, end);
+    if (skip_blocks(&p, end))
+        return p;
     while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
            *p != '\\')
         p++;
@@ -437,11 +445,9 @@ static size_t utf16_units(const char *p, size_t len)
     return units;
 }
 
-/* A string; r->p at its opening quote. */
-static inline bool read_string(struct record_json *r, bool name, struct mr_value *out)
+/* From the first byte on that does not stand for itself, or from the end of a long string. */
+static bool string_rest(struct record_json *r, const char *begin, bool name, struct mr_value *out)
 {
-    const char *begin = ++r->p;
-
     for (;;) {
         int32_t code;
         int len = 0;
@@ -468,6 +474,19 @@ static inline bool read_string(struct record_json *r, bool name, struct mr_value
     if (out->len > RECORD_JSON_MAX_STRING &&
         utf16_units((const char *)out->u.p, out->len) > RECORD_JSON_MAX_STRING)
         return record_json_fail(r, begin, "a string is longer than 20000000 characters");
+    return true;
+}
+
+/* A string; r->p at its opening quote. */
+static inline bool read_string(struct record_json *r, bool name, struct mr_value *out)
+{
+    const char *begin = r->p + 1, *p = skip_plain(begin, r->end);
+
+    r->p = p;
+    if (p == r->end || *p != '"' || p - begin > RECORD_JSON_MAX_NAME)
+        return string_rest(r, begin, name, out);
+    set_ptr(out, MR_KIND_STRING, begin, (size_t)(p - begin));
+    r->p = p + 1;
     return true;
 }
 
@@ -791,9 +810,13 @@ void record_json_open(struct record_json *r, struct mr_arena *arena, const char 
 
 bool record_json_value(struct record_json *r, struct mr_value *out)
 {
+    const struct mr_value *top;
+
     if (!read_item(r))
         return false;
-    *out = r->stack[--r->used];
+    top = &r->stack[--r->used];
+    out->u.p = top->u.p; /* each part as it was written: see has_room */
+    set(out, top->kind, top->len);
     return true;
 }
 
