@@ -139,7 +139,7 @@ def storm(worker_class):
         created = act.codes.count(201)
         print(f"| {worker.tag} | {created} | {act.took_s:.1f} | {running} | {len(act.codes) - created} | {pss_mb(worker.pid):.0f} |", flush=True)
     finally:
-        os.kill(worker.pid, signal.SIGKILL)     # Java takes minutes to stop a thousand
+        os.kill(worker.pid, signal.SIGTERM if worker_class is bench_workers.Millrace else signal.SIGKILL)   # Java takes minutes for a thousand
         worker.wait_ended()
 
 
