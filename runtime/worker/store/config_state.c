@@ -233,12 +233,15 @@ static enum config_change_kind on_target(struct config_state *state, struct conf
     return conn->config != NULL && conn->target != before ? CONFIG_TARGETED : CONFIG_NOTHING;
 }
 
+/* One that was on its way when other tasks were written is not about these: taken for theirs, the
+ * next round would fence so many of them, and not all. */
 static enum config_change_kind on_task_count(struct config_state *state, struct config_conn *conn,
                                              struct config_record *rec)
 {
     (void)state;
     conn->task_count_record = rec->count;
-    conn->pending_fencing = false;
+    if (rec->count == conn->task_count)
+        conn->pending_fencing = false;
     return CONFIG_FENCED;
 }
 

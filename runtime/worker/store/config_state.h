@@ -16,7 +16,7 @@ struct config_conn {
     enum target_state target; /* STARTED without a record */
     int task_count;        /* of the newest commit, 0 without; what may run: config_state_tasks */
     bool inconsistent;     /* that commit found no full set: no tasks until the owner writes one */
-    bool pending_fencing;  /* a commit came after the newest task-count record */
+    bool pending_fencing;  /* the newest task-count record is not about the newest commit */
     int task_count_record; /* -1 none */
     int64_t generation;   /* commits applied, as this process saw them, -1 none; never to be sent */
     struct map *tasks;    /* private: task id → props that were committed */

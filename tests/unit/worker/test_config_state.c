@@ -467,6 +467,26 @@ static void a_commit_of_nothing_counts_only_behind_tasks(void **arg)
     config_state_free(&state);
 }
 
+/* The leader had written it before it knew of the two. */
+static void a_count_of_earlier_tasks_is_not_about_those_committed_since(void **arg)
+{
+    struct config_state *state = config_state_new();
+
+    (void)arg;
+    put(state, CONFIG_UPDATED, "connector-c", P("1"));
+    put(state, CONFIG_NOTHING, "task-c-0", P("a"));
+    put(state, CONFIG_TASKS, "commit-c", "{\"tasks\":1}");
+    put(state, CONFIG_NOTHING, "task-c-0", P("a"));
+    put(state, CONFIG_NOTHING, "task-c-1", P("b"));
+    put(state, CONFIG_TASKS, "commit-c", "{\"tasks\":2}");
+    put(state, CONFIG_FENCED, "tasks-fencing-c", "{\"task-count\":1}");
+    assert_true(conn_of(state)->pending_fencing);
+    assert_int_equal(conn_of(state)->task_count_record, 1);
+    put(state, CONFIG_FENCED, "tasks-fencing-c", "{\"task-count\":2}");
+    assert_false(conn_of(state)->pending_fencing);
+    config_state_free(&state);
+}
+
 static void deletion_takes_tasks_and_leaves_target_and_fencing(void **arg)
 {
     struct config_state *state = config_state_new();
@@ -612,6 +632,7 @@ int main(void)
         cmocka_unit_test(tasks_wait_for_their_commit),
         cmocka_unit_test(a_set_that_is_not_full_empties_the_list_until_the_next),
         cmocka_unit_test(a_commit_of_nothing_counts_only_behind_tasks),
+        cmocka_unit_test(a_count_of_earlier_tasks_is_not_about_those_committed_since),
         cmocka_unit_test(deletion_takes_tasks_and_leaves_target_and_fencing),
         cmocka_unit_test(a_name_of_which_nothing_is_left_is_forgotten),
         cmocka_unit_test(only_real_changes_of_the_target_are_told),

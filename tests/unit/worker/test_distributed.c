@@ -735,11 +735,8 @@ static void a_deleted_connector_keeps_its_state_until_its_tasks_have_none(void *
 
 static void change_offsets(struct fixture *f)
 {
-    json_t *entries = json_pack("[[{s:i}, n]]", "a", 1);
-
     f->answers = 0;
-    herder_change_offsets(f->herder, "c", entries, on_answer, f);
-    json_decref(entries);
+    herder_change_offsets(f->herder, "c", json_pack("[[{s:i}, n]]", "a", 1), on_answer, f);
 }
 
 static void offsets_are_the_leader_s_to_change(void **state)
