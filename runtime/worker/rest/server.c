@@ -22,7 +22,7 @@
 #define LOGGER "worker.rest"
 #include "base/log.h"
 
-#define POOL_BYTES 16384 /* a connection's, for request line, headers and read buffer */
+#define POOL_BYTES 32768 /* a connection's, for request line, headers and read buffer */
 #define STOP_MS 1000
 #define REQUESTS_A_TURN 8    /* of the loop */
 #define SPARE_CONNECTIONS 64 /* above connections_max, while evicted ones close */

@@ -327,11 +327,13 @@ static int64_t backoff_ms(const struct sink_emit *e)
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
+/* A producer that could not abort is gone, and what it had open with it: nothing is left to abort
+ * when its partitions go. */
 static void abort_torn(struct sink_emit *e)
 {
     struct mr_error why = e->why;
 
-    if (e->stage != SINK_TXN_TORN)
+    if (e->stage != SINK_TXN_TORN || e->sender.producer == NULL)
         return;
     e->stage = SINK_TXN_ABORTED;
     if (abort_open(e))
