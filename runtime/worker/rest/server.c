@@ -22,7 +22,9 @@
 #define LOGGER "worker.rest"
 #include "base/log.h"
 
-#define POOL_BYTES 32768 /* a connection's, for request line, headers and read buffer */
+/* A connection's, for request line, headers and read buffer. With half of it more requests overflow
+ * it, and of some of these libmicrohttpd 0.9.75 never tells the end. */
+#define POOL_BYTES 32768
 #define STOP_MS 1000
 #define REQUESTS_A_TURN 8    /* of the loop */
 #define SPARE_CONNECTIONS 64 /* above connections_max, while evicted ones close */
