@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#define TXN_OFFSET_COMMIT 28
 #define HEARTBEAT 12
 #define DONE 300 /* records of a test */
 /* The mock waits for the member that it has forgotten. */
@@ -228,6 +229,25 @@ static void what_can_t_be_flushed_as_its_partition_goes_is_aborted(void **state)
     assert_string_equal(txn_watch.order, "ac");
     assert_int_equal(txn_watch.committed[0], DONE);
     assert_int_equal(pass.starts, 1);
+}
+
+/* --- aborts ----------------------------------------------------------------------------------- */
+
+/* The producer is gone before its partitions go. */
+static void an_abort_that_fails_begins_the_task_anew(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    txn_watch.refused = 1;
+    rd_kafka_mock_push_request_errors(rig->cluster, TXN_OFFSET_COMMIT, 1,
+                                      RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION);
+    begin(rig);
+    rig_wait_true(rig, txn_committed_is, DONE);
+    rig_stop(rig);
+    assert_int_equal(txn_watch.refused, 0);
+    assert_int_equal(pass.starts, 2);
+    assert_false(rig_saw(rig, STATE_FAILED));
 }
 
 /* --- the lease -------------------------------------------------------------------------------- */
@@ -496,6 +516,7 @@ int main(int argc, char **argv)
         T(a_call_that_outlasts_the_lease_is_not_committed),
         T(a_stop_as_the_lease_goes_commits_nothing),
         T(a_stop_long_after_that_commits_nothing),
+        T(an_abort_that_fails_begins_the_task_anew),
         T(whoever_emits_reads_what_is_committed),
         T(other_sinks_read_as_they_are_told),
     };

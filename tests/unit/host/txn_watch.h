@@ -17,6 +17,7 @@ static struct {
     atomic_llong committed[WATCH_PARTITIONS];
     atomic_int commits;       /* transactions */
     atomic_int offsets_again; /* calls for offsets in a row that were too short */
+    atomic_int refused;       /* aborts that shall fail, without being asked for */
     char order[32];           /* how they ended: c committed, a aborted */
 } txn_watch;
 
@@ -32,7 +33,7 @@ static inline void txn_watch_clear(void)
 {
     for (size_t i = 0; i < WATCH_PARTITIONS; i++)
         txn_watch.added[i] = txn_watch.committed[i] = -1;
-    txn_watch.commits = txn_watch.offsets_again = 0;
+    txn_watch.commits = txn_watch.offsets_again = txn_watch.refused = 0;
     memset(txn_watch.order, 0, sizeof(txn_watch.order));
 }
 
@@ -78,6 +79,10 @@ int __wrap_producer_txn_abort(struct producer *p, int64_t timeout_ms, struct mr_
 
     for (size_t i = 0; i < WATCH_PARTITIONS; i++)
         txn_watch.added[i] = txn_watch.committed[i];
+    if (txn_watch.refused > 0) {
+        txn_watch.refused--;
+        return mr_fail(err, MR_ERR_TIMEOUT, "not to be aborted now");
+    }
     rc = __real_producer_txn_abort(p, timeout_ms, err);
     if (rc == 0)
         txn_watch_end('a');
