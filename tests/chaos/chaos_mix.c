@@ -235,7 +235,33 @@ static void take_over(struct chaos_mix *mix)
                                        chaos_pick(flows->source->tasks)));
 }
 
-/* --- tasks that change hands ------------------------------------------------------------------- */
+/* Its last commit is done, which nobody was told, when its id is another's: what was committed is
+ * to be read back, and the memory of the task is wrong. */
+static bool take_over_in_doubt(struct chaos_mix *mix, const char *connector)
+{
+    int64_t from = scratch_now_ms();
+    const char *id;
+
+    chaos_proxy_doubt(mix->proxy, scratch_text("%s-%s-", mix->cluster->group, connector));
+    while ((id = chaos_proxy_doubted(mix->proxy)) == NULL && scratch_since(from) < MEET_MS)
+        scratch_pause(5);
+    if (id != NULL)
+        chaos_naive_take_over(mix->cluster->servers, id);
+    chaos_proxy_release(mix->proxy);
+    return id != NULL;
+}
+
+static void take_relays_in_doubt(struct chaos_mix *mix)
+{
+    mix->relays_doubted += take_over_in_doubt(mix, mix->flows->relay);
+}
+
+static void take_sources_in_doubt(struct chaos_mix *mix)
+{
+    mix->sources_doubted += take_over_in_doubt(mix, mix->flows->source->name);
+}
+
+/* --- tasks that change hands ------------------------------------------------------------------ */
 
 /* Of the workers with a task of the source: one that does not lead, and is not alone in that; -1
  * none, or nobody that lives leads. */
@@ -343,6 +369,8 @@ static const struct kind {
     {"a call of the relay longer than its poll interval", relay_dozes, false},
     {"a call of the sink longer than its poll interval", sink_dozes, false},
     {"a transactional id taken by a stranger", take_over, false},
+    {"a relay's id taken behind an unanswered EndTxn", take_relays_in_doubt, false},
+    {"a source's id taken behind an unanswered EndTxn", take_sources_in_doubt, false},
     {"tasks that change places behind a worker's back", swap_unseen, false},
     {"kill -9 of a broker", kill_broker, true},
     {"SIGSTOP of a broker", freeze_broker, true},
@@ -416,8 +444,9 @@ static void tell(const struct chaos_mix *mix)
            "refused, %d torn), %d lost, %d unanswered; %d connections ended; %d EndTxn in all\n",
            counts.met[CHAOS_LATE], counts.overtaken, counts.refused, counts.torn,
            counts.met[CHAOS_LOST], counts.met[CHAOS_UNANSWERED], counts.resets, counts.ends);
-    printf("             changes of places behind a worker's back: %d, others went on beside it\n",
-           mix->overtaken);
+    printf("             changes of places behind a worker's back: %d, others went on beside it; "
+           "ids taken in doubt: %d of relays, %d of sources\n",
+           mix->overtaken, mix->relays_doubted, mix->sources_doubted);
     fflush(stdout);
 }
 

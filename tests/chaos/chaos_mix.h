@@ -16,6 +16,7 @@ struct chaos_mix {
     int freeze_ms; /* at most */
     unsigned dead; /* workers, a bit each */
     int overtaken; /* times that tasks went on beside those that they replace */
+    int relays_doubted, sources_doubted; /* whose id was taken behind an unanswered EndTxn */
     int done[CHAOS_MIX_KINDS];
     int deck[CHAOS_MIX_KINDS], left;
 };

@@ -6,7 +6,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <librdkafka/rdkafka.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -32,6 +31,12 @@ static int connect_through(int fd, const struct sockaddr *addr, int len, const c
     return connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS ? 0 : errno;
 }
 
+void chaos_naive_through(rd_kafka_conf_t *conf, struct chaos_proxy *proxy)
+{
+    rd_kafka_conf_set_connect_cb(conf, connect_through);
+    rd_kafka_conf_set_opaque(conf, proxy);
+}
+
 static void init(rd_kafka_t *rk)
 {
     rd_kafka_error_t *error = rd_kafka_init_transactions(rk, CALL_MS);
@@ -52,8 +57,7 @@ static rd_kafka_t *producer(struct chaos_proxy *proxy, const char *servers, cons
     set(conf, "transactional.id", id);
     set(conf, "socket.timeout.ms", "1500");
     set(conf, "log_level", "0");
-    rd_kafka_conf_set_connect_cb(conf, connect_through);
-    rd_kafka_conf_set_opaque(conf, proxy);
+    chaos_naive_through(conf, proxy);
     rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof(text));
     if (rk == NULL)
         fail_msg("%s", text);

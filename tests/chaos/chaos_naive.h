@@ -6,7 +6,11 @@
 
 #include "chaos/chaos_proxy.h"
 
+#include <librdkafka/rdkafka.h>
 #include <stdbool.h>
+
+/* What this becomes connects through the proxy, by its first entrance; NULL: directly. */
+void chaos_naive_through(rd_kafka_conf_t *conf, struct chaos_proxy *proxy);
 
 /* Transactions of one record each to the topic, one after another, until done(arg). A commit that
  * librdkafka calls well is well; one that fails ends it. Gives how many were well. */

@@ -51,7 +51,7 @@ struct whose { /* of a request about a transaction */
     int16_t epoch;
 };
 
-enum awaits { NOTHING, SWALLOW, RELEASE, VERDICT };
+enum awaits { NOTHING, SWALLOW, DOUBT, RELEASE, VERDICT };
 
 struct pair {
     int entrance;
@@ -78,6 +78,8 @@ struct chaos_proxy {
     struct pair *pair[PAIRS_MAX];
     int pairs;
     int armed[CHAOS_MISHAPS][CHAOS_REQUESTS];
+    const char *doubt;      /* what the id begins with whose next EndTxn is; NULL */
+    char doubted[ID_BYTES]; /* and whose was, whose others wait; "" nobody's */
     int slow_ms, jitter_ms;
     unsigned chance;
     struct chaos_proxy_counts counts;
@@ -262,6 +264,24 @@ static bool is_blinded(struct chaos_proxy *proxy, struct pair *pair, const unsig
     return pair->blinded;
 }
 
+static bool is_doubted(const struct chaos_proxy *proxy, const struct whose *w)
+{
+    return w->kind == CHAOS_END_TXN && w->id[0] != '\0' && strcmp(w->id, proxy->doubted) == 0;
+}
+
+static bool is_to_doubt(const struct chaos_proxy *proxy, const struct whose *w)
+{
+    return w->kind == CHAOS_END_TXN && proxy->doubt != NULL && proxy->doubted[0] == '\0' &&
+           strncmp(w->id, proxy->doubt, strlen(proxy->doubt)) == 0;
+}
+
+static void hold(struct pair *pair, const struct whose *w)
+{
+    pair->held = *w;
+    pair->overtaken = false;
+    pair->until_ms = scratch_now_ms() + CHAOS_LATE_MS;
+}
+
 static enum fate judge_request(struct chaos_proxy *proxy, struct pair *pair, const struct whose *w)
 {
     if (pair->until_ms != 0) { /* the held one, whose time has come */
@@ -272,14 +292,14 @@ static enum fate judge_request(struct chaos_proxy *proxy, struct pair *pair, con
     proxy->counts.ends += w->kind == CHAOS_END_TXN && is_ours(proxy, w);
     if (meets(proxy, CHAOS_LOST, w))
         return ENDS;
-    if (meets(proxy, CHAOS_LATE, w)) {
-        pair->held = *w;
-        pair->overtaken = false;
-        pair->until_ms = scratch_now_ms() + CHAOS_LATE_MS;
+    if (is_doubted(proxy, w) || meets(proxy, CHAOS_LATE, w)) {
+        hold(pair, w);
         return STAYS;
     }
     if (meets(proxy, CHAOS_UNANSWERED, w))
         await(pair, SWALLOW, w);
+    else if (is_to_doubt(proxy, w))
+        await(pair, DOUBT, w);
     else if (w->kind == CHAOS_ADD_PARTITIONS && is_held(proxy, pair, w))
         await(pair, RELEASE, w);
     return PASSES;
@@ -307,9 +327,11 @@ static enum fate judge_answer(struct chaos_proxy *proxy, struct pair *pair,
     if (awaits == NOTHING || (int32_t)take(&c, 4) != pair->asked.corr)
         return PASSES;
     pair->awaits = NOTHING;
-    if (awaits == SWALLOW)
-        return ENDS;
     take(&c, 4);
+    if (awaits == DOUBT && take(&c, 2) == 0)
+        snprintf(proxy->doubted, sizeof(proxy->doubted), "%s", pair->asked.id);
+    if (awaits == SWALLOW || awaits == DOUBT)
+        return ENDS;
     if (awaits == VERDICT)
         count_verdict(proxy, pair, (int16_t)take(&c, 2));
     else
@@ -538,6 +560,44 @@ void chaos_proxy_mishap(struct chaos_proxy *proxy, enum chaos_mishap what, enum 
     pthread_mutex_unlock(&proxy->lock);
 }
 
+void chaos_proxy_doubt(struct chaos_proxy *proxy, const char *id)
+{
+    pthread_mutex_lock(&proxy->lock);
+    proxy->doubt = id;
+    pthread_mutex_unlock(&proxy->lock);
+}
+
+const char *chaos_proxy_doubted(struct chaos_proxy *proxy)
+{
+    const char *id;
+
+    pthread_mutex_lock(&proxy->lock);
+    id = proxy->doubted[0] != '\0' ? scratch_text("%s", proxy->doubted) : NULL;
+    pthread_mutex_unlock(&proxy->lock);
+    return id;
+}
+
+/* Of this id, or of all: "". */
+static void let_go(struct chaos_proxy *proxy, const char *id)
+{
+    for (int i = 0; i < proxy->pairs; i++) {
+        struct pair *pair = proxy->pair[i];
+
+        if (pair->until_ms != 0 && (id[0] == '\0' || strcmp(pair->held.id, id) == 0))
+            pair->until_ms = scratch_now_ms();
+    }
+}
+
+void chaos_proxy_release(struct chaos_proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->lock);
+    proxy->doubt = NULL;
+    if (proxy->doubted[0] != '\0')
+        let_go(proxy, proxy->doubted);
+    proxy->doubted[0] = '\0';
+    pthread_mutex_unlock(&proxy->lock);
+}
+
 void chaos_proxy_slow(struct chaos_proxy *proxy, int ms, int jitter_ms)
 {
     pthread_mutex_lock(&proxy->lock);
@@ -571,9 +631,9 @@ void chaos_proxy_heal(struct chaos_proxy *proxy)
     proxy->unread = NULL;
     memset(proxy->armed, 0, sizeof(proxy->armed));
     proxy->slow_ms = proxy->jitter_ms = 0;
-    for (int i = 0; i < proxy->pairs; i++)
-        if (proxy->pair[i]->until_ms != 0)
-            proxy->pair[i]->until_ms = scratch_now_ms();
+    proxy->doubt = NULL;
+    proxy->doubted[0] = '\0';
+    let_go(proxy, "");
     pthread_mutex_unlock(&proxy->lock);
 }
 

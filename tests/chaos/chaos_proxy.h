@@ -51,6 +51,12 @@ int chaos_proxy_port(const struct chaos_proxy *proxy, int port);
 /* The next request of this kind. */
 void chaos_proxy_mishap(struct chaos_proxy *proxy, enum chaos_mishap what,
                         enum chaos_request which);
+/* The next EndTxn whose id begins so arrives and is answered well; its connection ends then, and
+ * each more of that id waits until the release: nobody can learn how the transaction ended. */
+void chaos_proxy_doubt(struct chaos_proxy *proxy, const char *id);
+/* That id, kept for the scenario; NULL: it did not come yet. */
+const char *chaos_proxy_doubted(struct chaos_proxy *proxy);
+void chaos_proxy_release(struct chaos_proxy *proxy);
 /* From here on all that comes waits so long, and up to jitter_ms more. */
 void chaos_proxy_slow(struct chaos_proxy *proxy, int ms, int jitter_ms);
 void chaos_proxy_reset(struct chaos_proxy *proxy);

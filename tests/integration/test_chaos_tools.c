@@ -12,12 +12,15 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define BOUND_MS 30000
 #define BEFORE 3 /* transactions, before what happens and behind it */
 
 /* --- the proxy -------------------------------------------------------------------------------- */
@@ -48,6 +51,7 @@ static const char *start_mock(void)
     assert_non_null(mock->cluster);
     scratch_at_end(end_mock, mock);
     rd_kafka_mock_topic_create(mock->cluster, "t", 1, 1);
+    rd_kafka_mock_topic_create(mock->cluster, "u", 1, 1);
     return rd_kafka_mock_cluster_bootstraps(mock->cluster);
 }
 
@@ -121,6 +125,124 @@ static void connections_of_a_slow_wire_end_and_begin_anew(void **state)
     (void)state;
     assert_true(counts.resets > 0);
     assert_int_equal(counts.torn, 0);
+}
+
+struct doubt {
+    struct chaos_proxy *proxy;
+    pthread_t thread;
+    atomic_int looks;
+    int meanwhile; /* looks, when it was sent again and not let go */
+};
+
+/* Sent well, and sent again twice, in vain. */
+static bool is_in_doubt(const struct doubt *doubt)
+{
+    return chaos_proxy_doubted(doubt->proxy) != NULL &&
+           chaos_proxy_counts(doubt->proxy).ends >= BEFORE + 2;
+}
+
+static void *release_in_doubt(void *arg)
+{
+    struct doubt *doubt = arg;
+    int64_t from = scratch_now_ms();
+
+    while (!is_in_doubt(doubt) && scratch_since(from) < BOUND_MS)
+        scratch_pause(1);
+    doubt->meanwhile = atomic_load(&doubt->looks);
+    chaos_proxy_release(doubt->proxy);
+    return NULL;
+}
+
+static bool is_past_doubt(void *arg)
+{
+    struct doubt *doubt = arg;
+
+    if (atomic_fetch_add(&doubt->looks, 1) == BEFORE - 1) {
+        chaos_proxy_doubt(doubt->proxy, "mine-");
+        assert_int_equal(pthread_create(&doubt->thread, NULL, release_in_doubt, doubt), 0);
+    }
+    return atomic_load(&doubt->looks) > 2 * BEFORE;
+}
+
+static void a_commit_is_in_doubt_until_it_is_released(void **state)
+{
+    const char *servers = start_mock();
+    struct doubt doubt = {.proxy = chaos_proxy_new(servers, "mine")};
+
+    (void)state;
+    assert_int_equal(chaos_naive_run(doubt.proxy, servers, "mine-1", "t", is_past_doubt, &doubt),
+                     2 * BEFORE);
+    pthread_join(doubt.thread, NULL);
+    assert_int_equal(doubt.meanwhile, BEFORE);
+    assert_null(chaos_proxy_doubted(doubt.proxy));
+}
+
+static void end_reader(void *rk)
+{
+    rd_kafka_destroy(rk);
+}
+
+static rd_kafka_t *reader(struct chaos_proxy *proxy, const char *servers, const char *topic)
+{
+    rd_kafka_topic_partition_list_t *parts = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char text[256];
+    rd_kafka_t *rk;
+
+    rd_kafka_conf_set(conf, "bootstrap.servers", servers, text, sizeof(text));
+    rd_kafka_conf_set(conf, "group.id", "readers", text, sizeof(text));
+    rd_kafka_conf_set(conf, "log_level", "0", text, sizeof(text));
+    chaos_naive_through(conf, proxy);
+    rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof(text));
+    assert_non_null(rk);
+    scratch_at_end(end_reader, rk);
+    rd_kafka_topic_partition_list_add(parts, topic, 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+    assert_int_equal(rd_kafka_assign(rk, parts), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_topic_partition_list_destroy(parts);
+    return rk;
+}
+
+static bool reads(rd_kafka_t *rk, int ms)
+{
+    rd_kafka_message_t *msg = rd_kafka_consumer_poll(rk, ms);
+    bool read = msg != NULL && msg->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+
+    if (msg != NULL)
+        rd_kafka_message_destroy(msg);
+    return read;
+}
+
+static bool is_second(void *looks)
+{
+    return ++*(int *)looks > 1;
+}
+
+static void write_one(const char *servers, const char *topic)
+{
+    int looks = 0;
+
+    assert_int_equal(chaos_naive_run(NULL, servers, "writer", topic, is_second, &looks), 1);
+}
+
+/* Of one worker: a topic is not read, another is. */
+static void a_topic_is_kept_from_its_reader(void **state)
+{
+    const char *servers = start_mock();
+    struct chaos_proxy *proxy = chaos_proxy_new(servers, "mine");
+    rd_kafka_t *blind = reader(proxy, servers, "t"), *other;
+
+    (void)state;
+    write_one(servers, "t");
+    wait_until(BOUND_MS, reads(blind, 100));
+    chaos_proxy_blind(proxy, 0, "t");
+    wait_until(BOUND_MS, !reads(blind, 10) && chaos_proxy_counts(proxy).blinded > 0);
+    write_one(servers, "t");
+    write_one(servers, "u");
+    other = reader(proxy, servers, "u");
+    wait_until(BOUND_MS, reads(other, 100));
+    assert_false(reads(blind, 100));
+    chaos_proxy_blind(proxy, 0, NULL);
+    wait_until(BOUND_MS, reads(blind, 100));
 }
 
 static bool is_third(void *looks)
@@ -345,6 +467,8 @@ int main(void)
         scratch_test(an_unanswered_end_is_sent_again),
         scratch_test(a_late_end_tears_a_later_transaction),
         scratch_test(connections_of_a_slow_wire_end_and_begin_anew),
+        scratch_test(a_commit_is_in_doubt_until_it_is_released),
+        scratch_test(a_topic_is_kept_from_its_reader),
         scratch_test(what_is_not_ours_meets_nothing),
         scratch_test(a_bad_wire_loses_delays_and_reorders),
         scratch_test(streams_arrive_whole),
