@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STATE_MS 60000
 #define LINES 500 /* that one append brings */
@@ -187,6 +188,38 @@ static void an_open_transaction_of_a_dead_host_holds_no_reader_up(void **state)
     assert_int_equal(kill(worker_run_host(w, "src"), SIGKILL), 0);
     assert_int_equal(topic_read(w->servers, f.topic, 1, STATE_MS).count, 1);
     worker_run_await(w, "src", "FAILED", 1, STATE_MS);
+}
+
+/* All died, and it can't start any more: what it refers to is gone. Its worker ends what it has
+ * open. */
+static void an_open_transaction_of_who_can_not_start_holds_no_reader_up(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("eos"),
+                                  "config.providers=file\n"
+                                  "config.providers.file.class=FileConfigProvider\n");
+    const char *secrets = scratch_path("secrets");
+    struct flow f;
+
+    (void)state;
+    scratch_write_text(secrets, "note=here\n");
+    f = flow_start(w, "src",
+                   scratch_text(", \"transaction.boundary\": \"interval\", "
+                                "\"transaction.boundary.interval.ms\": \"600000\", "
+                                "\"producer.override.transaction.timeout.ms\": \"600000\", "
+                                "\"note\": \"${file:%s:note}\"",
+                                secrets));
+    worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
+    flow_append(&f);
+    wait_until(STATE_MS, end_of(w->servers, f.topic) >= LINES);
+    topic_produce(w->servers, f.topic, 0, NULL, "of another");
+    assert_int_equal(topic_read(w->servers, f.topic, 0, 0).count, 0);
+    process_signal(w->process, SIGSTOP);
+    assert_int_equal(kill(worker_run_host(w, "src"), SIGKILL), 0);
+    worker_run_kill(w);
+    assert_int_equal(unlink(secrets), 0);
+    worker_run_again(w);
+    wait_until(STATE_MS, strcmp(worker_run_state(w, "src", "tasks.0.state"), "FAILED") == 0);
+    assert_int_equal(topic_read(w->servers, f.topic, 1, STATE_MS).count, 1);
 }
 
 /* --- stopped, paused, moved ------------------------------------------------------------------- */
@@ -588,6 +621,7 @@ int main(void)
         scratch_test(an_open_transaction_of_the_dead_vanishes),
         scratch_test(an_open_transaction_of_a_lost_worker_holds_no_reader_up),
         scratch_test(an_open_transaction_of_a_dead_host_holds_no_reader_up),
+        scratch_test(an_open_transaction_of_who_can_not_start_holds_no_reader_up),
         scratch_test(a_pause_commits_what_is_open),
         scratch_test(work_that_moves_arrives_once),
         scratch_test(a_cluster_comes_to_it_by_rolling_restarts),

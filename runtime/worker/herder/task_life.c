@@ -58,7 +58,7 @@ static struct task_life *add(struct task_lives *tasks, int number)
 
     mr_assert(list != NULL);
     memmove(list + at + 1, list + at, (tasks->count - at) * sizeof(*list));
-    list[at] = (struct task_life){.number = number, .state = STATE_UNASSIGNED};
+    list[at] = (struct task_life){.number = number, .state = STATE_UNASSIGNED, .open = true};
     props_init(&list[at].config);
     tasks->list = list;
     tasks->count++;

@@ -26,7 +26,8 @@ struct task_life {
     char *trace; /* NULL none */
     bool alive;  /* its host runs it: not FAILED or UNASSIGNED since it was started */
     bool failed; /* by an error of its own */
-    bool open;   /* its host died with it, and it has not run since: a transaction may be open */
+    bool open;   /* who ran it last died with it, as far as is known here, and it has not run since:
+                    a transaction may be open */
     enum task_life_stop stop;
 };
 

@@ -8,7 +8,8 @@
  *           └── none, or we lead no more: what is under way is called off
  *
  * A worker does the same, leader or not, for tasks of its own whose host died: those that wait for
- * their next start, that are given up, stopped or deleted. Not without a lease, nor for what was
+ * their next start, that are given up, stopped or deleted; and for those that fail before they have
+ * run here: all may have died where they ran before. Not without a lease, nor for what was
  * given away meanwhile: somebody may run it. Who begins calls it off, and so does a round that takes
  * work of this connector away; that comes too late for the one request under way, and then the task
  * begins once more.
