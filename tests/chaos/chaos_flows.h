@@ -37,8 +37,8 @@ struct chaos_flows *chaos_flows_start(struct chaos_cluster *c,
 /* The source has so many tasks from here on; topics stay as many as at the start. */
 void chaos_flows_scale(const struct chaos_flows *flows, int tasks);
 /* The source's tasks change topics among them: each goes on where another has been. This worker is
- * asked for it. */
-void chaos_flows_swap(struct chaos_flows *flows, struct worker_run *through);
+ * asked for it; false: it could not do it by now. */
+bool chaos_flows_swap(struct chaos_flows *flows, struct worker_run *through);
 /* Something new of every topic has come to the end of all this, since now. */
 void chaos_flows_await(const struct chaos_flows *flows, int ms);
 /* Heal first. The source stops, what it has committed arrives everywhere, and each of the three is

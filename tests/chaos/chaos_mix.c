@@ -324,26 +324,33 @@ static void blind(struct chaos_mix *mix, int worker)
         scratch_pause(5);
 }
 
+static void watch_take_over(struct chaos_mix *mix, int worker, unsigned topics)
+{
+    int64_t from = scratch_now_ms(), ms = 1500 + chaos_pick(2000);
+
+    while (!is_taken_over(mix, worker, topics) && scratch_since(from) < VISIT_MS)
+        scratch_pause(20);
+    mix->overtaken += is_taken_over(mix, worker, topics);
+    from = scratch_now_ms();
+    wait_until(CHAOS_HEAL_MS, scratch_since(from) > ms);
+}
+
 /* Tasks go on in each other's places, and a worker goes on with the old ones: it reads of no new
  * set, and keeps its lease. Nothing but the fence ends their producers; and when they begin anew,
- * and take their ids back, nothing ends them but the question whether they are still to run. */
+ * and take their ids back, nothing ends them but the question whether they are still to run. Who
+ * leads by then, and reads nothing, has nothing to give them away. */
 static void swap_unseen(struct chaos_mix *mix)
 {
     int leader, follower = await_follower(mix, &leader);
-    int64_t from, ms = 1500 + chaos_pick(2000);
     unsigned topics;
 
     if (follower < 0)
         return;
     topics = topics_of(mix, follower);
     blind(mix, follower);
-    chaos_flows_swap(mix->flows, mix->cluster->w[leader]);
-    from = scratch_now_ms();
-    while (!is_taken_over(mix, follower, topics) && scratch_since(from) < VISIT_MS)
-        scratch_pause(20);
-    mix->overtaken += is_taken_over(mix, follower, topics);
-    from = scratch_now_ms();
-    wait_until(CHAOS_HEAL_MS, scratch_since(from) > ms);
+    if (chaos_group_leading(mix->cluster) == leader &&
+        chaos_flows_swap(mix->flows, mix->cluster->w[leader]))
+        watch_take_over(mix, follower, topics);
     chaos_proxy_blind(mix->proxy, follower, NULL);
 }
 
