@@ -45,22 +45,37 @@ static struct wire_call *client(const char *servers)
     return call;
 }
 
-bool chaos_group_throw_out(const char *servers, const struct chaos_group *group)
+static struct members members_of(struct wire_call *call, const char *id)
 {
-    struct wire_call *call = client(servers);
     struct members members = {0};
     struct mr_error err = {0};
 
     if (wire_call_members(
-            call,
-            &(struct wire_call_members){.group = group->id, .fn = take_member, .arg = &members},
-            CALL_MS, &err) == 0 &&
-        members.count > 0)
-        (void)wire_call_leave(call, group->id, members.id[chaos_pick(members.count)], CALL_MS,
-                              &err);
+            call, &(struct wire_call_members){.group = id, .fn = take_member, .arg = &members},
+            CALL_MS, &err) != 0)
+        printf("             %s: %s\n", id, err.text);
+    return members;
+}
+
+int chaos_group_members(const char *servers, const char *id)
+{
+    struct wire_call *call = client(servers);
+    struct members members = members_of(call, id);
+
     wire_call_free(&call);
-    if (err.code != 0)
+    return members.count;
+}
+
+bool chaos_group_throw_out(const char *servers, const struct chaos_group *group)
+{
+    struct wire_call *call = client(servers);
+    struct members members = members_of(call, group->id);
+    struct mr_error err = {0};
+
+    if (members.count > 0 &&
+        wire_call_leave(call, group->id, members.id[chaos_pick(members.count)], CALL_MS, &err) != 0)
         printf("             %s: %s\n", group->id, err.text);
+    wire_call_free(&call);
     return members.count > 0;
 }
 

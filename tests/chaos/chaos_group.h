@@ -13,6 +13,9 @@ struct chaos_group {
     const char *doze;     /* a file: the next call of one of them lasts until <doze>.now is gone */
 };
 
+/* How many members it has, whatever it does now. */
+int chaos_group_members(const char *servers, const char *id);
+
 /* As an administrator would: one of its members, by chance, is out of it. false: it has none. */
 bool chaos_group_throw_out(const char *servers, const struct chaos_group *group);
 
