@@ -127,6 +127,18 @@ static void describe_right(struct producer *p, const char *said, char *out, size
              said, id);
 }
 
+static void describe_timeout(struct producer *p, char *out, size_t size)
+{
+    char ms[32] = "";
+    size_t len = sizeof(ms);
+
+    rd_kafka_conf_get(rd_kafka_conf(p->rk), "transaction.timeout.ms", ms, &len);
+    snprintf(out, size,
+             "transaction.timeout.ms must not exceed transaction.max.timeout.ms of the broker; it "
+             "is %s",
+             ms);
+}
+
 /* librdkafka 2.0.2 misnames the broker's setting, and does not name ours. */
 static void describe(struct producer *p, const rd_kafka_error_t *error, char *out, size_t size)
 {
@@ -134,9 +146,7 @@ static void describe(struct producer *p, const rd_kafka_error_t *error, char *ou
 
     switch (rd_kafka_error_code(error)) {
     case RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT:
-        snprintf(out, size,
-                 "transaction.timeout.ms must not exceed transaction.max.timeout.ms of "
-                 "the broker");
+        describe_timeout(p, out, size);
         break;
     case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
         describe_right(p, said, out, size);

@@ -120,7 +120,8 @@ static void an_open_transaction_of_the_dead_vanishes(void **state)
     struct worker_run *w = member("w", group, props);
     struct flow f = flow_start(w, "src",
                                ", \"transaction.boundary\": \"interval\", "
-                               "\"transaction.boundary.interval.ms\": \"300000\"");
+                               "\"transaction.boundary.interval.ms\": \"300000\", "
+                               "\"producer.override.transaction.timeout.ms\": \"600000\"");
 
     (void)state;
     worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
@@ -229,7 +230,8 @@ static void a_pause_commits_what_is_open(void **state)
     struct worker_run *w = member("w", scratch_name("eos"), "");
     struct flow f = flow_start(w, "src",
                                ", \"transaction.boundary\": \"interval\", "
-                               "\"transaction.boundary.interval.ms\": \"300000\"");
+                               "\"transaction.boundary.interval.ms\": \"300000\", "
+                               "\"producer.override.transaction.timeout.ms\": \"600000\"");
 
     (void)state;
     worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
@@ -245,6 +247,20 @@ static void a_pause_commits_what_is_open(void **state)
     worker_run_await(w, "src", "RUNNING", 1, STATE_MS);
     wait_until(STATE_MS, end_of(w->servers, f.topic) >= 2 * LINES);
     assert_int_equal(worker_run_stop(w), 0);
+    flow_arrived(&f, w->servers);
+}
+
+/* The interval alone would have brokers abort one after another. */
+static void a_transaction_ends_before_its_timeout(void **state)
+{
+    struct worker_run *w = member("w", scratch_name("eos"), "");
+    struct flow f = flow_start(w, "src",
+                               ", \"transaction.boundary\": \"interval\", "
+                               "\"transaction.boundary.interval.ms\": \"600000\", "
+                               "\"producer.override.transaction.timeout.ms\": \"10000\"");
+
+    (void)state;
+    flow_append(&f);
     flow_arrived(&f, w->servers);
 }
 
@@ -623,6 +639,7 @@ int main(void)
         scratch_test(an_open_transaction_of_a_dead_host_holds_no_reader_up),
         scratch_test(an_open_transaction_of_who_can_not_start_holds_no_reader_up),
         scratch_test(a_pause_commits_what_is_open),
+        scratch_test(a_transaction_ends_before_its_timeout),
         scratch_test(work_that_moves_arrives_once),
         scratch_test(a_cluster_comes_to_it_by_rolling_restarts),
         scratch_test(a_transaction_ends_behind_the_record_that_says_so),

@@ -342,6 +342,25 @@ static void a_call_that_spilled_and_failed_is_taken_apart_too(void **state)
     assert_int_equal(step.starts, 1);
 }
 
+/* The guilty one is behind others, which are read again before it each time. */
+static void the_guilty_record_of_such_a_call_is_found_behind_others(void **state)
+{
+    struct rig *rig = *state;
+
+    step.each = 20;
+    step.large = 1000000;
+    step.fails = 3;
+    rig_init(rig, 1, "topics", "in", "consumer.override.fetch.min.bytes", "100", DEAD, ALL,
+             "producer.override.max.request.size", "2000000", NULL);
+    open_rig(rig, 1);
+    rig_write_topic(rig, "in", 1, 0, 4);
+    rig_start(rig, &step_plugin, TARGET_STARTED);
+    rig_wait_true(rig, txn_committed_is, 4);
+    rig_stop(rig);
+    assert_int_equal(rig_topic_end(rig, "dead"), 1);
+    assert_int_equal(step.starts, 1);
+}
+
 static void offsets_that_the_group_refuses_are_read_again(void **state)
 {
     struct rig *rig = *state;
@@ -493,6 +512,7 @@ int main(int argc, char **argv)
         T(emits_outside_of_the_call_fail_the_task),
         T(a_call_may_emit_more_than_memory_holds),
         T(a_call_that_spilled_and_failed_is_taken_apart_too),
+        T(the_guilty_record_of_such_a_call_is_found_behind_others),
         T(offsets_that_the_group_refuses_are_read_again),
         T(a_seek_is_a_part_of_the_transaction),
         T(a_seek_whose_transaction_is_turned_back_leads_nowhere),

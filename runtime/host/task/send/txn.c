@@ -28,6 +28,7 @@
 #define LOGGER "host.task.txn"
 #include "base/log.h"
 
+#define INTERVAL "transaction.boundary.interval.ms"
 #define SLICE_MS 100
 /* Of a commit or abort behind all its reports. A librdkafka that is too busy to begin it within the
  * slice takes the next call for another phase of it. */
@@ -121,6 +122,22 @@ int txn_open_sink(struct txn *t, struct task *task, struct sender *sender, int64
     return rc;
 }
 
+/* Brokers abort what is open for longer than the timeout, and by default the two are the same. */
+static int64_t interval_of(const struct txn *t, int64_t flush_ms)
+{
+    int64_t timeout_ms = task_client_number(&t->sender->java, "transaction.timeout.ms",
+                                            TXN_TIMEOUT_MS, 1, INT32_MAX);
+    int64_t given_ms =
+        task_client_number(&t->task->connector_config, INTERVAL, flush_ms, 1, INT64_MAX / 2);
+
+    if (t->boundary != TXN_INTERVAL || given_ms < timeout_ms)
+        return given_ms;
+    log_info("transactions end after %lld ms: " INTERVAL "=%lld is not below the producer's "
+             "transaction.timeout.ms=%lld, which ends them without their records",
+             (long long)(timeout_ms / 2), (long long)given_ms, (long long)timeout_ms);
+    return timeout_ms / 2;
+}
+
 int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_error *err)
 {
     struct task_times times = {0};
@@ -136,8 +153,7 @@ int txn_open(struct txn *t, struct task *task, struct sender *sender, struct mr_
                        "transactions end, and %.200s does not: set poll or interval",
                        task->plugin->name);
     name_topic(t);
-    t->interval_ms = task_client_number(&task->connector_config, "transaction.boundary.interval.ms",
-                                        times.flush_interval_ms, 1, INT64_MAX / 2);
+    t->interval_ms = interval_of(t, times.flush_interval_ms);
     t->due_ms = clock_ms() + t->interval_ms;
     t->portion = calloc(OFFSET_WRITER_PORTION, sizeof(*t->portion));
     mr_assert(t->portion != NULL && t->topic != NULL);

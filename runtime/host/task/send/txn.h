@@ -7,10 +7,13 @@
 
 #include "host/task/send/sender.h"
 
+#define TXN_TIMEOUT_MS 60000 /* transaction.timeout.ms, Java's default */
+
 /* transaction.boundary. */
 enum txn_boundary {
     TXN_POLL,     /* after each batch that poll gives */
-    TXN_INTERVAL, /* after the first batch that ends transaction.boundary.interval.ms later */
+    TXN_INTERVAL, /* after the first batch that ends transaction.boundary.interval.ms later, or half
+                     the transaction's timeout where that is not longer */
     TXN_CONNECTOR /* where the plugin says so */
 };
 

@@ -271,7 +271,7 @@ static int take_apart(struct sink_emit *e, const struct batch *batch, struct mr_
     const struct record *rec = batch_at(batch, 0);
 
     e->limit = batch->pub.count > 1 ? batch->pub.count / 2 : 1;
-    e->limit_left = batch->pub.count;
+    e->limit_left = e->uncommitted + batch->pub.count; /* all that is read again up to its end */
     if (batch->pub.count == 1) {
         e->guilt = *err;
         e->guilty_topic = ledger_topic(e->s->ledger, rec->from_topic);

@@ -46,6 +46,7 @@ struct sink_emit {
     /* After a call failed that had spilled: no more records a call, for so many of them. */
     size_t limit; /* 0: as many as there are */
     size_t limit_left;
+    size_t uncommitted;    /* records that were accepted since the last commit or turning back */
     struct mr_error guilt; /* what a call for one record failed with so; code 0 none: this record */
     const char *guilty_topic; /* the ledger's */
     int32_t guilty_partition;

@@ -34,9 +34,8 @@
 #include "base/log.h"
 
 #define INTERVAL CONN_EXTRAS_COMMIT_INTERVAL
-#define INTERVAL_MS 100  /* as Kafka Streams has it under exactly-once */
-#define TIMEOUT_MS 60000 /* transaction.timeout.ms, Java's default */
-#define SLICE_MS 100     /* between two looks at stop and lease */
+#define INTERVAL_MS 100 /* as Kafka Streams has it under exactly-once */
+#define SLICE_MS 100    /* between two looks at stop and lease */
 #define BATCH_RECORDS 4096
 #define AWAY_MS 20000 /* for a topic that the brokers do not know */
 #define BACKOFF_MAX_MS 5000
@@ -180,7 +179,7 @@ static int open_transactions(void *arg, struct mr_error *err)
     if (rc != MR_OK)
         return rc;
     timeout_ms =
-        task_client_number(&e->sender.java, "transaction.timeout.ms", TIMEOUT_MS, 1, INT32_MAX);
+        task_client_number(&e->sender.java, "transaction.timeout.ms", TXN_TIMEOUT_MS, 1, INT32_MAX);
     if (interval_ms >= timeout_ms)
         return mr_fail(err, MR_ERR_CONFIG,
                        INTERVAL "=%lld must be below the producer's transaction.timeout.ms, "
@@ -292,6 +291,7 @@ bool sink_txn_commit(struct sink_emit *e)
     }
     sink_state_committed(e->state);
     e->accepted = false;
+    e->uncommitted = 0;
     e->fruitless = 0;
     e->why.code = 0;
     if (producer_txn_tainted(e->sender.producer)) {
@@ -352,6 +352,7 @@ static void turn_back(struct sink_emit *e)
 
     e->why.code = 0;
     e->accepted = false;
+    e->uncommitted = 0;
     e->stage = SINK_TXN_GOOD;
     ledger_rewind(s->ledger);
     sink_state_turn_back(e->state);
@@ -413,6 +414,7 @@ bool sink_txn_serve(struct sink_emit *e)
 
 void sink_txn_accept(struct sink_emit *e, size_t count)
 {
+    e->uncommitted += count;
     e->limit_left -= count < e->limit_left ? count : e->limit_left;
     if (e->limit_left == 0)
         e->limit = 0;
