@@ -409,6 +409,27 @@ static void what_can_t_be_is_named(void **state)
     assert_int_equal(worker_run_stop(w), 0);
 }
 
+/* What a key has would be gone after a week. */
+static void a_topic_of_state_that_is_not_compacted_is_refused(void **state)
+{
+    struct worker_run *w = member("w", NULL, "");
+    const char *in = scratch_name("in"), *conn = scratch_name("relay");
+    const char *kept = scratch_text("connect-%s-state-%s", conn, in);
+
+    (void)state;
+    topic_create(w->servers, in, 1);
+    topic_create(w->servers, kept, 1);
+    topic_produce_numbers(w->servers, in, 1, 0, 1);
+    worker_run_put(w, conn,
+                   scratch_text("\"connector.class\": \"Relay\", \"topics\": \"%s\", "
+                                "\"to\": \"%s\"" TALLY,
+                                in, scratch_name("out")));
+    wait_until(STATE_MS, strcmp(worker_run_state(w, conn, "tasks.0.state"), "FAILED") == 0);
+    assert_non_null(strstr(worker_run_state(w, conn, "tasks.0.trace"),
+                           scratch_text("topic %s has cleanup.policy=delete", kept)));
+    assert_int_equal(worker_run_stop(w), 0);
+}
+
 /* A million records from one, in one transaction: more than a host may hold. */
 static void one_call_may_emit_a_million_records(void **state)
 {
@@ -444,6 +465,7 @@ int main(void)
         scratch_test(what_others_abort_is_not_read_and_what_they_leave_open_is_waited_for),
         scratch_test(a_standalone_worker_has_them_too),
         scratch_test(what_can_t_be_is_named),
+        scratch_test(a_topic_of_state_that_is_not_compacted_is_refused),
         scratch_test(one_call_may_emit_a_million_records),
     };
 

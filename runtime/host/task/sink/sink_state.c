@@ -273,6 +273,22 @@ static int compare(struct sink_state *st, struct topic_admin *admin, struct stor
                    store->input, count, store->topic, store->partitions, store->input);
 }
 
+/* What is kept for ever must not expire. A policy that can't be asked for is taken for right. */
+static int ask_policy(struct topic_admin *admin, const struct store *store, struct mr_error *err)
+{
+    struct mr_error own = {0};
+    char policy[128];
+
+    if (topic_admin_setting(admin, store->topic, "cleanup.policy", ASK_MS, policy, sizeof(policy),
+                            &own) != MR_OK ||
+        topic_admin_keeps(policy))
+        return MR_OK;
+    return mr_fail(err, MR_ERR_CONFIG,
+                   "topic %.249s has cleanup.policy=%.100s and so loses what this connector keeps "
+                   "of %.249s: it must be compact",
+                   store->topic, policy, store->input);
+}
+
 static int find_topic(struct sink_state *st, struct topic_admin *admin, struct store *store,
                       bool must, struct mr_error *err)
 {
@@ -285,7 +301,9 @@ static int find_topic(struct sink_state *st, struct topic_admin *admin, struct s
                        "Put it back, or stop the connector, delete its offsets, and begin anew",
                        store->topic, store->input);
     }
-    return rc == MR_OK && store->partitions > 0 ? compare(st, admin, store, err) : rc;
+    if (rc == MR_OK && store->partitions > 0)
+        rc = compare(st, admin, store, err);
+    return rc == MR_OK && store->partitions > 0 ? ask_policy(admin, store, err) : rc;
 }
 
 static int create_topic(struct sink_state *st, struct topic_admin *admin, struct store *store,
