@@ -86,6 +86,8 @@ static void without_the_workers_topic_the_task_fails_by_its_name(void **state)
     if (strstr(trace, topic) == NULL)
         fail_msg("%s", trace);
     flow_arrived(&f, LINES);
+    wait_until(STATE_MS, worker_run_call(f.w, "GET", "/health", NULL).status == 500);
+    assert_non_null(strstr(worker_run_call(f.w, "GET", "/health", NULL).body, topic));
     rest_answer_expect(f.w, 204, "PUT", "/connectors/src/stop", NULL);
     worker_run_await(f.w, "src", "STOPPED", 0, STATE_MS);
     assert_int_equal(worker_run_stop(f.w), 0);

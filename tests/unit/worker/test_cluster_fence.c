@@ -516,6 +516,36 @@ static void what_fails_before_it_began_again_leaves_nothing_open(void **state)
     fenced(0);
 }
 
+/* The round of the first is not over when the second fails. */
+static void what_fails_one_after_another_leaves_nothing_open(void **state)
+{
+    (void)state;
+    run_two();
+    died("c");
+    pass(0);
+    task_says("c", 1, STATE_FAILED);
+    fenced_are("fence g-c-1\n");
+    task_says("c", 0, STATE_FAILED);
+    fenced_are("fence off\nfence g-c-1\nfence g-c-0\n");
+    fenced(0);
+}
+
+/* Nothing is known of who had it before. */
+static void what_fails_before_it_ever_ran_here_leaves_nothing_open(void **state)
+{
+    (void)state;
+    create("c");
+    commit("c", 2);
+    join("c:0 c:1", false);
+    task_says("c", 0, STATE_RUNNING);
+    forget();
+    task_says("c", 1, STATE_FAILED);
+    fenced_are("fence g-c-1\n");
+    fenced(0);
+    task_says("c", 0, STATE_FAILED);
+    fenced_are("");
+}
+
 static void a_deleted_connector_whose_host_was_killed_leaves_nothing_open(void **state)
 {
     (void)state;
@@ -589,6 +619,8 @@ int main(void)
         test_enabled(what_is_given_away_meanwhile_is_not_ended),
         test_enabled(what_is_stopped_before_it_began_again_leaves_nothing_open),
         test_enabled(what_fails_before_it_began_again_leaves_nothing_open),
+        test_enabled(what_fails_one_after_another_leaves_nothing_open),
+        test_enabled(what_fails_before_it_ever_ran_here_leaves_nothing_open),
         test_enabled(a_deleted_connector_whose_host_was_killed_leaves_nothing_open),
         test_enabled(an_orderly_end_leaves_nothing_open),
         test_enabled(what_is_somebody_elses_by_now_is_not_ended),

@@ -251,7 +251,13 @@ static void judge(struct fence_wait *wait)
     if (config == NULL || conn == NULL) {
         snprintf(text, sizeof(text), "Connector %.1000s not found", wait->conn);
         fail(wait, MR_ERR_NOT_FOUND, text);
-    } else if (plugin == NULL || (plugin->kind != MR_PLUGIN_SOURCE && !plugin->emits)) {
+    } else if (plugin == NULL) {
+        snprintf(text, sizeof(text),
+                 "Connector %.1000s can't be fenced: its plugin is not installed on this worker, "
+                 "which leads",
+                 wait->conn);
+        fail(wait, MR_ERR_STATE, text);
+    } else if (plugin->kind != MR_PLUGIN_SOURCE && !plugin->emits) {
         snprintf(text, sizeof(text), "Connector %.1000s is not a source connector", wait->conn);
         fail(wait, MR_ERR_CONFIG, text);
     } else if (!config->pending_fencing && !conn->fencing) {

@@ -116,6 +116,12 @@ static size_t still_ours(const struct distributed *d, const struct lifecycle_orp
     return n;
 }
 
+void cluster_lost_drop_orphans(struct dist_conn *conn)
+{
+    fence_round_free(&conn->orphan_round);
+    work_list_deinit(&conn->orphans);
+}
+
 static void on_orphans_fenced(void *arg, const struct mr_error *err)
 {
     struct dist_conn *conn = arg;
@@ -125,7 +131,7 @@ static void on_orphans_fenced(void *arg, const struct mr_error *err)
                       "transactions that its process may have left open end by "
                       "transaction.timeout.ms: %s",
                       err->text);
-    fence_round_free(&conn->orphan_round);
+    cluster_lost_drop_orphans(conn);
 }
 
 /* A deleted connector was kept until now. */
@@ -137,18 +143,23 @@ static void on_orphans_over(void *arg, const struct mr_error *err)
     distributed_forget(d);
 }
 
+/* The round that is under way goes on within the new one. */
 static void fence_orphans(struct dist_conn *conn, const struct lifecycle_orphans *orphans,
                           const int32_t *tasks, size_t count)
 {
     const struct worker_config *config = conn->d->parts.config;
-    const struct fence_order order = {.worker = &config->props,
-                                      .connector = orphans->config,
-                                      .providers = config->providers,
-                                      .group = config->cluster.group_id,
-                                      .conn = conn->name,
-                                      .tasks = tasks,
-                                      .count = count};
+    struct fence_order order = {.worker = &config->props,
+                                .connector = orphans->config,
+                                .providers = config->providers,
+                                .group = config->cluster.group_id,
+                                .conn = conn->name};
     struct mr_error err = {0};
+
+    for (size_t i = 0; i < count; i++)
+        if (!work_list_has(&conn->orphans, conn->name, tasks[i]))
+            mr_assert(work_list_add(&conn->orphans, conn->name, tasks[i]) == 0);
+    order.tasks = conn->orphans.entries[0].tasks;
+    order.count = conn->orphans.entries[0].count;
 
     log_write_for(LOG_INFO, LOGGER, conn->name, -1,
                   "transactions that %zu of its tasks may have left open are ended", count);
@@ -163,7 +174,7 @@ void cluster_lost_call_off(const struct distributed *d, const char *name)
     struct dist_conn *conn = distributed_conn(d, name);
 
     if (conn != NULL)
-        fence_round_free(&conn->orphan_round);
+        cluster_lost_drop_orphans(conn);
 }
 
 void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans *orphans)

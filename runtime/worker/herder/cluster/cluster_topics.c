@@ -124,6 +124,8 @@ static void on_lost(void *arg, const char *topic, const struct mr_error *err)
     const char *config = props_get(&d->parts.config->props, "config.storage.topic");
 
     log_error("the topic %s is lost, and what needs it fails from now on: %s", topic, err->text);
+    if (d->lost == NULL)
+        mr_assert(asprintf(&d->lost, "The topic %s is lost.", topic) > 0);
     if (config == NULL || strcmp(topic, config) != 0)
         return;
     d->config_lost = true;

@@ -48,7 +48,7 @@ static void free_conn(void *value)
 
     task_writer_forget(conn);
     cluster_lost_forget(conn);
-    fence_round_free(&conn->orphan_round);
+    cluster_lost_drop_orphans(conn);
     fence_round_free(&conn->round);
     work_list_deinit(&conn->missing);
     free(conn->missing_trace);
@@ -381,9 +381,11 @@ static const char *on_stage(const struct conn_source *source)
 /* What failed connectors do to their tasks is no matter here. */
 static const char *on_unwell(const struct conn_source *source)
 {
-    return distributed_lease_over(distributed_in(source))
+    const struct distributed *d = distributed_in(source);
+
+    return distributed_lease_over(d)
                ? "The group's coordinator has answered no heartbeat for session.timeout.ms."
-               : NULL;
+               : d->lost;
 }
 
 static bool on_readable(const struct conn_source *source)
@@ -433,6 +435,7 @@ static void on_free(struct conn_source *source)
     cluster_status_deinit(d);
     free(d->member_id);
     free(d->twin);
+    free(d->lost);
     free(d->url);
     free(d);
 }

@@ -40,6 +40,7 @@ struct dist_conn {
     struct work_list lost; /* tasks that nobody has, and whose ids were fenced for it */
     struct fence_round *lost_round;
     struct fence_round *orphan_round; /* of tasks whose host died here */
+    struct work_list orphans;         /* these tasks, as long as it is under way */
 };
 
 struct fence_wait;
@@ -97,6 +98,7 @@ struct distributed {
         *leavers;     /* those that the last snapshot named and that are no members: → anything */
     bool word_missed; /* a goodbye came after that snapshot */
     bool twins_told;  /* by us as the leader */
+    char *lost;       /* "The topic … is lost": the first one; NULL none */
     char *twin;       /* who advertises what we do, and was named for it last; "" nobody */
     struct telling *tellings; /* of sinks' members, under way */
     bool leaving;
@@ -211,6 +213,7 @@ void cluster_lost_led(struct distributed *d, const struct lead *lead);
 void cluster_lost_forget(struct dist_conn *conn); /* call off what is under way */
 /* Tasks here whose host died, and that stay away for now; they begin again, or are not ours. */
 void cluster_lost_orphaned(struct distributed *d, const struct lifecycle_orphans *orphans);
+void cluster_lost_drop_orphans(struct dist_conn *conn);
 void cluster_lost_call_off(const struct distributed *d, const char *conn);
 
 /* --- key_keeper.c ----------------------------------------------------------------------------- */
