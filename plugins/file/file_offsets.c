@@ -203,7 +203,8 @@ static bool print(const struct file_offsets *o, int fd)
     for (size_t i = 0; i < o->count; i++)
         fprintf(out, "%s %d %" PRId64 "\n", o->items[i].topic, (int)o->items[i].partition,
                 o->items[i].offset);
-    good = fputs("end\n", out) >= 0 && fflush(out) == 0 && fdatasync(fileno(out)) == 0;
+    fputs("end\n", out);
+    good = fflush(out) == 0 && !ferror(out) && fdatasync(fileno(out)) == 0;
     return fclose(out) == 0 && good;
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_BYTES 63
 #define PLANS_MAX 1000 /* then all are forgotten: schemas that never come again */
 #define COLUMNS_MAX 1600
 
@@ -369,11 +370,28 @@ static PGresult *look(const struct pg_plan *plan, struct pg_conn *conn, struct m
     return res;
 }
 
+/* PostgreSQL cuts names at 63 bytes, in front of the character that goes beyond. */
+static size_t name_bytes(const char *name)
+{
+    size_t len = strnlen(name, NAME_BYTES + 1);
+
+    if (len <= NAME_BYTES)
+        return len;
+    for (len = NAME_BYTES; len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80;)
+        len--;
+    return len;
+}
+
 static bool is_there(const PGresult *columns, const char *name)
 {
-    for (int i = 0; i < PQntuples(columns); i++)
-        if (strncmp(PQgetvalue(columns, i, 0), name, 63) == 0) /* where PostgreSQL cuts names */
+    size_t len = name_bytes(name);
+
+    for (int i = 0; i < PQntuples(columns); i++) {
+        const char *there = PQgetvalue(columns, i, 0);
+
+        if (strlen(there) == len && strncmp(there, name, len) == 0)
             return true;
+    }
     return false;
 }
 

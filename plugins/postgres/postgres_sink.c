@@ -17,12 +17,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define LOOK_MS 5000 /* how often it is seen in idle times whether the server is the same */
+
 struct postgres_sink {
     struct mr_task *task;
     struct pg_conn conn;
     struct pg_settings settings;
     struct pg_plans plans;
     struct pg_write write;
+    unsigned life; /* the connection that offsets were read by; 0 none */
 };
 
 static int start(void *self, struct mr_task *task, struct mr_error *err)
@@ -55,9 +58,12 @@ static int open_partitions(void *self, const struct mr_partition_list *parts, st
         rc = pg_offsets_prepare(&s->conn, err);
     if (rc == MR_OK)
         rc = pg_offsets_read(&s->conn, parts, err);
-    if (rc == MR_OK)
-        pg_conn_worked(&s->conn);
-    return rc;
+    if (rc != MR_OK)
+        return rc;
+    pg_conn_worked(&s->conn);
+    s->life = s->life == 0 ? s->conn.life : s->life;
+    mr_sink_put_in(s->task, LOOK_MS);
+    return MR_OK;
 }
 
 /* --- put -------------------------------------------------------------------------------------- */
@@ -134,17 +140,38 @@ static void roll_back(struct postgres_sink *s, int rc)
         pg_plans_clear(&s->plans);
 }
 
+/* A new connection may lead to what came back from a backup, or to a standby that lags: then
+ * partitions without records have older offsets too. */
+static int look_for_new_life(struct postgres_sink *s, struct mr_error *err)
+{
+    if (s->life == s->conn.life)
+        return MR_OK;
+    s->life = s->conn.life;
+    return mr_fail(err, MR_ERR_STALE, "PostgreSQL was away, and may have other offsets by now");
+}
+
+static int put_all(struct postgres_sink *s, struct mr_batch *in, struct mr_error *err)
+{
+    struct pg_plan **plans = mr_alloc(in->arena, mr_batch_count(in) * sizeof(*plans));
+    int rc;
+
+    if (mr_batch_count(in) == 0 && mr_batch_offsets(in)->count == 0)
+        return pg_conn_run(&s->conn, "SELECT 1", "see whether it is there", err);
+    rc = make_plans(s, in, plans, err);
+    return rc == MR_OK ? write_batch(s, in, plans, err) : rc;
+}
+
 static int put(void *self, struct mr_batch *in, struct mr_error *err)
 {
     struct postgres_sink *s = self;
-    struct pg_plan **plans = mr_alloc(in->arena, mr_batch_count(in) * sizeof(*plans));
     int rc = pg_conn_ready(&s->conn, err);
 
     s->write.arena = in->arena;
     if (rc == MR_OK)
-        rc = make_plans(s, in, plans, err);
+        rc = look_for_new_life(s, err);
     if (rc == MR_OK)
-        rc = write_batch(s, in, plans, err);
+        rc = put_all(s, in, err);
+    mr_sink_put_in(s->task, LOOK_MS);
     if (rc == MR_OK)
         pg_conn_worked(&s->conn);
     else

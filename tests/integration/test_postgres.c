@@ -141,6 +141,24 @@ static void rows_equal_the_topic_whatever_is_killed(void **state)
 
 /* As a backup that was played back, or a standby that had lagged: rows are gone, and the offsets
  * that went with them. The task, which runs on, notices with the next record. */
+/* Nothing new comes that would show it: what ends is the connection, as when the server goes. */
+static void a_backup_is_made_whole_though_nothing_comes(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = topic_of_rows(w, "backup", 10), *conn = scratch_name("pg");
+
+    (void)state;
+    put_sink(w, conn, topic, "");
+    wait_until(FLOW_MS, rows(topic) == 10);
+    postgres_run_sql("DELETE FROM \"%s\" WHERE id >= 4; "
+                     "UPDATE millrace_offsets SET next_offset = 2 WHERE topic = '%s'",
+                     topic, topic);
+    postgres_run_kill();
+    postgres_run_restart();
+    wait_until(FLOW_MS, rows(topic) == 10);
+    assert_rows_once(topic, 10);
+}
+
 static void an_older_state_of_the_database_is_made_whole(void **state)
 {
     struct worker_run *w = start_worker("w");
@@ -516,6 +534,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(rows_equal_the_topic_whatever_is_killed),
         scratch_test(an_older_state_of_the_database_is_made_whole),
+        scratch_test(a_backup_is_made_whole_though_nothing_comes),
         scratch_test(a_zombie_changes_nothing),
         scratch_test(the_newest_of_a_key_stands_and_a_record_without_value_deletes),
         scratch_test(rows_go_as_the_modes_say),

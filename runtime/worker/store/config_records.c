@@ -16,6 +16,8 @@
 
 #include <limits.h>
 
+#define TASKS_MAX 1000000 /* of a connector: more are somebody's mistake, or malice */
+
 void config_record_deinit(struct config_record *rec)
 {
     free(rec->name);
@@ -72,9 +74,9 @@ static int read_count(const json_t *value, const char *field, struct config_reco
 {
     int64_t count;
 
-    if (!json_get_int(value, field, 0, INT_MAX, &count))
+    if (!json_get_int(value, field, 0, TASKS_MAX, &count))
         return mr_fail(err, MR_ERR_DATA, "its field '%s' is no whole number from 0 to %d", field,
-                       INT_MAX);
+                       TASKS_MAX);
     rec->count = (int)count;
     return 0;
 }

@@ -406,6 +406,44 @@ static void an_offset_that_the_topic_does_not_have_fails_the_task(void **state)
                             "latest");
 }
 
+/* Under a task that runs: the group's offset would leave out what was lost with it. */
+static void an_offset_that_is_gone_fails_the_task(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rig_start(rig, &vault_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 10);
+    pthread_mutex_lock(&vault.lock);
+    vault.stored[0] = -1;
+    pthread_mutex_unlock(&vault.lock);
+    rig_write_topic(rig, "in", 1, 10, 10);
+    rig_wait_end(rig);
+    if (strstr(rig->trace, "Vault has no offset any more of partition in-0, where it had stored "
+                           "10: what it has written may be lost") == NULL)
+        fail_msg("%s", rig->trace);
+    assert_int_equal(vault.taken, 10);
+}
+
+static void or_goes_on_where_the_user_says_so(void **state)
+{
+    struct rig *rig = *state;
+
+    rig_init(rig, 1, "topics", "in", "millrace.offsets.out.of.range", "earliest", QUICK, NULL);
+    rig_write_topic(rig, "in", 1, 0, 10);
+    rig_start(rig, &vault_plugin, TARGET_STARTED);
+    rig_wait_true(rig, committed_is, 10);
+    pthread_mutex_lock(&vault.lock);
+    vault.stored[0] = -1;
+    pthread_mutex_unlock(&vault.lock);
+    rig_write_topic(rig, "in", 1, 10, 10);
+    rig_wait_true(rig, stored_is, 20);
+    rig_stop(rig);
+    assert_got(0, 0, 10, 2);
+    assert_got(0, 10, 20, 1);
+}
+
 static void where_the_user_says_so_it_goes_on_at_the_beginning(void **state)
 {
     struct rig *rig = *state;
@@ -521,6 +559,8 @@ int main(int argc, char **argv)
         T(parts_that_were_put_stay_put_when_a_later_one_is_stale),
         T(offsets_of_records_that_never_reach_put_are_stored_too),
         T(an_offset_that_the_topic_does_not_have_fails_the_task),
+        T(an_offset_that_is_gone_fails_the_task),
+        T(or_goes_on_where_the_user_says_so),
         T(where_the_user_says_so_it_goes_on_at_the_beginning),
         T(or_at_the_end),
         T(what_makes_no_sense_is_refused),

@@ -166,6 +166,26 @@ static int judge(const struct sink_task *s, const struct mr_partition *part, int
     return MR_OK;
 }
 
+/* What this very task had stored is gone: whoever lost that has lost the data behind it. */
+static int judge_lost(const struct sink_task *s, const struct mr_partition *part, int64_t before,
+                      int64_t begin, int64_t end, int64_t *next, struct mr_error *err)
+{
+    const char *policy = s->places.out_of_range;
+
+    if (strcmp(policy, "fail") == 0)
+        return mr_fail(err, MR_ERR_FATAL,
+                       "%s has no offset any more of partition %s-%d, where it had stored %lld: "
+                       "what it has written may be lost. Put both back and restart the task; or "
+                       "stop the connector, say by PATCH of its offsets where to go on, and resume",
+                       s->task->plugin->name, part->topic, part->partition, (long long)before);
+    *next = strcmp(policy, "earliest") == 0 ? begin : end;
+    log_warn("%s has no offset any more of partition %s-%d, where it had stored %lld: going on at "
+             "%lld by " OUT_OF_RANGE,
+             s->task->plugin->name, part->topic, part->partition, (long long)before,
+             (long long)*next);
+    return MR_OK;
+}
+
 /* Where nothing new was said the place is kept: what was left out behind it is not read again. */
 static bool is_known(const struct sink_task *s, const struct mr_partition *part)
 {
@@ -201,7 +221,7 @@ static int place(struct sink_task *s, struct asked *a, struct mr_error *err)
     for (size_t i = 0; i < a->count && rc == MR_OK; i++) {
         const struct mr_partition *said = &a->said[i];
         const struct consumer_partition *part = &a->parts[i];
-        int64_t next = part->offset;
+        int64_t next = part->offset, before;
 
         if (said->topic != part->topic || said->partition != part->partition || said->stored < -1)
             return mr_fail(err, MR_ERR_FATAL,
@@ -210,8 +230,11 @@ static int place(struct sink_task *s, struct asked *a, struct mr_error *err)
                            s->task->plugin->name);
         if (is_known(s, said))
             continue;
+        before = ledger_stored(s->ledger, part->topic, part->partition);
         if (said->stored >= 0)
             rc = judge(s, said, a->begins[i], a->ends[i], &next, err);
+        else if (before >= 0)
+            rc = judge_lost(s, said, before, a->begins[i], a->ends[i], &next, err);
         if (rc == MR_OK)
             ledger_place(s->ledger, part, next, said->stored);
     }

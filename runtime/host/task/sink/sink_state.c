@@ -267,10 +267,12 @@ static int compare(struct sink_state *st, struct topic_admin *admin, struct stor
         return rc;
     return mr_fail(err, MR_ERR_CONFIG,
                    "topic %.249s has %d partitions, and the topic of its state, %.249s, has %d: "
-                   "these must be as many. If keys may begin anew where they lie now, give the "
-                   "latter partitions as well; else write what %.100s has into a topic of another "
-                   "name, and read that",
-                   store->input, count, store->topic, store->partitions, store->input);
+                   "these must be as many. If keys may begin anew where they lie now, %s; else "
+                   "write what %.100s has into a topic of another name, and read that",
+                   store->input, count, store->topic, store->partitions,
+                   count > store->partitions ? "give the latter partitions as well"
+                                             : "delete the latter",
+                   store->input);
 }
 
 /* What is kept for ever must not expire. A policy that can't be asked for is taken for right. */

@@ -200,10 +200,8 @@ void source_commit_end(struct source_task *s, bool aborts)
     s->torn = rc != 0;
     if (rc == 0)
         committed(s);
-    else if (!task_stopping(s->task) && task_lease_held(s->task))
+    else if (!task_stopping(s->task) && task_lease_held(s->task)) /* else `rest` begins anew */
         sender_fail(&s->sender, &err);
-    else if (!task_stopping(s->task)) /* the lease may be back before anybody looks again */
-        s->restart = true;
     if (rc != 0 && !s->task->failed && s->sender.broken.code == 0)
         log_warn("%s", err.text);
     if (rc == 0 && producer_txn_tainted(s->sender.producer)) {
