@@ -16,7 +16,7 @@
 
 #include <limits.h>
 
-#define TASKS_MAX 1000000 /* of a connector: more are somebody's mistake, or malice */
+#define FENCED_MAX 1000000 /* tasks of a connector: more are somebody's mistake, or malice */
 
 void config_record_deinit(struct config_record *rec)
 {
@@ -69,26 +69,26 @@ static int read_props(const json_t *value, struct config_record *rec, struct mr_
     return rc;
 }
 
-static int read_count(const json_t *value, const char *field, struct config_record *rec,
+static int read_count(const json_t *value, const char *field, int most, struct config_record *rec,
                       struct mr_error *err)
 {
     int64_t count;
 
-    if (!json_get_int(value, field, 0, TASKS_MAX, &count))
+    if (!json_get_int(value, field, 0, most, &count))
         return mr_fail(err, MR_ERR_DATA, "its field '%s' is no whole number from 0 to %d", field,
-                       TASKS_MAX);
+                       most);
     rec->count = (int)count;
     return 0;
 }
 
 static int read_commit(const json_t *value, struct config_record *rec, struct mr_error *err)
 {
-    return read_count(value, "tasks", rec, err);
+    return read_count(value, "tasks", INT_MAX, rec, err);
 }
 
 static int read_task_count(const json_t *value, struct config_record *rec, struct mr_error *err)
 {
-    return read_count(value, "task-count", rec, err);
+    return read_count(value, "task-count", FENCED_MAX, rec, err);
 }
 
 /* state.v2 knows STOPPED; workers before 3.5 know state alone. */

@@ -175,6 +175,8 @@ static void counts_keep_their_range(void **state)
     assert_int_equal(verdict("commit-a", "{\"tasks\":-1}"), MR_ERR_DATA);
     assert_int_equal(verdict("commit-a", "{\"tasks\":1.0}"), MR_ERR_DATA);
     assert_int_equal(verdict("tasks-fencing-a", "{\"task-count\":true}"), MR_ERR_DATA);
+    assert_int_equal(verdict("tasks-fencing-a", "{\"task-count\":1000000}"), 0);
+    assert_int_equal(verdict("tasks-fencing-a", "{\"task-count\":1000001}"), MR_ERR_DATA);
 }
 
 static void state_v2_wins_and_stopped_is_paused_for_old_workers(void **state)
