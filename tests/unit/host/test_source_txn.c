@@ -229,6 +229,19 @@ int __wrap_txn_wait(struct txn *t, struct mr_error *err);
 void __real_sender_again_take_back(struct sender *s);
 void __wrap_sender_again_take_back(struct sender *s);
 
+/* The commit is given up, which is told. */
+static void renew(const char *line, size_t len)
+{
+    struct rig *rig = lapse.rig;
+
+    (void)len;
+    if (rig == NULL || strstr(line, " host.task.source ") == NULL)
+        return;
+    lapse.rig = NULL;
+    lapse.arrived = true;
+    task_lease_renewed(rig->task);
+}
+
 int __wrap_txn_wait(struct txn *t, struct mr_error *err)
 {
     if (lapse.rig != NULL && !lapse.arrived)
@@ -380,6 +393,26 @@ static void no_memory_for_offsets_fails_the_task_alone(void **state)
     assert_int_equal(rig_topic_end(rig, "offs"), 0);
 }
 
+/* What was to be committed is not: what comes next must not be taken for its end. */
+static void a_lapse_that_is_over_at_once_begins_it_anew(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 100);
+    lapse.arrived = false;
+    lapse.rig = rig;
+    log_witness(renew);
+    rig_start(rig, &counter_plugin, TARGET_STARTED);
+    rig_wait_true(rig, lapsed, 0);
+    rd_kafka_mock_broker_set_rtt(rig->cluster, 1, 0);
+    rig_wait_true(rig, committed_is, 1);
+    rig_stop(rig);
+    log_witness(NULL);
+    assert_int_equal(counter_script.started, 2);
+    assert_false(rig_saw(rig, STATE_FAILED));
+}
+
 int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, counter_setup, counter_teardown)
@@ -393,6 +426,7 @@ int main(void)
         T(offsets_above_buffer_memory_go_in_turns),
         T(one_offset_above_it_fails_the_task),
         T(offsets_delivered_without_the_lease_are_not_taken_for_records),
+        T(a_lapse_that_is_over_at_once_begins_it_anew),
         T(an_abort_that_was_sent_twice_is_begun_anew),
         T(behind_a_commit_that_was_sent_twice_a_stop_sends_nothing),
         T(not_for_ever),
