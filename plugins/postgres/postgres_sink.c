@@ -150,28 +150,36 @@ static int look_for_new_life(struct postgres_sink *s, struct mr_error *err)
     return mr_fail(err, MR_ERR_STALE, "PostgreSQL was away, and may have other offsets by now");
 }
 
-static int put_all(struct postgres_sink *s, struct mr_batch *in, struct mr_error *err)
+/* With nothing to write a server that is away is no failure, and counts for none. */
+static int look(struct postgres_sink *s, struct mr_error *err)
 {
-    struct pg_plan **plans = mr_alloc(in->arena, mr_batch_count(in) * sizeof(*plans));
-    int rc;
+    int64_t failures = s->conn.failures;
+    struct mr_error away = {0};
+    int rc = pg_conn_ready(&s->conn, &away);
 
-    if (mr_batch_count(in) == 0 && mr_batch_offsets(in)->count == 0)
-        return pg_conn_run(&s->conn, "SELECT 1", "see whether it is there", err);
-    rc = make_plans(s, in, plans, err);
-    return rc == MR_OK ? write_batch(s, in, plans, err) : rc;
+    if (rc == MR_OK)
+        rc = pg_conn_run(&s->conn, "SELECT 1", "see whether it is there", &away);
+    s->conn.failures = failures;
+    return rc == MR_OK ? look_for_new_life(s, err) : MR_OK;
 }
 
 static int put(void *self, struct mr_batch *in, struct mr_error *err)
 {
     struct postgres_sink *s = self;
-    int rc = pg_conn_ready(&s->conn, err);
+    struct pg_plan **plans = mr_alloc(in->arena, mr_batch_count(in) * sizeof(*plans));
+    int rc;
 
+    mr_sink_put_in(s->task, LOOK_MS);
+    if (mr_batch_count(in) == 0 && mr_batch_offsets(in)->count == 0)
+        return look(s, err);
     s->write.arena = in->arena;
+    rc = pg_conn_ready(&s->conn, err);
     if (rc == MR_OK)
         rc = look_for_new_life(s, err);
     if (rc == MR_OK)
-        rc = put_all(s, in, err);
-    mr_sink_put_in(s->task, LOOK_MS);
+        rc = make_plans(s, in, plans, err);
+    if (rc == MR_OK)
+        rc = write_batch(s, in, plans, err);
     if (rc == MR_OK)
         pg_conn_worked(&s->conn);
     else

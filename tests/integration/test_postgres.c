@@ -16,6 +16,7 @@
 #define STATE_MS 30000
 #define FLOW_MS 90000
 #define ROWS 6000
+#define LOOK_MS 5000 /* the sink's, when it is idle */
 
 static struct worker_run *start_worker(const char *name)
 {
@@ -157,6 +158,28 @@ static void a_backup_is_made_whole_though_nothing_comes(void **state)
     postgres_run_restart();
     wait_until(FLOW_MS, rows(topic) == 10);
     assert_rows_once(topic, 10);
+}
+
+/* With nothing to write max.retries are not used up, and a first look fails nobody. */
+static void an_idle_task_outlives_its_database(void **state)
+{
+    struct worker_run *w = start_worker("w");
+    const char *topic = topic_of_rows(w, "idle", 10), *conn = scratch_name("pg");
+    const char *more[] = {row(10, "null"), row(11, "null")};
+    int64_t from;
+
+    (void)state;
+    put_sink(w, conn, topic, ", \"max.retries\": \"1\", \"tasks.max\": \"1\"");
+    for (int p = 0; p < 2; p++) /* nothing is left to do */
+        wait_until(FLOW_MS,
+                   topic_committed(w->servers, scratch_text("connect-%s", conn), topic, p) == 5);
+    postgres_run_kill();
+    for (from = scratch_now_ms(); scratch_since(from) < 3 * LOOK_MS;)
+        assert_string_not_equal(worker_run_state(w, conn, "tasks.0.state"), "FAILED");
+    postgres_run_restart();
+    topic_produce_spread(w->servers, topic, 2, more, 2);
+    wait_until(FLOW_MS, rows(topic) == 12);
+    assert_rows_once(topic, 12);
 }
 
 static void an_older_state_of_the_database_is_made_whole(void **state)
@@ -535,6 +558,7 @@ int main(void)
         scratch_test(rows_equal_the_topic_whatever_is_killed),
         scratch_test(an_older_state_of_the_database_is_made_whole),
         scratch_test(a_backup_is_made_whole_though_nothing_comes),
+        scratch_test(an_idle_task_outlives_its_database),
         scratch_test(a_zombie_changes_nothing),
         scratch_test(the_newest_of_a_key_stands_and_a_record_without_value_deletes),
         scratch_test(rows_go_as_the_modes_say),

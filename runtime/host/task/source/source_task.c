@@ -248,9 +248,9 @@ void source_task_take_back(struct source_task *s)
     pipeline_take_letters_back(s->pipeline);
 }
 
-/* The lease is lost, or was, and a transaction did not end for that. What poll has handed over waits in the window; offsets, and answers about
- * them, wait too. Of a transaction nothing stays: its producer is gone, and with a new lease the
- * task begins anew, where the last one ended. */
+/* The lease is lost, or was, and a transaction did not end for that. What poll has handed over
+ * waits in the window; offsets, and answers about them, wait too. Of a transaction nothing stays:
+ * its producer is gone, and with a new lease the task begins anew, where the last one ended. */
 static void rest(struct source_task *s)
 {
     bool renewed;
